@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -98,13 +99,13 @@ def pipeline(names: tuple[str, ...], dims: tuple[str, ...], dtype: torch.dtype, 
     for name in names:
         spec = MODELS[name]
         mesh, batch = mesh_of(*dims), inputs()
-        alone = zoo.build(spec, "random", dtype=dtype)
-        stage = zoo.parallelize(zoo.build(spec, dtype=dtype), mesh, weights="random")
+        alone: Any = zoo.build(spec, "random", dtype=dtype)
+        stage: Any = zoo.parallelize(zoo.build(spec, dtype=dtype), mesh, weights="random")
         optimizers = [torch.optim.SGD(each.parameters(), lr=0.1, momentum=0.9) for each in (stage, alone)]
         for _ in range(2):
-            schedule, losses = stage.schedule(2, loss), []
+            schedule, losses = stage.schedule(2, loss), list[Any]()
             given = (batch["ids"],) if stage.first else ()
-            target = {"target": batch["targets"], "losses": losses} if stage.last else {}
+            target: dict[str, Any] = {"target": batch["targets"], "losses": losses} if stage.last else {}
             schedule.step(*given, attention_mask=batch["mask"], **target)
             single = loss(logits(alone, batch), batch["targets"])
             single.backward()

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+from torch.multiprocessing.spawn import spawn
 
 PATIENCE = timedelta(seconds=120)
 
@@ -20,7 +20,7 @@ def on_processes(count: int, function: Callable[..., object], *arguments: Any) -
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    mp.spawn(_run, (count, port, function, arguments), nprocs=count)
+    spawn(_run, (count, port, function, arguments), nprocs=count)
 
 
 def _run(

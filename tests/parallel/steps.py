@@ -46,7 +46,7 @@ def loss(scores: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(scores.flatten(0, 1), targets.flatten())
 
 
-def whole(tensor: Tensor) -> Tensor:
+def whole(tensor: Any) -> Any:
     """A distributed tensor on one process."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
@@ -69,15 +69,17 @@ def compare(name: str, way: str, dtype: torch.dtype, tolerance: float) -> dict[s
     names = MESHES[way]
     shape = (every,) if len(names) == 1 else (2, every // 2)
     mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
-    alone, model = (zoo.build(spec, "random", dtype=dtype) for _ in range(2))
-    model = zoo.parallelize(model, mesh, sequence="sp" in way, recompute=way == "dp-sp")
+    alone: Any = zoo.build(spec, "random", dtype=dtype)
+    model: Any = zoo.parallelize(
+        zoo.build(spec, "random", dtype=dtype), mesh, sequence="sp" in way, recompute=way == "dp-sp"
+    )
     batch = inputs()
     parts, part = (mesh["dp"].size(), mesh["dp"].get_local_rank()) if "dp" in names else (1, 0)
     own = {key: each.chunk(parts)[part] for key, each in batch.items()}
 
     worst: dict[str, float] = {}
 
-    def same(what: str, found: Tensor, wanted: Tensor) -> None:
+    def same(what: str, found: Any, wanted: Any) -> None:
         found, wanted = found.detach(), wanted.detach()
         worst[what] = float((found - wanted).abs().max() / wanted.abs().max().clamp(min=1.0))
         assert worst[what] < tolerance, f"{name}: {what} differs by {worst[what]}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from torch.multiprocessing import ProcessExitedException
+from torch.multiprocessing.spawn import ProcessExitedException
 
 import zoo
 from tests.parallel import checkpoints
@@ -22,7 +23,7 @@ from zoo.weights.materialize import whole as joined
 @pytest.mark.parametrize(("begin", "end"), [(0, 10), (7, 4_200_000), (5_000_000, 8_388_608)])
 def test_a_part_of_the_random_weights_is_that_of_the_whole(begin: int, end: int) -> None:
     spec = MODELS["decoder"].model_copy(update={"vocab_size": 2**19})
-    model = zoo.build(spec)
+    model: Any = zoo.build(spec)
     source = open_weights("random", model, spec)
     table = joined(model.embedding.token.weight, source.pieces("embedding.token.weight")).flatten()
     found = torch.cat([*source.part("embedding.token.weight", begin, end)])

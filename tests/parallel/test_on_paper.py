@@ -13,7 +13,7 @@ from cli.app import app
 from specs.device import load_device
 from specs.errors import UserError
 from tests.parallel.models import MODELS
-from zoo.parallel.on_paper import ModelOnPaper
+from zoo.parallel.on_paper import ModelOnPaper, Work
 from zoo.parallel.smallest_mesh import mesh_degrees, smallest
 
 
@@ -40,6 +40,7 @@ def test_seventy_billion_parameters_on_64_devices() -> None:
     )
     assert found["devices"] == 64
     parameters = zoo.load("llama-3-70b").expect.parameters
+    assert parameters is not None
     assert abs(found["memory"]["weights"] / (2 * parameters / 64) - 1) < 1e-3  # the norms are whole
     assert found["memory"]["adam_moments"] == 4 * found["memory"]["weights"]
     gathered, summed = found["traffic"]
@@ -57,7 +58,7 @@ def test_stages_wait_for_each_other() -> None:
 
 
 @pytest.mark.parametrize("work", ["train", "serve"])
-def test_the_smallest_mesh_has_room_and_half_of_it_has_not(work: str) -> None:
+def test_the_smallest_mesh_has_room_and_half_of_it_has_not(work: Work) -> None:
     model, device = ModelOnPaper(zoo.load("llama-3-70b"), "bf16"), load_device("h100")
     found = smallest(model, device, 1, 4096, work)
     assert found.fits(work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -55,7 +56,7 @@ def test_a_component_of_others_states_its_own_table() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return self.up(x)
 
-    model = zoo.build(MODELS["decoder"])
+    model: Any = zoo.build(MODELS["decoder"])
     model.decoder.blocks[1].feed_forward = Wide()
     plan = plan_of(model)
     assert plan.cuts["decoder.blocks.1.feed_forward.up"] == COLUMNS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -35,7 +36,7 @@ def grouped(**attention: object) -> Model:
     return gpt2(position={"kind": "rope"}, decoder={"layers": 2, "block": block})
 
 
-def both(spec: Model, directory: Path, **options: object) -> tuple[torch.nn.Module, torch.nn.Module]:
+def both(spec: Model, directory: Path, **options: object) -> tuple[Any, Any]:
     """A model of zoo, and the same loaded by transformers."""
     weights = stored(spec, directory / "own")
     zoo.convert(spec, weights, directory / "code", remote_code=True)
@@ -137,7 +138,8 @@ def test_fifty_drawn_specs_agree(tmp_path: Path) -> None:
         (tmp_path / spec.name).mkdir()
         weights = stored(spec, tmp_path / spec.name / "own")
         zoo.convert(spec, weights, tmp_path / spec.name / "code", remote_code=True)
-        ours, theirs = zoo.build(spec, str(weights)), loaded(tmp_path / spec.name / "code")
+        ours: Any = zoo.build(spec, str(weights))
+        theirs: Any = loaded(tmp_path / spec.name / "code")
         length = min(6, spec.context_length_of(spec.last_stack) or 6)
         ids, mask = IDS[:, :length] % (spec.vocab_size or 1), MASK[:, :length]
         for given in (None, mask):
