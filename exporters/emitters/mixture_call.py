@@ -73,8 +73,9 @@ class MixtureCall:
 
     @property
     def parts(self) -> int:
-        """The number of parts into which every expert is cut; 1 where the hidden width is no multiple of the target's."""
-        parts = self.call.graph.target.expert_parts
+        """The number of parts into which every expert is cut; 1 where matrices are quantized, and where the hidden width is
+        no multiple of the target's."""
+        parts = 1 if self.blocks is not None else self.call.graph.target.expert_parts
         return parts if self.down.weight.static(2) % parts == 0 else 1
 
     def first_weight(self) -> Value:

@@ -108,6 +108,7 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
     **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
+    "parakeet_ctc": lambda fields: {"encoder_config": fields},
     "blip": lambda fields: {
         "text_config": {"model_type": "blip_text_model"},
         "vision_config": {"model_type": "blip_vision_model", **fields},

@@ -91,8 +91,9 @@ class VisionLanguage(Decoder):
 
         input_ids: B T, attention_mask: B T, or of which the last T count, image_grid_thw: M 3.
         """
-        mask = torch.ones_like(input_ids)
-        if attention_mask is not None:
+        if attention_mask is None:
+            mask = torch.ones_like(input_ids)
+        else:
             mask = functional.last(attention_mask, input_ids.shape[1])
         return functional.image_coordinates(self.placeholder, input_ids, mask, image_grid_thw, self.square)
 
