@@ -121,6 +121,8 @@ def _values(field: Mapping[str, Any]) -> str:
         if choices in field:
             found = [_values(each) for each in field[choices] if each.get("type") != "null"]
             return " or ".join(dict.fromkeys(found))
+    if "prefixItems" in field:
+        return f"list of {len(field['prefixItems'])}: {', '.join(map(_values, field['prefixItems']))}"
     if field["type"] == "array":
         return f"list of {_values(field['items'])}"
     if field["type"] == "object":
