@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cli.convert import Family, WeightType
+from cli.convert import CheckpointDirectory, Family, WeightType
 from cli.export_options import Seed
 from cli.options import AsJson, Assignments, SpecArgument
 
@@ -41,17 +40,7 @@ def adapt(
         ),
     ] = None,
     seed: Seed = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Output directory; replaces the files of an earlier conversion there and no others.  "
-            "[default: build/NAME-checkpoint, with --dtype and --as if given]",
-            show_default=False,
-        ),
-    ] = None,
+    output: CheckpointDirectory = None,
     family: Family = None,
     dtype: WeightType = "fp32",
     as_json: AsJson = False,

@@ -28,6 +28,17 @@ Family = Annotated[
         show_default=False,
     ),
 ]
+CheckpointDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="Output directory; replaces the files of an earlier conversion there and no others.  "
+        "[default: build/NAME-checkpoint, with --dtype and --as if given]",
+        show_default=False,
+    ),
+]
 WeightType = Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.")]
 
 
@@ -52,17 +63,7 @@ def convert(
         ),
     ] = "random",
     seed: Seed = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Output directory; replaces the files of an earlier conversion there and no others.  "
-            "[default: build/NAME-checkpoint, with --dtype and --as if given]",
-            show_default=False,
-        ),
-    ] = None,
+    output: CheckpointDirectory = None,
     family: Family = None,
     dtype: WeightType = "fp32",
     remote_code: Annotated[

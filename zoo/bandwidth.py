@@ -49,8 +49,8 @@ def measure_cuda_bandwidth() -> Bandwidth:
     target = torch.empty_like(source)
     wait = torch.cuda.synchronize
     return Bandwidth(
-        read=CUDA_SIZE / _fastest(source.sum, wait),
-        copy=2 * CUDA_SIZE / _fastest(lambda: target.copy_(source), wait),
+        read=CUDA_SIZE / fastest(source.sum, wait),
+        copy=2 * CUDA_SIZE / fastest(lambda: target.copy_(source), wait),
     )
 
 
@@ -61,7 +61,7 @@ def measure_reading(threads: int, size: int) -> float:
     )
 
 
-def _fastest(work: Callable[[], object], wait: Callable[[], object]) -> float:
+def fastest(work: Callable[[], object], wait: Callable[[], object]) -> float:
     """Seconds of the fastest of a few passes, after a warm-up."""
     times = []
     for _ in range(PASSES + 1):

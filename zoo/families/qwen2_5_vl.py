@@ -14,9 +14,8 @@ from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers, Varies
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, packed_embedding, patch_rule
 from zoo.families.common.template import Data, Field, Place
-from zoo.families.common.tensors import Tensors, fused, modules, same
-from zoo.families.common.vision_language import decoder_rules, image_rules
-from zoo.families.qwen2_vl import PROJECTOR, TEXT, renamed
+from zoo.families.common.tensors import Tensors, fused, modules
+from zoo.families.qwen2_vl import TEXT, tensors_of
 
 _NORM = {"kind": "rms_norm", "eps": 1e-6}
 _WHOLE = "fullatt_block_indexes"
@@ -101,18 +100,7 @@ VISION = Family(
 FAMILIES = (
     QwenVL(
         "qwen2_5_vl",
-        Tensors(
-            "qwen2_5_vl",
-            renamed(
-                (
-                    *image_rules(VISION.tensors.rules, "model.visual."),
-                    *PROJECTOR,
-                    *decoder_rules("model.language_model."),
-                )
-            ),
-            heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
-            optional=("lm_head.weight",),
-        ),
+        tensors_of("qwen2_5_vl", VISION),
         classes={"Qwen2_5_VLForConditionalGeneration": HeadClass("language_modeling")},
         images=VISION,
         text=replace(TEXT, model_type="qwen2_5_vl_text"),

@@ -14,7 +14,7 @@ from zoo.families.common.llama_like import LLAMA, LlamaFields
 from zoo.families.common.qwen import LastLayers
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
 from zoo.families.common.template import Data, Field, Place, UnfitError
-from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules, same
+from zoo.families.common.tensors import Tensors, affine, fused, modules, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
 _NORM = {"kind": "layer_norm", "eps": 1e-6}
@@ -97,37 +97,32 @@ TEXT = Family(
 )
 """The decoder."""
 
-PROJECTOR = (
-    *affine("model.visual.merger.ln_q", "connector.norm"),
-    *affine("model.visual.merger.mlp.0", "connector.up"),
-    *affine("model.visual.merger.mlp.2", "connector.down"),
-)
 
-
-def renamed(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """Rules that also take the names of before transformers 4.52."""
+def tensors_of(model_type: str, vision: Family) -> Tensors:
+    """The tensors of the whole model, also by the names of before transformers 4.52; those of images are ``vision``'s."""
+    rules = (
+        *image_rules(vision.tensors.rules, "model.visual."),
+        *affine("model.visual.merger.ln_q", "connector.norm"),
+        *affine("model.visual.merger.mlp.0", "connector.up"),
+        *affine("model.visual.merger.mlp.2", "connector.down"),
+        *decoder_rules("model.language_model."),
+    )
 
     def old(stored: str) -> str:
         return stored.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
 
-    return tuple(replace(rule, also=(old(rule.stored),)) for rule in rules)
+    return Tensors(
+        model_type,
+        tuple(replace(rule, also=(old(rule.stored),)) for rule in rules),
+        heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
+        optional=("lm_head.weight",),
+    )
 
 
 FAMILIES = (
     QwenVL(
         "qwen2_vl",
-        Tensors(
-            "qwen2_vl",
-            renamed(
-                (
-                    *image_rules(VISION.tensors.rules, "model.visual."),
-                    *PROJECTOR,
-                    *decoder_rules("model.language_model."),
-                )
-            ),
-            heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
-            optional=("lm_head.weight",),
-        ),
+        tensors_of("qwen2_vl", VISION),
         classes={"Qwen2VLForConditionalGeneration": HeadClass("language_modeling")},
         images=VISION,
         text=TEXT,

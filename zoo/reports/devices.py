@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 
 import torch
 
 from specs.device import Device, FloatPrecision
-from zoo.bandwidth import measure_cuda_bandwidth, measure_reading
+from zoo.bandwidth import fastest, measure_cuda_bandwidth, measure_reading
 from zoo.memory import available_memory
 from zoo.reports.roofline import THIS
 
 READ = 256_000_000
 """Bytes to read when measuring bandwidth: more than processor caches hold."""
 
-PASSES = 3
 SMALL, LARGE, LARGEST = 256, 1024, 8192
 """Sizes of the square matrices to multiply; the time of each tells whether to try the next."""
 
@@ -64,16 +61,5 @@ def _product_rate(precision: FloatPrecision, device: str, largest: int) -> float
         if rate and 2 * side**3 / rate > LONGEST:
             break
         matrix = torch.ones(side, side, dtype=dtype, device=device)
-        rate = max(rate, 2 * side**3 / _fastest(lambda: matrix @ matrix, wait))  # noqa: B023
+        rate = max(rate, 2 * side**3 / fastest(lambda: matrix @ matrix, wait))  # noqa: B023
     return rate
-
-
-def _fastest(work: Callable[[], object], wait: Callable[[], object]) -> float:
-    """Seconds of the fastest of a few passes, after a warm-up."""
-    times = []
-    for _ in range(PASSES + 1):
-        begun = time.perf_counter()
-        work()
-        wait()
-        times.append(time.perf_counter() - begun)
-    return min(times[1:])
