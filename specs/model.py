@@ -514,13 +514,17 @@ class Model(Spec):
                 self.position_of(self.image).kind,
                 "Use axial_rope.",
             )
-        for name in dict.fromkeys(self.image.block_names()):
-            if getattr(self.image.named_block(name).attention, "window", None) is not None:
+        for name in dict.fromkeys(run.use for run in self.image.runs()):
+            block = (
+                self.image.block if name is None else self.image.blocks.get(name)
+            )  # the stack refuses other names
+            window = getattr(getattr(block, "attention", None), "window", None)
+            if window is not None:
                 place = ("block",) if name is None else ("blocks", name)
                 yield Fault(
                     ("image", *place, "attention", "window"),
                     "counts tokens of a sequence, and patches have rows and columns",
-                    self.image.named_block(name).attention.window,  # type: ignore[union-attr]
+                    window,
                     "Remove it.",
                 )
 

@@ -51,6 +51,7 @@ def _stack(name: StackName, model: Model) -> dict[str, Any]:
         "blocks": {each: block(each) for each in stack.blocks},
         "final_norm": stack.ends_with_norm,
         "weighted_layer_sum": stack.weighted_layer_sum,
+        "altup": None if stack.altup is None else full(stack.altup),
         "head": full(stack.head),
     }
     return _stated(data)

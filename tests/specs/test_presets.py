@@ -10,6 +10,7 @@ from specs.mixture import Mixture
 from specs.named_blocks import with_named_blocks
 from specs.reading import read_text
 from specs.resolved import resolved
+from specs.side_by_side import SideBySide
 from specs.validation import validate
 from specs.writing import dump
 from tests.specs import digests
@@ -504,6 +505,13 @@ def test_a_preset_has_name_summary_and_source(name):
     assert name == "tiny-gpt" or (model.source and model.year)
 
 
+def parts_of(feed_forward):
+    """A feed-forward, or those side by side in it."""
+    if isinstance(feed_forward, SideBySide):
+        return [branch.feed_forward for branch in feed_forward.branches.values()]
+    return [feed_forward]
+
+
 @pytest.mark.slow
 def test_the_catalog_agrees_with_the_presets():
     for preset in presets():
@@ -517,7 +525,8 @@ def test_the_catalog_agrees_with_the_presets():
             model.summary,
             model.source,
         )
-        routed = any(isinstance(block.feed_forward, Mixture) for block in model.last_stack.layer_blocks())
+        feed_forwards = [block.feed_forward for block in model.last_stack.layer_blocks()]
+        routed = any(isinstance(part, Mixture) for each in feed_forwards for part in parts_of(each))
         assert (preset.active_parameters is not None) == routed, preset.name
 
 

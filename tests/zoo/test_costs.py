@@ -48,8 +48,14 @@ def smallest(name: str) -> Model:
 def run(model: ZooModel, task: Task, sizes: dict[str, int]) -> int:
     """What torch counts in one call of a task."""
 
+    names = {
+        part for each in task.inputs for dim in each.dims if isinstance(dim, str) for part in dim.split(SUM)
+    }
+    sources = {task.derived[name].source if name in task.derived else name for name in names}
+    numbers = task.numbers({name: sizes[SYMBOLS[name]] for name in sources})
+
     def size(dim: int | str) -> int:
-        return dim if isinstance(dim, int) else sum(sizes[SYMBOLS[part]] for part in dim.split(SUM))
+        return dim if isinstance(dim, int) else sum(numbers[part] for part in dim.split(SUM))
 
     def value(name: str, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor:
         return torch.ones(shape, dtype=dtype) if dtype == torch.int64 else torch.randn(shape, dtype=dtype)
@@ -63,7 +69,11 @@ def run(model: ZooModel, task: Task, sizes: dict[str, int]) -> int:
 
 
 def stages_of(found: Costs, task: Task, sizes: dict[str, int]) -> dict[str, dict[str, int]]:
-    """The stages that one task is, each at its sizes."""
+    """The stages that one task is, each at its sizes; none of a task without products, or one that another holds."""
+    if task.name == "vision_encoder":
+        return {"see": sizes}
+    if task.name in ("embedding", "text_model", "vision_model"):
+        return {}
     if task.name == "encoder_model":
         return {"encode": sizes}
     if "forward" in found.stages:

@@ -24,16 +24,18 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
         yield counts.part("norm", wording.title(connector.norm.kind), [], "connector.norm")
     if connector.shuffle > 1:
         yield _squares("Pixel shuffle", connector.shuffle)
+    normed = ("connector.norm",)  # a part of its own
     match connector:
         case LinearConnector():
-            yield counts.part("other", "Connector", [counts.widths("connector.projection")], "connector")
+            width = counts.widths("connector.projection")
+            yield counts.part("other", "Connector", [width], "connector", without=normed)
         case MlpConnector():
             up, down = (counts.widths(f"connector.{part}") for part in ("up", "down"))
-            yield counts.part(
-                "other", "Connector", [up, wording.ACTIVATIONS[connector.activation], down], "connector"
-            )
+            details = [up, wording.ACTIVATIONS[connector.activation], down]
+            yield counts.part("other", "Connector", details, "connector", without=normed)
         case _:
-            yield counts.part("other", wording.title(connector.kind), ["connector"], "connector")
+            title = wording.title(connector.kind)
+            yield counts.part("other", title, ["connector"], "connector", without=normed)
     if connector.deepstack is not None:
         layers = ", ".join(map(str, connector.deepstack.layers))
         yield counts.part("other", "DeepStack", (f"likewise after layers {layers}",), "deep_connectors")

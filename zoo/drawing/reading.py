@@ -90,10 +90,14 @@ def _column(
     if name == "decoder" and spec.connector is not None:
         yield inserted(spec)
     yield stream
+    if stack.altup is not None:
+        yield counts.part("other", f"{stack.altup.streams} streams", [], f"{name}.streams.into")
     position = spec.position_of(stack)
     yield from layer_frames(
         StackFacts(name, stack, module, counts, spec.width_of(stack), spec.is_causal(name), position)
     )
+    if stack.altup is not None:
+        yield counts.part("other", "Mean of the streams", [], f"{name}.streams.out")
     final_norm = f"{name}.final_norm"
     kind = counts.modules[final_norm].kind
     if stack.ends_with_norm and kind != "none":
