@@ -82,7 +82,7 @@ def stages_of(found: Costs, task: Task, sizes: dict[str, int]) -> dict[str, dict
 
 
 def assert_counted(spec: Model, **sizes: int) -> None:
-    found, model = costs(spec), zoo.build(spec, weights="random")
+    found, model = costs(spec), zoo.build(spec, weights="random").requires_grad_(False)
     for task in tasks(model, spec):
         for stage, at in stages_of(found, task, sizes).items():
             assert found.stages[stage].total.at(**at) == run(model, task, at), (spec.name, stage)

@@ -47,7 +47,9 @@ def _block_rows(blocks: dict[int, list[tuple[str, ModuleShapes]]], stack: Stack)
     alike: dict[object, list[int]] = {}
     for i, block in blocks.items():
         alike.setdefault(_content(block), []).append(i)
-    for layers, first in sorted((_layers(stack, places), places[0]) for places in alike.values()):
+    for layers, first in sorted(
+        (_layers(stack, len(blocks), places), places[0]) for places in alike.values()
+    ):
         for suffix, module in blocks[first]:
             title = suffix.rpartition(".")[2] or f"blocks, {layers_text(layers, stack.depth)}"
             yield _row(module, 2 + suffix.count("."), title)
@@ -58,10 +60,10 @@ def _content(block: Sequence[tuple[str, ModuleShapes]]) -> tuple[object, ...]:
     return tuple((suffix, m.kind, m.method, m.inputs, m.outputs) for suffix, m in block)
 
 
-def _layers(stack: Stack, kept: Sequence[int]) -> list[int]:
-    """The layers of a stack whose kinds are those of some layers of its reduced model."""
+def _layers(stack: Stack, depth: int, kept: Sequence[int]) -> list[int]:
+    """The layers of a stack whose kinds are those of some layers of its reduced model, which has ``depth`` layers."""
     names = [run.use for run in stack.runs() for _ in range(run.repeat)]
-    originals = kept_layers(stack, 2)
+    originals = kept_layers(stack, depth)
     kinds = {names[originals[i]] for i in kept}
     return [i for i, name in enumerate(names) if name in kinds]
 
