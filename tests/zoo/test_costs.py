@@ -20,6 +20,7 @@ from specs.model import Model
 from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from tests.zoo.expert_flops import flop_counter
+from tests.zoo.task_sizes import shapes
 from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
 from tests.zoo.whole_chunks import tokens
 from zoo.builder import ZooModel, assemble
@@ -29,9 +30,9 @@ from zoo.reduced import reduced_models, small_inputs
 from zoo.reports.costs import Costs, costs
 from zoo.reports.flops import matmul_flops_at
 from zoo.reports.polynomial import WHOLE, Polynomial
-from zoo.reports.trace import SYMBOLS, Trace
+from zoo.reports.trace import Trace
 from zoo.reports.trace import traced as graph_of
-from zoo.tracing.symbols import SUM, Placeholder
+from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import Task
 from zoo.tracing.tasks import tasks
 
@@ -48,19 +49,11 @@ def smallest(name: str) -> Model:
 def run(model: ZooModel, task: Task, sizes: dict[str, int]) -> int:
     """What torch counts in one call of a task."""
 
-    names = {
-        part for each in task.inputs for dim in each.dims if isinstance(dim, str) for part in dim.split(SUM)
-    }
-    sources = {task.derived[name].source if name in task.derived else name for name in names}
-    numbers = task.numbers({name: sizes[SYMBOLS[name]] for name in sources})
-
-    def size(dim: int | str) -> int:
-        return dim if isinstance(dim, int) else sum(numbers[part] for part in dim.split(SUM))
-
     def value(name: str, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor:
         return torch.ones(shape, dtype=dtype) if dtype == torch.int64 else torch.randn(shape, dtype=dtype)
 
-    values = {each.name: value(each.name, each.dtype, tuple(map(size, each.dims))) for each in task.inputs}
+    known = shapes(task, sizes)
+    values = {each.name: value(each.name, each.dtype, known[each.name]) for each in task.inputs}
     if "token_type_ids" in values:
         values["token_type_ids"] *= 0
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), flop_counter() as counter:

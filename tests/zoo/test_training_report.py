@@ -23,11 +23,11 @@ from specs.stack import Stack
 from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from tests.zoo.expert_flops import flop_counter
+from tests.zoo.task_sizes import shapes
 from tests.zoo.tiny import bert, gpt2, t5
 from tests.zoo.whole_chunks import tokens
 from zoo.reduced import reduced_models, small_inputs
 from zoo.reports.costs import costs
-from zoo.reports.trace import SYMBOLS
 from zoo.reports.training import training
 from zoo.tracing.tasks import training_task
 
@@ -86,8 +86,9 @@ class Step:
         self.task = training_task(spec)
         self.sizes = SIZES | {"T": tokens(spec)}
         self.values: dict[str, Tensor] = {}
+        known = shapes(self.task, self.sizes)
         for given in self.task.inputs:
-            shape = tuple(dim if isinstance(dim, int) else self.sizes[SYMBOLS[dim]] for dim in given.dims)
+            shape = known[given.name]
             whole = given.dtype == torch.int64
             self.values[given.name] = torch.ones(shape, dtype=given.dtype) if whole else torch.randn(shape)
         if "token_type_ids" in self.values:
