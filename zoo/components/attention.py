@@ -186,8 +186,8 @@ class BiasGate(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """B T (H K) -> B H T 1."""
-        sums = self.projection(split_heads(x, self.width)).unflatten(-1, (2, 4)).sum(-1)  # B H T 2
-        a, b = torch.sigmoid(sums).chunk(2, -1)
+        sums = self.projection(x.unflatten(-1, (-1, self.width))).unflatten(-1, (2, 4)).sum(-1)  # B T H 2
+        a, b = torch.sigmoid(sums.transpose(1, 2)).chunk(2, -1)  # B H T 1
         return a * (b * self.factor - 1.0) + 2.0
 
 
