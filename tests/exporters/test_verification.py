@@ -505,6 +505,12 @@ def class_token_last(patch: Patch) -> None:
 
 
 RELATIVE = {"position": {"kind": "relative_bias"}}
+AXIAL = vit(
+    position={"kind": "axial_rope"},
+    embedding={"kind": "patches", "image_size": 9, "patch_size": 3, "channels": 1},
+)
+"""Three rows and columns: two of each would turn by half a circle, where either sense is the same."""
+
 CASES: list[tuple[Sabotage, list[Model]]] = [
     (no_causal_mask, [gpt2(), t5()]),
     (causal_mask_one_off, [gpt2(), rope(gpt2), gpt2(position={"kind": "alibi"})]),
@@ -533,7 +539,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (not_a_number_in_empty_rows, [bert(), t5()]),
     (no_token_types, [bert(), gpt2(embedding={"token_types": 2}), t5(embedding={"token_types": 2})]),
     (rounded, [bert(), gpt2(), t5()]),
-    (angles_turned, [rope(bert), rope(gpt2), rope(t5), vit(position={"kind": "axial_rope"})]),
+    (angles_turned, [rope(bert), rope(gpt2), rope(t5), AXIAL]),
     (angles_interleaved, [rope(bert), rope(gpt2), rope(t5)]),
     (columns_one_off, [whisper()]),
     (patches_without_bias, [vit()]),
@@ -543,7 +549,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (half_of_the_heads_swapped, [whisper()]),
     (cache_in_front, [whisper()]),
     (slower_angles, [rope(bert), rope(gpt2), bert(position={"kind": "sinusoidal"})]),
-    (angles_interleaved, [vit(position={"kind": "axial_rope"})]),
+    (angles_interleaved, [AXIAL]),
     (another_token_sought, [bert(**AT_TOKEN), gpt2(**AT_TOKEN), t5(**AT_TOKEN)]),
     (the_second_such_token_taken, [bert(**AT_TOKEN), gpt2(**CLASS), t5(**AT_TOKEN)]),
     (padding_sought_too, [bert(**AT_TOKEN), bert(**CLASS), gpt2(**AT_TOKEN)]),
