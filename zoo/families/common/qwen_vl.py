@@ -18,7 +18,7 @@ from zoo.families.common.images import SquareSide
 from zoo.families.common.rope import RopeField, rope_of
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError
 from zoo.families.common.tensors import Rule
-from zoo.families.common.transforms import Transform, Unfolded
+from zoo.families.common.transforms import SAME, Transform, Unfolded
 from zoo.families.common.vision_language import (
     TEXT_CONFIG,
     TIED,
@@ -93,7 +93,8 @@ def packed_embedding(patch_size: int = 14, *, bias: bool = False) -> dict[str, T
 def unfolded(spec: Model) -> Transform:
     """The stored form of the projection of patches: a convolution over channels, frames, rows and columns."""
     patches = spec.embedding if spec.image is None else spec.embedding_of(spec.image)
-    assert isinstance(patches, PackedPatches)
+    if not isinstance(patches, PackedPatches):  # a spec of another family, whose names are compared
+        return SAME
     return Unfolded((patches.channels, patches.frames, patches.patch_size, patches.patch_size))
 
 
