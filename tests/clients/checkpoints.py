@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -350,11 +349,6 @@ def checkpoint(
     )
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
-    settings = directory / "tokenizer_config.json"
-    stated = json.loads(settings.read_text("utf-8"))
-    if isinstance(stated.get("extra_special_tokens"), list):  # optimum's transformers 4 reads a mapping
-        del stated["extra_special_tokens"]
-        settings.write_text(json.dumps(stated), "utf-8")
     return Checkpoint(directory, model, tokenizer)
 
 
