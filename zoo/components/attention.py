@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 import specs.attention as spec
 from zoo import functional
+from zoo.components.block_summaries import Blocks, BlockSummaries
 from zoo.components.linear import Linear
-from zoo.components.mixer import LENGTH, BiasKey, Mixer, MixerContext, State, StateTensor
+from zoo.components.mixer import LENGTH, BiasKey, BlocksKey, Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
 from zoo.components.position import Position
 from zoo.components.scaling import scaled
@@ -147,7 +148,7 @@ class Projections(nn.Module):
         return Sharding(
             dict.fromkeys(("query", "key", "value", "gate"), COLUMNS)
             | {"output": ROWS, "sinks": HEADS, "query_norm": norm, "key_norm": norm, "value_norm": SHARED}
-            | {"bias_gate": SLICED},
+            | {"bias_gate": SLICED, "summaries": SHARED},
             {"heads": self.heads, "kv_heads": self.key_value_heads},
             counted(heads=self.heads, key_value_heads=self.key_value_heads),
             last="output",
@@ -214,6 +215,10 @@ class SelfAttention(Projections, Mixer):
             terms = (spec.position or context.position_kind).score_terms  # type: ignore[attr-defined]
             self.scale = (terms * self.width) ** -0.5
         self.norms_rotated = spec.qk_norm is not None and spec.qk_norm.after_rotation
+        self.summaries = None
+        if spec.block_summaries is not None:
+            inner = replace(context, d_model=context.input_width or context.d_model)
+            self.summaries = BlockSummaries(spec.block_summaries, inner)
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B G P K twice -> B T D, and all keys and values, B G S K twice; past and state are empty where
@@ -233,7 +238,21 @@ class SelfAttention(Projections, Mixer):
         if distances is not None:
             compared = position.compare(self, query, key, distances)  # B H T S
             bias = compared if bias is None else bias + compared
-        return self.attend(x, query, key, value, bias), () if self.key is None else (key, value)
+        state: State = () if self.key is None else (key, value)
+        if self.summaries is not None:
+            blocks = context.blocks[BlocksKey(position.name, self.summaries.size)]
+            key, value, bias = self._with_blocks(x, blocks, key, value, bias)
+        return self.attend(x, query, key, value, bias), state
+
+    def _with_blocks(
+        self, x: Tensor, blocks: Blocks, key: Tensor, value: Tensor, bias: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Keys, values and biases followed by those of blocks: B G S K, B G S K, (B or 1) H T S -> with S + J in place of S."""
+        assert self.summaries is not None
+        block_key, block_value = self.keys_values(self.summaries(x, blocks.members))  # B G J K
+        block_key = self.key_norm(block_key) if self.norms_rotated else block_key  # type: ignore[misc]
+        keys, values = torch.cat((key, block_key), 2), torch.cat((value, block_value), 2)
+        return keys, values, torch.cat((bias, blocks.bias), -1)
 
     def _so_far(self, x: Tensor, position: Position, context: MixerContext, past: State | None) -> KeyValue:
         """All keys and values: B T D and B G P K twice -> B G S K twice."""

@@ -309,13 +309,22 @@ class RelativeBias(Position):
         self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)
         assert context.heads is not None
         self.table = EmbeddingTable(spec.buckets, context.heads)
+        self.block_table = EmbeddingTable(spec.buckets, context.heads) if context.summarized else None
 
     def sharding(self) -> Sharding:
         """By heads."""
-        return Sharding({"table": COLUMNS}, {"heads": self.table.embedding_dim})
+        return Sharding({"table": COLUMNS, "block_table": COLUMNS}, {"heads": self.table.embedding_dim})
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
+        return self._looked_up(self.table, queries, keys, like)
+
+    def block_bias(self, queries: Tensor, blocks: Tensor, like: Tensor) -> Tensor:
+        """As ``bias``, between the block of each query, (B or 1) T, and every block, 1 J -> (B or 1) H T J."""
+        assert self.block_table is not None
+        return self._looked_up(self.block_table, queries, blocks, like)
+
+    def _looked_up(self, table: nn.Embedding, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         relative = functional.relative_positions(queries, keys)  # (B or 1) T S
         reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
-        by_distance = self.table(functional.constant(self.buckets, like))  # (2 max_distance + 1) H
+        by_distance = table(functional.constant(self.buckets, like))  # (2 max_distance + 1) H
         return nn.functional.embedding(reach, by_distance).permute(0, 3, 1, 2)  # (B or 1) H T S

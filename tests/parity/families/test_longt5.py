@@ -1,4 +1,4 @@
-"""LongT5 with local attention against transformers."""
+"""LongT5 with local and transient global attention against transformers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from transformers import LongT5Config, LongT5EncoderModel, LongT5ForConditionalGeneration, LongT5Model
 
 from tests.parity.families.family import FamilyTests
+from tests.parity.families.harness import check
 from tests.parity.reference import build
 from zoo.configs.importing import import_spec
 
@@ -22,6 +23,19 @@ CONFIGS = {
         vocab_size=50, d_model=32, d_kv=6, d_ff=20, num_layers=3, num_decoder_layers=1, num_heads=4, local_radius=4,
         relative_attention_num_buckets=8, relative_attention_max_distance=9, feed_forward_proj="gated-gelu",
         tie_word_embeddings=False,
+    ),
+    "summaries": dict(
+        vocab_size=41, d_model=24, d_kv=7, d_ff=20, num_layers=3, num_decoder_layers=2, num_heads=3, local_radius=2,
+        encoder_attention_type="transient-global", global_block_size=4, relative_attention_num_buckets=6,
+        relative_attention_max_distance=5, layer_norm_epsilon=1e-3, tie_word_embeddings=False,
+    ),
+    "summaries of pairs": dict(
+        vocab_size=30, d_model=16, d_kv=4, d_ff=20, num_layers=2, num_decoder_layers=1, num_heads=4, local_radius=1,
+        encoder_attention_type="transient-global", global_block_size=2, feed_forward_proj="gated-gelu",
+    ),
+    "no full block": dict(
+        vocab_size=30, d_model=16, d_kv=4, d_ff=20, num_layers=2, num_decoder_layers=1, num_heads=2, local_radius=3,
+        encoder_attention_type="transient-global", global_block_size=64,
     ),
 }  # fmt: skip
 
@@ -43,11 +57,19 @@ class TestLongT5(FamilyTests):
     configs = CONFIGS
     others = ((LongT5Model, {}), (LongT5EncoderModel, {}))
     drawn = {"length": 15}
+    of_refusals = "summaries"
     refusals = (
         ("local_radius", 0, "must be at least 1"),
-        ("encoder_attention_type", "transient-global", 'must be "local": tokens that stand for blocks'),
+        ("encoder_attention_type", "global", "is not supported"),
+        ("global_block_size", 12, "must be a power of 2 up to 64"),
         ("is_decoder", True, "must be false"),
     )
+
+    @staticmethod
+    def check(model_class, config, directory, **options):
+        if config.encoder_attention_type == "transient-global":
+            options["sides"] = ("right",)  # with padding before a text, the reference's first block has fewer tokens
+        return check(model_class, config, directory, **options)
 
     @staticmethod
     def draw(data):
@@ -61,6 +83,8 @@ class TestLongT5(FamilyTests):
             num_decoder_layers=data.draw(st.integers(1, 3), "decoder_layers"),
             num_heads=data.draw(st.integers(1, 6), "heads"),
             local_radius=data.draw(st.integers(1, 20), "radius"),
+            encoder_attention_type=data.draw(st.sampled_from(["local", "transient-global"]), "kind"),
+            global_block_size=data.draw(st.sampled_from([1, 2, 4, 8, 16]), "block"),
             relative_attention_num_buckets=buckets,
             relative_attention_max_distance=buckets // 2 + data.draw(st.integers(1, 40), "reach"),
             feed_forward_proj=data.draw(st.sampled_from(["relu", "gated-gelu"]), "feed_forward"),
