@@ -32,6 +32,13 @@ class BlockSummaries(Spec):
         if self.size & (self.size - 1):
             below = 1 << (self.size.bit_length() - 1)
             yield Fault(("size",), "must be a power of 2", self.size, f"Use {below} or {2 * below}.")
+        if context.context_length is not None and self.size > context.context_length:
+            yield Fault(
+                ("size",),
+                f"must not exceed the context_length, which is {context.context_length}",
+                self.size,
+                "Use a smaller power of 2.",
+            )
         if context.causal:
             yield Fault(
                 (),

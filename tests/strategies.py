@@ -37,6 +37,8 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
             data[stack] = {**draw(stacks(cross=cross, decoding=stack == "decoder", latent=latent)), **own}
             if draw(st.integers(0, 4)) == 0:
                 data[stack]["context_length"] = draw(st.integers(3, 12))
+    if "encoder" in data and not data["encoder"]["causal"]:
+        draw_summaries(draw, data["encoder"], data["position"])
     if "encoder" in data and not data["encoder"]["causal"] and draw(st.integers(0, 3)) == 0:
         draw_conformer(draw, data["encoder"]["block"])
     reads_tokens = architecture == "decoder" or draw(st.integers(0, 3)) > 0
@@ -51,6 +53,18 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
         st.sampled_from([{"kind": "normal"}, {"kind": "xavier_uniform"}, {"kind": "t5"}])
     )
     return data
+
+
+def draw_summaries(draw: st.DrawFn, encoder: Data, position: Data) -> None:
+    """Let some attentions with relative biases see sums of blocks."""
+    for block in (encoder["block"], *encoder.get("blocks", {}).values()):
+        attention = block["attention"]
+        if attention is None or attention["kind"] == "latent":
+            continue
+        acting = attention.get("position") or encoder.get("position") or position
+        if acting["kind"] == "relative_bias" and draw(st.booleans()):
+            size = draw(st.sampled_from([1, 2]))
+            attention["block_summaries"] = {"size": size, "norm": draw(norms(or_none=False))}
 
 
 def draw_conformer(draw: st.DrawFn, block: Data) -> None:

@@ -127,6 +127,10 @@ CHANGES: list[Callable[[st.DrawFn, Data], None]] = [
             (("block", "attention", "dropout"), st.just(0.1)),
             (("block", "attention", "scale"), st.sampled_from([0.05, 3.0])),
             (("block", "attention", "sinks"), st.just(True)),
+            (
+                ("block", "attention", "block_summaries"),
+                st.sampled_from([{"size": 4, "norm": {"kind": "rms_norm"}}]),
+            ),
             (("block", "feed_forward", "dropout"), st.just(0.1)),
             (("block", "feed_forward", "activation"), st.sampled_from(["identity", "xielu", *ACTIVATIONS])),
             (("block", "feed_forward", "router", "scale"), st.just(0.3)),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from specs.attention import MultiHeadShape
 from specs.connector import ConnectorKind
 from specs.embedding import EmbeddingKind
 from specs.model import Model
@@ -105,7 +106,9 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
         whole = stack.bidirectional == "prompt"
         causal = spec.is_causal(name) and not whole
         alone = not whole and all(
-            getattr(mixer, "window", None) == 1 for block in stack.layer_blocks() for mixer in block.mixers
+            getattr(mixer, "window", None) == 1 and getattr(mixer, "block_summaries", None) is None
+            for block in stack.layer_blocks()
+            for mixer in block.mixers
         )
         found.append(
             StackRunner(
@@ -133,8 +136,12 @@ def vocabulary_of(model: ZooModel, spec: Model) -> int:
 
 
 def token_count(spec: Model, stack: Stack) -> int:
-    """The number of tokens to read: within the context and below the rope switch length."""
-    return min(LENGTH, spec.context_length_of(stack) or LENGTH, spec.rope_switch_length or LENGTH)
+    """The number of tokens to read: within the context and below the rope switch length, two blocks and a token more where sums of
+    blocks are seen."""
+    attentions = [block.attention for block in stack.layer_blocks()]
+    blocks = [each.block_summaries for each in attentions if isinstance(each, MultiHeadShape)]
+    wanted = max([LENGTH, *(2 * each.size + 1 for each in blocks if each is not None)])
+    return min(wanted, spec.context_length_of(stack) or wanted, spec.rope_switch_length or wanted)
 
 
 def vector_count(spec: Model, stack: Stack) -> int:

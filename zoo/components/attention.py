@@ -225,7 +225,8 @@ class SelfAttention(Projections, Mixer):
         they are those of another layer."""
         position, positions = self.position or context.position, context.positions
         x = self.scaled_input(x)
-        key, value = context.reused if self.key is None else self._so_far(x, position, context, past)
+        read = x if self.summaries is None else self._before_sums(x, context)
+        key, value = context.reused if self.key is None else self._so_far(read, position, context, past)
         query = position.rotate(self.queries(x), positions, self.width)
         if self.norms_rotated:
             query = self.query_norm(query)
@@ -238,21 +239,18 @@ class SelfAttention(Projections, Mixer):
         if distances is not None:
             compared = position.compare(self, query, key, distances)  # B H T S
             bias = compared if bias is None else bias + compared
-        state: State = () if self.key is None else (key, value)
         if self.summaries is not None:
-            blocks = context.blocks[BlocksKey(position.name, self.summaries.size)]
-            key, value, bias = self._with_blocks(x, blocks, key, value, bias)
-        return self.attend(x, query, key, value, bias), state
+            bias = torch.cat((bias, self._blocks(context).bias), -1)  # B H T (S + J)
+        return self.attend(x, query, key, value, bias), () if self.key is None else (key, value)
 
-    def _with_blocks(
-        self, x: Tensor, blocks: Blocks, key: Tensor, value: Tensor, bias: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Keys, values and biases followed by those of blocks: B G S K, B G S K, (B or 1) H T S -> with S + J in place of S."""
+    def _blocks(self, context: MixerContext) -> Blocks:
         assert self.summaries is not None
-        block_key, block_value = self.keys_values(self.summaries(x, blocks.members))  # B G J K
-        block_key = self.key_norm(block_key) if self.norms_rotated else block_key  # type: ignore[misc]
-        keys, values = torch.cat((key, block_key), 2), torch.cat((value, block_value), 2)
-        return keys, values, torch.cat((bias, blocks.bias), -1)
+        return context.blocks[BlocksKey((self.position or context.position).name, self.summaries.size)]
+
+    def _before_sums(self, x: Tensor, context: MixerContext) -> Tensor:
+        """The tokens and after them the sums of the blocks: B S D -> B (S + J) D."""
+        assert self.summaries is not None
+        return torch.cat((x, self.summaries(x, self._blocks(context).members)), 1)
 
     def _so_far(self, x: Tensor, position: Position, context: MixerContext, past: State | None) -> KeyValue:
         """All keys and values: B T D and B G P K twice -> B G S K twice."""

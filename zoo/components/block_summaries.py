@@ -34,7 +34,9 @@ def blocks_of(
     queries and keys: their positions, (B or 1) T and (B or 1) S, mask: B S with 1 for real tokens.
     """
     length = keys.shape[-1]
-    full = length // size if mask is None else mask.sum(1, keepdim=True) // size  # B 1: the number of full blocks
+    full = (
+        length // size if mask is None else mask.sum(1, keepdim=True) // size
+    )  # B 1: the number of full blocks
     numbers = functional.positions_from(0, (length + (size - 1)) // size, like)[None]  # 1 J
     of_keys = _block(keys, size, full)  # (B or 1) S
     members = of_keys[:, None] == numbers[:, :, None]  # (B or 1) J S

@@ -71,7 +71,10 @@ _DEFAULTS: dict[str, Any] = {
     "block_summaries": _Summaries(),
 }
 _LOCAL, _SIDE = ".LocalSelfAttention.", ".TransientGlobalSelfAttention."
-_NORM, _TABLE = "encoder.blocks.{layer}.attention.summaries.norm.weight", "encoder.position.block_table.weight"
+_NORM, _TABLE = (
+    "encoder.blocks.{layer}.attention.summaries.norm.weight",
+    "encoder.position.block_table.weight",
+)
 
 
 def _with_summaries(rules: Iterable[Rule]) -> Iterator[Rule]:

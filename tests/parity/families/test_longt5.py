@@ -68,7 +68,9 @@ class TestLongT5(FamilyTests):
     @staticmethod
     def check(model_class, config, directory, **options):
         if config.encoder_attention_type == "transient-global":
-            options["sides"] = ("right",)  # with padding before a text, the reference's first block has fewer tokens
+            options["sides"] = (
+                "right",
+            )  # with padding before a text, the reference's first block has fewer tokens
         return check(model_class, config, directory, **options)
 
     @staticmethod
