@@ -26,7 +26,7 @@ WITHOUT_FAMILY = {
 OWN_CODE = {"neobert"}
 """Families whose classes are published with their checkpoints, and not in transformers."""
 
-TIED_TILL_LOADED = {"t5", "mt5", "umt5"}
+TIED_TILL_LOADED = {"t5", "mt5", "umt5", "longt5"}
 """Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""
 
 UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")

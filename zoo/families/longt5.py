@@ -15,18 +15,24 @@ from zoo.families.common.template import Data, Field, Place, UnfitError
 from zoo.families.common.tensors import Rule, same
 from zoo.families.t5 import FIXED, OF_CONFIG, t5_body, t5_feed_forward, t5_tensors
 
+_SCORES = "lm_head.weight"
+
 
 class _Scores(Field):
-    """Tying and scaling of LongT5: scaled as T5 is, and tied where no output matrix is stored."""
+    """Tying and scaling of LongT5: transformers 4 had both or neither, as tie_word_embeddings states; transformers 5, which states
+    scale_decoder_outputs, ties where no output matrix is stored, and scales as tie_word_embeddings states."""
 
     def read(self, config: Config) -> Data:
         old = config.bool("tie_word_embeddings", default=True)
+        later = config.has("scale_decoder_outputs")
         scaled = config.bool("scale_decoder_outputs", default=old)
-        tied = not config.stores("lm_head.weight")
+        tied = not config.stores(_SCORES) if old or later else config.lacks(_SCORES)
         return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
 
     def write(self, value: Any, place: Place) -> Data:
-        return {"tie_word_embeddings": value.scale is not None}
+        scaled = value.scale is not None
+        later = {"scale_decoder_outputs": False} if value.tie_embeddings and not scaled else {}
+        return {"tie_word_embeddings": scaled, **later}
 
 
 class _Radius(Field):

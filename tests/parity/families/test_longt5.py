@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from transformers import LongT5Config, LongT5EncoderModel, LongT5ForConditionalGeneration, LongT5Model
 
+import zoo
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
 from tests.parity.reference import build
-from zoo.configs.importing import import_spec
+from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config
 
 CONFIGS = {
     "scaled": dict(
@@ -47,8 +50,23 @@ def test_a_stored_output_matrix_is_one_of_its_own(tmp_path):
     assert head.tie_embeddings
     tensors = load_file(tmp_path / "model.safetensors")
     save_file({**tensors, "lm_head.weight": 2 * tensors["shared.weight"]}, tmp_path / "model.safetensors")
-    head = import_spec(tmp_path).head
-    assert (head.tie_embeddings, head.scale) == (False, None)
+    spec: Any = import_spec(tmp_path)
+    assert (spec.head.tie_embeddings, spec.head.scale) == (False, None)
+    zoo.convert(spec, tmp_path, tmp_path / "again")
+    given = {"input_ids": torch.arange(12)[None], "decoder_input_ids": torch.arange(3, 8)[None]}
+    before, after = (
+        LongT5ForConditionalGeneration.from_pretrained(place).eval()(**given).logits
+        for place in (tmp_path, tmp_path / "again")
+    )
+    assert torch.equal(before, after)
+    torch.testing.assert_close(after, 2 * reference.eval()(**given).logits)
+
+
+def test_a_config_of_transformers_4_states_whether_the_output_matrix_is_one_of_its_own():
+    for stated, tied in ((True, True), (False, False)):
+        config = Config({"model_type": "longt5", "tie_word_embeddings": stated}, "config.json")
+        head: Any = spec_of_config(config, name="longt5").head
+        assert (head.tie_embeddings, head.scale is not None) == (tied, stated)
 
 
 class TestLongT5(FamilyTests):
