@@ -99,6 +99,7 @@ STACKS = ("encoder", "decoder")
 CHANGES: list[Callable[[st.DrawFn, Data], None]] = [
     set_on("position", to=scaled_ropes()),
     set_on("position", to=st.just({"kind": "alibi", "precision": "bfloat16"})),
+    set_on("position", to=st.just({"kind": "rope", "rotates": "input"})),
     set_on("position", to=st.just({"kind": "sinusoidal", "base": 100.0})),
     set_on("position", to=st.just({"kind": "sinusoidal", "offset": 3, "table": True})),
     set_on("position", to=st.just({"kind": "relative_bias", "buckets": 12, "max_distance": 7})),

@@ -120,11 +120,15 @@ class Projections(nn.Module):
     def keys_values(self, x: Tensor) -> KeyValue:
         """B S D, or of another width, -> B G S K twice."""
         projected = self._clipped(self.key(x))  # type: ignore[misc]
-        value = projected if self.value is None else self._clipped(self.value(x))
+        return self._keys(projected), self._values(
+            projected if self.value is None else self._clipped(self.value(x))
+        )
+
+    def _values(self, projected: Tensor) -> Tensor:
+        """B S (G K) -> B G S K."""
         if self.value_norm is None:
-            return self._keys(projected), split_heads(value, self.width)
-        value = self.value_norm(value.unflatten(-1, (-1, self.width)))  # B S G K
-        return self._keys(projected), value.transpose(1, 2)
+            return split_heads(projected, self.width)
+        return self.value_norm(projected.unflatten(-1, (-1, self.width))).transpose(1, 2)
 
     def _keys(self, projected: Tensor) -> Tensor:
         """B S (G K) -> B G S K."""
@@ -192,6 +196,11 @@ class BiasGate(nn.Module):
         return a * (b * self.factor - 1.0) + 2.0
 
 
+def _turns_input(position: object) -> bool:
+    """Whether a position, as its spec has it, rotates the input of queries and keys."""
+    return getattr(position, "rotates", None) == "input"
+
+
 def _is_gated(context: BuildContext) -> bool:
     """Whether the position that acts inside an attention has a gate in it."""
     if context.position is not None:
@@ -210,6 +219,7 @@ class SelfAttention(Projections, Mixer):
         super().__init__(spec, context)
         self.window, self.patch_window = spec.window, spec.patch_window
         self.position = context.position
+        self.turns_input = _turns_input(spec.position or context.position_kind)
         self.bias_gate = BiasGate(spec.heads, self.width) if _is_gated(context) else None
         if spec.scale is None:
             terms = (spec.position or context.position_kind).score_terms  # type: ignore[attr-defined]
@@ -225,9 +235,9 @@ class SelfAttention(Projections, Mixer):
         they are those of another layer."""
         position, positions = self.position or context.position, context.positions
         x = self.scaled_input(x)
-        read = x if self.summaries is None else self._before_sums(x, context)
-        key, value = context.reused if self.key is None else self._so_far(read, position, context, past)
-        query = position.rotate(self.queries(x), positions, self.width)
+        key, value = context.reused if self.key is None else self._so_far(x, position, context, past)
+        turned = position.rotate_input(x, positions, self.width) if self.turns_input else x
+        query = position.rotate(self.queries(turned), positions, self.width)
         if self.norms_rotated:
             query = self.query_norm(query)
         query = position.scale_queries(query, positions)
@@ -252,9 +262,16 @@ class SelfAttention(Projections, Mixer):
         assert self.summaries is not None
         return torch.cat((x, self.summaries(x, self._blocks(context).members)), 1)
 
+    def _turned(self, x: Tensor, position: Position, context: MixerContext) -> KeyValue:
+        """Keys of the rotated input, and values of the input itself: B T D -> B G T K twice."""
+        assert self.value is not None
+        turned = position.rotate_input(x, context.positions, self.width)
+        return self.keys(turned), self._values(self._clipped(self.value(x)))
+
     def _so_far(self, x: Tensor, position: Position, context: MixerContext, past: State | None) -> KeyValue:
         """All keys and values: B T D and B G P K twice -> B G S K twice."""
-        key, value = self.keys_values(x)
+        read = x if self.summaries is None else self._before_sums(x, context)
+        key, value = self._turned(x, position, context) if self.turns_input else self.keys_values(read)
         key = position.rotate(key, context.positions, self.width)
         if self.norms_rotated:
             key = self.key_norm(key)  # type: ignore[misc]

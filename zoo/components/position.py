@@ -66,6 +66,10 @@ class Position(nn.Module):
         """Rotate queries or keys.  x: B H T K with K = width, positions: B T, or along several axes A B T -> B H T K."""
         return x
 
+    def rotate_input(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        """Rotate what queries and keys are projected from.  x: B T D, in pieces of ``width``, positions: B T -> B T D."""
+        return x
+
     def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
         """Scale rotated queries.  x: B H T K, positions: B T -> B H T K."""
         return x
@@ -195,6 +199,13 @@ class Rope(Position):
         )
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        return x if self.spec.rotates == "input" else self._rotated(x, positions, width)
+
+    def rotate_input(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        pieces = x.unflatten(-1, (-1, width)).transpose(1, 2)  # B H T K
+        return self._rotated(pieces, positions, width).transpose(1, 2).flatten(2)
+
+    def _rotated(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
         if positions.ndim == 3:
             return self._rotate_by_axis(x, positions, width)
         frequencies, amplitude = self.frequencies(width)

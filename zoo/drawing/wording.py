@@ -226,7 +226,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         part = [] if spec.dimensions in (None, width) else [f"{spec.dimensions} of {width} dims"]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
         axes = [] if spec.sections is None else ["frames, rows and columns"]
-        return [f"θ {number_text(spec.theta)}", *part, *scaling, *axes]
+        turned = ["of the input"] if spec.rotates == "input" else []
+        return [f"θ {number_text(spec.theta)}", *part, *scaling, *axes, *turned]
     if isinstance(spec, AxialRope):
         return [f"θ {number_text(spec.theta)}", "rows and columns"]
     if isinstance(spec, Alibi):
