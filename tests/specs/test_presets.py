@@ -405,6 +405,10 @@ PUBLISHED = {
     "vit-large-16": 304_326_632,
     "moonshine-base": 61_513_920,
     "moonshine-tiny": 27_092_736,
+    "wav2vec2-conformer-rel-pos-large-960h-ft": 618_591_904
+    - 1024
+    - 8_389_760,  # without what masks frames and is not read
+    "wav2vec2-conformer-rope-large-960h-ft": 593_376_928 - 1024 - 8_389_760,
     "w2v-bert-2.0": 580_493_120 - 1024,
     "parakeet-ctc-0.6b": 608_799_745,
     "parakeet-ctc-1.1b": 1_062_540_289,

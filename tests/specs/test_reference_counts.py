@@ -33,10 +33,11 @@ UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")
 """Parameters that are not trained (ERNIE's, which other families have as a buffer), or that only training reads (DINOv2's)."""
 
 UNREAD = {
+    "wav2vec2-conformer": ("wav2vec2_conformer.encoder.pos_conv_embed.",),
     "vision-encoder-decoder": ("encoder.pooler.",),
     "llava": ("model.vision_tower.post_layernorm.", "model.vision_tower.head."),
 }
-"""The pooler of a ViT that a decoder attends to, and what follows the images' layers in LLaVA: no output depends on it."""
+"""The convolution over positions of a conformer, the pooler of a ViT that a decoder attends to, and what follows the images' layers in LLaVA: no output depends on it."""
 
 
 @one_in(12)

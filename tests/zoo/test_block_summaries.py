@@ -16,6 +16,7 @@ from tests.zoo.test_drawing import attentions
 from tests.zoo.tiny import BLOCK, bert
 from zoo.attention_maps.choice import choose
 from zoo.builder import assemble
+from zoo.checks.shapes import check_shapes
 from zoo.drawing.reading import read
 from zoo.pages.visibility import sights, visibility_section
 
@@ -75,6 +76,16 @@ def test_drawings_and_pages_name_the_blocks() -> None:
     model = assemble(spec)
     assert [sight.block for sight in sights(model, spec)] == [16, None, None]
     assert "the sums of all full blocks of 16 tokens" in visibility_section(model, spec)
+
+
+def test_shapes_count_blocks() -> None:
+    spec = load("long-t5-tglobal-base")
+    report = check_shapes(assemble(spec), spec)
+    rows = {row.path: row for row in report.modules}
+    assert report.passed
+    assert rows["encoder.blocks.0.attention.summaries"].outputs == ("B x ceil(S/16) x 768",)
+    assert rows["encoder.blocks.0.attention.key"].inputs == ("B x S+ceil(S/16) x 768",)
+    assert check_shapes(assemble(summing()), summing()).passed
 
 
 def test_attention_maps_are_refused() -> None:

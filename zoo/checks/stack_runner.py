@@ -19,6 +19,7 @@ from specs.embedding import EmbeddingKind
 from specs.model import Model
 from specs.packed_patches import PackedPatches
 from specs.position import NoPosition, PositionKind
+from specs.relative_key import RelativeKey
 from specs.stack import Stack, StackName
 from zoo.builder import ZooModel
 from zoo.components.head import token_outputs
@@ -180,10 +181,15 @@ def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
     if stack.bidirectional == "prompt":  # whatever the windows
         windows = [2 * length for _ in attentions]
     placed = any(  # a token that sees itself only is at no distance
-        not isinstance(each, NoPosition) and window > 1
+        not isinstance(each, NoPosition) and not _has_one_distance(each) and window > 1
         for each, window in zip(positions, windows, strict=True)
     )
     return position.embedded or placed or any(window > 1 and window // 2 < length - 1 for window in windows)
+
+
+def _has_one_distance(position: PositionKind) -> bool:
+    """Whether a position treats all distances alike."""
+    return isinstance(position, RelativeKey) and position.before == position.after == 0
 
 
 def reads_model(model: Encoder | Decoder, spec: Model) -> Read:
