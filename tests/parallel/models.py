@@ -141,6 +141,7 @@ MODELS: dict[str, Model] = {
     "relative-key": decoder(LAYER_NORM, position={"kind": "relative_key", "before": 3, "after": 3}),
     "relative-sinusoidal": decoder(LAYER_NORM, position={"kind": "relative_sinusoidal"}),
     "relative-bias-by-layer": decoder(LAYER_NORM, position={"kind": "relative_bias", "per_layer": True}),
+    "rotated-input": decoder(LAYER_NORM, position={"kind": "rope", "rotates": "input"}),
     "values-normed": decoder({"attention": {**GROUPED, "value_norm": RMS}}),
 }
 """By what is special about each."""

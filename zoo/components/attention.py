@@ -152,7 +152,7 @@ class Projections(nn.Module):
         return Sharding(
             dict.fromkeys(("query", "key", "value", "gate"), COLUMNS)
             | {"output": ROWS, "sinks": HEADS, "query_norm": norm, "key_norm": norm, "value_norm": SHARED}
-            | {"bias_gate": SLICED, "summaries": SHARED},
+            | {"bias_gate": SLICED},
             {"heads": self.heads, "kv_heads": self.key_value_heads},
             counted(heads=self.heads, key_value_heads=self.key_value_heads),
             last="output",
