@@ -250,6 +250,7 @@ class SelfAttention(Projections, Mixer):
             compared = position.compare(self, query, key, distances)  # B H T S
             bias = compared if bias is None else bias + compared
         if self.summaries is not None:
+            assert bias is not None
             bias = torch.cat((bias, self._blocks(context).bias), -1)  # B H T (S + J)
         return self.attend(x, query, key, value, bias), () if self.key is None else (key, value)
 
