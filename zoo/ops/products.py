@@ -42,7 +42,9 @@ def _cut_inside(x: fx.Node) -> bool:
     if x.target is not operator.getitem:
         return False
     own, source = info(x), info(x.all_input_nodes[0])
-    return isinstance(source, TensorInfo) and own.ndim == source.ndim and own.shape[1:-1] != source.shape[1:-1]
+    return (
+        isinstance(source, TensorInfo) and own.ndim == source.ndim and own.shape[1:-1] != source.shape[1:-1]
+    )
 
 
 def _matmul(a: TensorInfo, b: TensorInfo) -> TensorInfo:
