@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from specs.errors import SpecError
@@ -48,5 +50,5 @@ def test_a_position_of_the_attention_alone_may_have_the_biases() -> None:
             "encoder.block.attention.position={kind: relative_bias, buckets: 8, max_distance: 20}",
         ],
     )
-    assert spec.encoder is not None
-    assert spec.encoder.block.attention.block_summaries.size == 16  # type: ignore[union-attr]
+    encoder: Any = spec.encoder
+    assert encoder.block.attention.block_summaries.size == 16

@@ -65,7 +65,7 @@ def test_positions_of_single_attentions_have_the_biases_of_blocks_where_some_are
     assert second.block_table is not None
     other = {**own["position"], "max_distance": 30}
     blocks = {"plain": {**BLOCK, "attention": {**plain, "position": other}}}
-    apart = assemble(summing([{"use": "plain"}, {}], blocks, **own))
+    apart: Any = assemble(summing([{"use": "plain"}, {}], blocks, **own))
     assert apart.encoder.blocks[0].attention.position.block_table is None
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import specs.attention as spec
 from zoo import functional
-from zoo.components.block_summaries import Blocks, BlockSummaries
+from zoo.components.block_summaries import BlockSummaries, TokenBlocks
 from zoo.components.linear import Linear
 from zoo.components.mixer import LENGTH, BiasKey, BlocksKey, Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
@@ -254,7 +254,7 @@ class SelfAttention(Projections, Mixer):
             bias = torch.cat((bias, self._blocks(context).bias), -1)  # B H T (S + J)
         return self.attend(x, query, key, value, bias), () if self.key is None else (key, value)
 
-    def _blocks(self, context: MixerContext) -> Blocks:
+    def _blocks(self, context: MixerContext) -> TokenBlocks:
         assert self.summaries is not None
         return context.blocks[BlocksKey((self.position or context.position).name, self.summaries.size)]
 

@@ -18,7 +18,7 @@ from zoo.registry import build_component
 
 
 @dataclass(frozen=True)
-class Blocks:
+class TokenBlocks:
     """Which tokens each block sums, (B or 1) J S, of 0 and 1, and what is added to the scores of queries with blocks,
     (B or 1) H T J."""
 
@@ -28,7 +28,7 @@ class Blocks:
 
 def blocks_of(
     size: int, position: RelativeBias, queries: Tensor, keys: Tensor, mask: Tensor | None, like: Tensor
-) -> Blocks:
+) -> TokenBlocks:
     """The blocks of ``size`` tokens; tokens after the last full block belong to that, and padding to none.
 
     queries and keys: their positions, (B or 1) T and (B or 1) S, mask: B S with 1 for real tokens.
@@ -44,7 +44,7 @@ def blocks_of(
         members = members & (mask != 0)[:, None]
     bias = position.block_bias(_block(queries, size, full), numbers, like)  # (B or 1) H T J
     seen = (numbers < full)[:, None, None]  # (B or 1) 1 1 J
-    return Blocks(members.to(like.dtype), torch.where(seen, bias, functional.forbidden(like.dtype)))
+    return TokenBlocks(members.to(like.dtype), torch.where(seen, bias, functional.forbidden(like.dtype)))
 
 
 def _block(positions: Tensor, size: int, full: Tensor | int) -> Tensor:

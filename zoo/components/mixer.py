@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from zoo import functional
-from zoo.components.block_summaries import Blocks
+from zoo.components.block_summaries import TokenBlocks
 from zoo.components.position import Distances, Position
 
 State = tuple[Tensor, ...]
@@ -129,7 +129,7 @@ class MixerContext:
     real: Tensor | None = None
     start: Tensor | None = None
     gated: Mapping[str, Tensor | None] = field(default_factory=dict)
-    blocks: Mapping[BlocksKey, Blocks] = field(default_factory=dict)
+    blocks: Mapping[BlocksKey, TokenBlocks] = field(default_factory=dict)
     reused: State = ()
     tokens: Tensor | None = None
     _alignments: dict[int, functional.TokenAlignment | None] = field(default_factory=dict)

@@ -24,7 +24,7 @@ _ACTIVATION = f.Activation("hidden_act", "gelu")
 _DROPOUT = f.Float("hidden_dropout", default=0.1)
 
 
-class _Position(Field):
+class _ConformerPosition(Field):
     """Sinusoids of distances, a rotation of the input, or no position."""
 
     def read(self, config: Config) -> Data:
@@ -62,7 +62,7 @@ _BODY: dict[str, Any] = {
     "architecture": "encoder",
     "*": _UnreadConvolution(mask_time_prob=0.0, mask_feature_prob=0.0),
     "d_model": f.Int("hidden_size", default=768),
-    "position": _Position(),
+    "position": _ConformerPosition(),
     "embedding": {**stem(_NORM), "norm": None, "dropout": _DROPOUT},
     "encoder": Layers(
         f.Depth("num_hidden_layers", default=12),

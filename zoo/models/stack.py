@@ -17,7 +17,7 @@ from specs.block import BlockParts
 from specs.position import NoPosition, PositionKind
 from zoo import functional
 from zoo.components.altup import Streams
-from zoo.components.block_summaries import Blocks, blocks_of
+from zoo.components.block_summaries import TokenBlocks, blocks_of
 from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import LENGTH, BiasKey, BlocksKey, MixerContext, State, StateTensor, check_state
 from zoo.components.position import Position, RelativeBias
@@ -33,7 +33,7 @@ AfterLayer = Callable[[int, Tensor], Tensor]
 
 
 class Stack(nn.Module):
-    """Blocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
+    """TokenBlocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
 
     A shared block stands for several layers.
     """
@@ -219,9 +219,9 @@ class Stack(nn.Module):
 
     def _blocks(
         self, mask: Tensor | None, queries: Tensor, keys: Tensor, like: Tensor
-    ) -> dict[BlocksKey, Blocks]:
+    ) -> dict[BlocksKey, TokenBlocks]:
         """The blocks of tokens whose sums attentions see."""
-        found: dict[BlocksKey, Blocks] = {}
+        found: dict[BlocksKey, TokenBlocks] = {}
         for attention in self.attentions.values():
             summaries = getattr(attention, "summaries", None)
             position = self.position_of(attention)

@@ -45,11 +45,11 @@ UNREAD = "encoder.pos_conv_embed."
 OPTIONS: dict[str, Any] = {"sides": ("right",), "without": (UNREAD, f"wav2vec2_conformer.{UNREAD}")}
 
 
-def alone(model_class: type) -> type:
+def alone(model_class: Any) -> type:
     """The class, reading each row by itself and without its padding."""
 
     def forward(self: Any, input_values: Tensor, attention_mask: Tensor | None = None, **more: Any) -> Any:
-        read = super(made, self).forward
+        read = model_class.forward.__get__(self)
         if attention_mask is None:
             return read(input_values, **more)
         counts = attention_mask.sum(1).tolist()
@@ -66,8 +66,7 @@ def alone(model_class: type) -> type:
             for name, values in found.items()
         }
 
-    made = type(model_class.__name__, (model_class,), {"forward": forward})
-    return made
+    return type(model_class.__name__, (model_class,), {"forward": forward})
 
 
 @one_in(5)
