@@ -216,6 +216,7 @@ class Model(Spec):
             patches=self.embedding_of(stack).of_patches,
             packed=self.embedding_of(stack).packed,
             token_decoder=self.architecture == "decoder",
+            position=self.position_of(stack),
         )
 
     def _stack_faults(self) -> Iterable[Fault]:

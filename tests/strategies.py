@@ -37,8 +37,11 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
             data[stack] = {**draw(stacks(cross=cross, decoding=stack == "decoder", latent=latent)), **own}
             if draw(st.integers(0, 4)) == 0:
                 data[stack]["context_length"] = draw(st.integers(3, 12))
+    if "encoder" in data and not data["encoder"]["causal"]:
+        draw_summaries(draw, data["encoder"], data["position"])
     if "encoder" in data and not data["encoder"]["causal"] and draw(st.integers(0, 3)) == 0:
         draw_conformer(draw, data["encoder"]["block"])
+    draw_rotated_input(draw, data)
     reads_tokens = architecture == "decoder" or draw(st.integers(0, 3)) > 0
     if not reads_tokens:
         draw_whole_inputs(draw, data)
@@ -51,6 +54,28 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
         st.sampled_from([{"kind": "normal"}, {"kind": "xavier_uniform"}, {"kind": "t5"}])
     )
     return data
+
+
+def draw_summaries(draw: st.DrawFn, encoder: Data, position: Data) -> None:
+    """Let some attentions with relative biases see sums of blocks."""
+    for block in (encoder["block"], *encoder.get("blocks", {}).values()):
+        attention = block["attention"]
+        if attention is None or attention["kind"] == "latent":
+            continue
+        acting = attention.get("position") or encoder.get("position") or position
+        if acting["kind"] == "relative_bias" and draw(st.booleans()):
+            size = draw(st.sampled_from([1, 2]))
+            attention["block_summaries"] = {"size": size, "norm": draw(norms(or_none=False))}
+
+
+def draw_rotated_input(draw: st.DrawFn, data: Data) -> None:
+    """Let rotary positions turn the input of queries and keys, where heads divide it."""
+    stacks = [data[name] for name in ("encoder", "decoder") if name in data]
+    blocks = [block for stack in stacks for block in (stack["block"], *stack.get("blocks", {}).values())]
+    every = [block["attention"] for block in blocks if block["attention"] is not None]
+    divided = all(each["kind"] != "latent" and each["head_dim"] is None for each in every)
+    if data["position"]["kind"] == "rope" and divided and draw(st.booleans()):
+        data["position"]["rotates"] = "input"
 
 
 def draw_conformer(draw: st.DrawFn, block: Data) -> None:

@@ -31,6 +31,7 @@ class BuildContext:
     ``head_width`` is that of the one attention in which a position acts.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
     that is not the stack's.
+    ``summarized`` says that an attention in which the position acts sees sums of blocks.
     ``modules`` are those that several layers of a stack share.  ``token`` is the token table, which a head may score against or share, and a second embedding shares.
     """
 
@@ -51,6 +52,7 @@ class BuildContext:
     position: Position | None = None
     token: nn.Embedding | None = None
     altup: AltUp | None = None
+    summarized: bool = False
     modules: dict[str, nn.Module] = field(default_factory=dict)
 
     @classmethod

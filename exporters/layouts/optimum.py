@@ -47,6 +47,8 @@ _OWN_WIDTH = frozenset({"deepseek_v3", "gemma", "gemma3_text", "gpt_oss"})
 TOKENIZER = "tokenizer_config.json"
 _TOKENIZERS = {"TokenizersBackend": "PreTrainedTokenizerFast"}
 """Class names that version 5 of transformers writes, with names that version 4 reads, too."""
+_LISTED, _LISTED_IN_4 = "extra_special_tokens", "additional_special_tokens"
+"""The list of further special tokens in version 5, which reads version 4's name, too; version 4 fails on a list of the first name."""
 
 
 def _misfit(deployment: Deployment) -> str | None:
@@ -87,10 +89,14 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
 
 
 def _tokenizer(origin: Path) -> dict[str, Data]:
-    """Return the tokenizer's settings with the class name of the client's transformers version, where it differs."""
+    """Return the tokenizer's settings as the client's transformers version reads them, where they differ."""
     settings = stated_in(origin / TOKENIZER)
-    renamed = _TOKENIZERS.get(settings.get("tokenizer_class", ""))
-    return {TOKENIZER: {**settings, "tokenizer_class": renamed}} if renamed else {}
+    changed = dict(settings)
+    if renamed := _TOKENIZERS.get(settings.get("tokenizer_class", "")):
+        changed["tokenizer_class"] = renamed
+    if isinstance(settings.get(_LISTED), list):
+        changed[_LISTED_IN_4] = changed.pop(_LISTED)
+    return {} if changed == settings else {TOKENIZER: changed}
 
 
 def _usage(spec: Model, manifest: Manifest) -> Usage:

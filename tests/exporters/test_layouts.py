@@ -14,6 +14,9 @@ import onnxruntime
 import pytest
 import torch
 import transformers
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
 from exporters.export import export
 from exporters.layouts import LAYOUTS, Deployment, LayoutError, check_layout
@@ -356,6 +359,43 @@ def test_a_tokenizer_of_a_later_transformers_has_a_name_that_optimum_knows(
     deployed(import_checkpoint(checkpoint), tmp_path / "x", "optimum", weights=str(checkpoint))
     settings = read(tmp_path / "x" / "tokenizer_config.json")
     assert settings == {"tokenizer_class": "PreTrainedTokenizerFast", "a": 1}
+
+
+def test_special_tokens_of_a_later_transformers_are_listed_as_optimum_reads_them(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    origin = tmp_path / "origin"
+    shutil.copytree(checkpoint, origin)
+    words = Tokenizer(WordLevel({"<s>": 3, "</s>": 4, "<pad>": 5, "a": 0, "b": 1}, unk_token="<pad>"))
+    words.pre_tokenizer = Whitespace()
+    written = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        extra_special_tokens=["<x>", "<y>"],
+    )
+    written.save_pretrained(origin)
+    assert read(origin / "tokenizer_config.json")["extra_special_tokens"] == ["<x>", "<y>"]
+    deployed(import_checkpoint(checkpoint), tmp_path / "x", "optimum", weights=str(origin))
+    settings = read(tmp_path / "x" / "tokenizer_config.json")
+    assert settings["additional_special_tokens"] == ["<x>", "<y>"]
+    assert "extra_special_tokens" not in settings
+    again = transformers.AutoTokenizer.from_pretrained(tmp_path / "x")
+    assert again.extra_special_tokens == ["<x>", "<y>"]
+    assert (again.all_special_ids, again.get_vocab()) == (written.all_special_ids, written.get_vocab())
+    assert again.decode(again("a<x>b<y>").input_ids, skip_special_tokens=True) == "a b"
+
+
+@pytest.mark.parametrize("stated", [{"extra_special_tokens": {"image_token": "<x>"}}, {"a": 1}])
+def test_other_settings_of_a_tokenizer_stay_as_they_are(
+    stated: dict[str, Any], checkpoint: Path, tmp_path: Path
+) -> None:
+    origin = tmp_path / "origin"
+    shutil.copytree(checkpoint, origin)
+    (origin / "tokenizer_config.json").write_text(json.dumps(stated))
+    deployed(import_checkpoint(checkpoint), tmp_path / "x", "optimum", weights=str(origin))
+    assert read(tmp_path / "x" / "tokenizer_config.json") == stated
 
 
 # ------------------------------------------------------------------------------------------ refusals

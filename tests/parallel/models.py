@@ -64,10 +64,10 @@ def encoder(**changes: Any) -> Model:
     )
 
 
-def encoder_decoder() -> Model:
-    """A T5 of two and two layers, tied."""
-    attention = {"kind": "multi_head", "heads": 4, "bias": False, "scale": 1.0}
-    block = {"kind": "pre_norm", "norm": RMS, "attention": attention, "feed_forward": {**MLP, "bias": False}}
+def encoder_decoder(**attention: Any) -> Model:
+    """A T5 of two and two layers, tied; ``attention`` are further keys of that of the encoder."""
+    of_decoder = {"kind": "multi_head", "heads": 4, "bias": False, "scale": 1.0}
+    block = {"kind": "pre_norm", "norm": RMS, "attention": of_decoder, "feed_forward": {**MLP, "bias": False}}
     return Model.model_validate(
         {
             "name": "small-t5",
@@ -75,7 +75,7 @@ def encoder_decoder() -> Model:
             "vocab_size": 32,
             "d_model": 16,
             "position": {"kind": "relative_bias"},
-            "encoder": {"layers": 2, "block": block},
+            "encoder": {"layers": 2, "block": {**block, "attention": {**of_decoder, **attention}}},
             "decoder": {"layers": 2, "block": block},
             "head": {"kind": "language_modeling"},
             "initialization": {"kind": "t5"},
@@ -94,6 +94,7 @@ MODELS: dict[str, Model] = {
     "encoder": encoder(),
     "decoder": decoder(LAYER_NORM, position={"kind": "learned"}),
     "encoder-decoder": encoder_decoder(),
+    "block-summaries": encoder_decoder(block_summaries={"size": 4, "norm": RMS}),
     "tied": decoder(LAYER_NORM, position={"kind": "learned"}, **TIED),
     "grouped-query": decoder({"attention": GROUPED}),
     "mixture": decoder(
@@ -140,6 +141,7 @@ MODELS: dict[str, Model] = {
     "relative-key": decoder(LAYER_NORM, position={"kind": "relative_key", "before": 3, "after": 3}),
     "relative-sinusoidal": decoder(LAYER_NORM, position={"kind": "relative_sinusoidal"}),
     "relative-bias-by-layer": decoder(LAYER_NORM, position={"kind": "relative_bias", "per_layer": True}),
+    "rotated-input": decoder(LAYER_NORM, position={"kind": "rope", "rotates": "input"}),
     "values-normed": decoder({"attention": {**GROUPED, "value_norm": RMS}}),
 }
 """By what is special about each."""

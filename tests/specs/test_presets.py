@@ -58,6 +58,10 @@ PUBLISHED = {
     "clip-vit-l14-336": 427_944_193,
     "paligemma-3b-224": 2_923_466_480,
     "paligemma2-3b-224": 3_032_242_416,
+    "long-t5-local-base": 247_577_856,  # these four of the reference's classes, by sizes of T5 1.1
+    "long-t5-tglobal-base": 247_577_856 + 12 * 768 + 32 * 12,
+    "long-t5-tglobal-large": 783_150_080 + 24 * 1024 + 32 * 16,
+    "long-t5-tglobal-xl": 2_849_757_184 + 24 * 2048 + 32 * 32,
     "llava-1.5-7b": 7_050_828_800,  # of 7,063,427,072: the last layer of images and its norm are not read
     "llava-1.5-13b": 13_338_896_384,
     "smolvlm-256m": 256_484_928,
@@ -401,6 +405,10 @@ PUBLISHED = {
     "vit-large-16": 304_326_632,
     "moonshine-base": 61_513_920,
     "moonshine-tiny": 27_092_736,
+    "wav2vec2-conformer-rel-pos-large-960h-ft": 618_591_904
+    - 1024
+    - 8_389_760,  # without what masks frames and is not read
+    "wav2vec2-conformer-rope-large-960h-ft": 593_376_928 - 1024 - 8_389_760,
     "w2v-bert-2.0": 580_493_120 - 1024,
     "parakeet-ctc-0.6b": 608_799_745,
     "parakeet-ctc-1.1b": 1_062_540_289,

@@ -26,17 +26,18 @@ WITHOUT_FAMILY = {
 OWN_CODE = {"neobert"}
 """Families whose classes are published with their checkpoints, and not in transformers."""
 
-TIED_TILL_LOADED = {"t5", "mt5", "umt5"}
+TIED_TILL_LOADED = {"t5", "mt5", "umt5", "longt5"}
 """Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""
 
 UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")
 """Parameters that are not trained (ERNIE's, which other families have as a buffer), or that only training reads (DINOv2's)."""
 
 UNREAD = {
+    "wav2vec2-conformer": ("wav2vec2_conformer.encoder.pos_conv_embed.",),
     "vision-encoder-decoder": ("encoder.pooler.",),
     "llava": ("model.vision_tower.post_layernorm.", "model.vision_tower.head."),
 }
-"""The pooler of a ViT that a decoder attends to, and what follows the images' layers in LLaVA: no output depends on it."""
+"""The convolution over positions of a conformer, the pooler of a ViT that a decoder attends to, and what follows the images' layers in LLaVA: no output depends on it."""
 
 
 @one_in(12)

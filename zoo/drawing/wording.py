@@ -124,6 +124,8 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
     details = heads + sees
     if spec.window is not None:
         details.append(f"window {spec.window:,}" if causal else f"window ±{spec.window // 2:,}")
+    if spec.block_summaries is not None:
+        details.append(f"sums of blocks of {spec.block_summaries.size:,}")
     if spec.patch_window is not None:
         details.append(f"windows of {spec.patch_window:,} {TIMES} {spec.patch_window:,} patches")
     if spec.scale is not None and abs(spec.scale * width**0.5 - 1) > 1e-6:
@@ -224,7 +226,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         part = [] if spec.dimensions in (None, width) else [f"{spec.dimensions} of {width} dims"]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
         axes = [] if spec.sections is None else ["frames, rows and columns"]
-        return [f"θ {number_text(spec.theta)}", *part, *scaling, *axes]
+        turned = ["of the input"] if spec.rotates == "input" else []
+        return [f"θ {number_text(spec.theta)}", *part, *scaling, *axes, *turned]
     if isinstance(spec, AxialRope):
         return [f"θ {number_text(spec.theta)}", "rows and columns"]
     if isinstance(spec, Alibi):

@@ -133,6 +133,7 @@ MODULES = {
     "wavlm": "wav2vec2",
     "moonshine": "moonshine",
     "wav2vec2-bert": "wav2vec2_bert",
+    "wav2vec2-conformer": "wav2vec2_conformer",
     "parakeet_ctc": "parakeet",
     "parakeet_encoder": "parakeet",
     "xlm-roberta": "roberta",

@@ -80,13 +80,15 @@ class VisibilityGrid:
 class Sight:
     """The visibility in layers of one kind: for each padding of the keys, a table of queries x keys.
 
-    ``padded_queries``: whether queries are the same tokens as keys, and padded with them.
+    ``padded_queries``: whether queries are the same tokens as keys, and padded with them. ``block``: the size of the blocks of tokens whose
+    sums are seen, too.
     """
 
     title: str
     layers: tuple[int, ...]
     depth: int
     sinks: bool
+    block: int | None
     queries: VisibilityGrid
     keys: VisibilityGrid
     allowed: dict[Padding, Tensor]
@@ -116,11 +118,12 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
         zeroed(position)
     both = stack_spec.bidirectional
     scopes = {padding: _mixer_context(stack, grid, grid.mask(padding), both=both) for padding in paddings}
-    kinds: dict[tuple[BiasKey, bool], list[int]] = {}
+    kinds: dict[tuple[BiasKey, bool, int | None], list[int]] = {}
     for layer, attention in stack.attentions.items():
         sinks = getattr(attention, "sinks", None) is not None
-        kinds.setdefault((stack.view(attention), sinks), []).append(layer)
-    for (view, sinks), layers in kinds.items():
+        block = getattr(getattr(attention, "summaries", None), "size", None)
+        kinds.setdefault((stack.view(attention), sinks, block), []).append(layer)
+    for (view, sinks, block), layers in kinds.items():
         title = prefix + ("causal" if stack.causal else "bidirectional")
         title += (
             f"; both directions within {_SPANS[stack_spec.bidirectional]}" if stack_spec.bidirectional else ""
@@ -129,7 +132,7 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
         title += f", windows of {view.patch_window:,} patches" if view.patch_window else ""
         title += f", window of {view.window:,}" if view.window else ""
         allowed = {padding: _allowed(context.biases[view], grid, grid) for padding, context in scopes.items()}
-        yield Sight(title, tuple(layers), len(stack.blocks), sinks, grid, grid, allowed, True)
+        yield Sight(title, tuple(layers), len(stack.blocks), sinks, block, grid, grid, allowed, True)
 
 
 def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSpec) -> Sight:
@@ -143,7 +146,7 @@ def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSp
     }
     layers = [i for i, block in enumerate(stack.blocks) if block.cross_attention is not None]
     title = "decoder to encoder (cross)"
-    return Sight(title, tuple(layers), len(stack.blocks), False, queries, keys, allowed, False)
+    return Sight(title, tuple(layers), len(stack.blocks), False, None, queries, keys, allowed, False)
 
 
 def _grid(windows: Sequence[int | None], longest: int | None) -> VisibilityGrid:
@@ -211,6 +214,8 @@ def _figure(sight: Sight) -> str:
     told = f"{layers_text(sight.layers, sight.depth)}; {shown}"
     if sight.sinks:
         told += "; each head also has a sink, which every position may attend to"
+    if sight.block:
+        told += f"; every position may also attend to the sums of all full blocks of {sight.block:,} tokens"
     pictures = "".join(_picture(sight, padding) for padding in sight.allowed)
     return f'<figure class="sight"><h3>{escape(sight.title)}</h3>{pictures}<figcaption>{escape(told)}</figcaption></figure>'
 

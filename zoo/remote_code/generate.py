@@ -162,10 +162,14 @@ class _Generator:
                 if isinstance(mixer, Mixer):
                     self._check_mixer(mixer, layer)
             extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
-            if extra or getattr(block.attention, "patch_window", None) or stack.sources[layer] is not None:
+            summed = getattr(block.attention, "summaries", None) is not None
+            apart = getattr(block.attention, "patch_window", None) or stack.sources[layer] is not None
+            if extra or summed or apart:
                 what = (
                     extra[0]
                     if extra
+                    else "block_summaries"
+                    if summed
                     else "attention to the keys of another layer, or within windows of patches,"
                 )
                 raise RemoteCodeError(
