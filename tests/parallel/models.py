@@ -137,6 +137,8 @@ MODELS: dict[str, Model] = {
     ),
     "rg-lru": mixer("rg_lru", width=16, heads=4),
     "short-convolution": mixer("short_convolution"),
+    "rwkv7": mixer("rwkv7", heads=4, head_dim=4, decay_rank=3, update_rank=4, gate_rank=5),
+    "rwkv-channel-mix": mixer("rwkv_channel_mix", hidden=32),
     "relative-key": decoder(LAYER_NORM, position={"kind": "relative_key", "before": 3, "after": 3}),
     "relative-sinusoidal": decoder(LAYER_NORM, position={"kind": "relative_sinusoidal"}),
     "relative-bias-by-layer": decoder(LAYER_NORM, position={"kind": "relative_bias", "per_layer": True}),

@@ -109,6 +109,7 @@ class MixerContext:
     start: B, the first slot of the new tokens in a static cache; None for a growing cache.
     inputs: B T D, what the first layer reads: the embedding; tokens: B T, the new tokens that a decoder embeds.
     reused: all keys and values of an earlier layer, B G S K twice, for a layer without its own.
+    first_values: the values of the first RWKV-7 layer of each width, B T (H K), which later layers mix with their own.
     """
 
     position: Position
@@ -122,6 +123,7 @@ class MixerContext:
     gated: Mapping[str, Tensor | None] = field(default_factory=dict)
     reused: State = ()
     tokens: Tensor | None = None
+    first_values: dict[int, Tensor] = field(default_factory=dict)
     _alignments: dict[int, functional.TokenAlignment | None] = field(default_factory=dict)
 
     def alignment(self, width: int) -> functional.TokenAlignment | None:
