@@ -15,6 +15,10 @@ WITHOUT_FAMILY = {
     "bert-base-sinusoidal",
     "minimax-text-01",  # whose reference rotates whole heads, and not the half that was trained
     "nano-gpt",
+    "rwkv7-0.1b",  # transformers has RWKV-4 alone
+    "rwkv7-0.4b",
+    "rwkv7-1.5b",
+    "rwkv7-2.9b",
     "tiny-gpt",
     "torch-transformer",
     "torch-transformer-big",

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from specs.model import Model
 from specs.rwkv import RWKV7, RWKVChannelMix
 from tests.zoo.tiny import gpt2
-from zoo.components.mixer import MixerContext
 from zoo.components import rwkv as components
+from zoo.components.mixer import MixerContext
 from zoo.context import BuildContext
 from zoo.registry import build_component
 

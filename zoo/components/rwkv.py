@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.norm
 import specs.rwkv as spec
 from zoo import functional
 from zoo.components.activation import activation
+from zoo.components.delta import unit_length
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
@@ -26,6 +26,9 @@ from zoo.sharding import COLUMNS, HEADS, ROWS, SHARED, Sharding, counted
 
 FASTEST = 0.6065306597126334
 """The most that a token decays a channel, as a logarithm: exp(-1/2), so that more than 0.54 of its state remains."""
+
+LEAST = 1e-24
+"""What is added to the squared length of removal keys."""
 
 MIXED = ("query_mix", "decay_mix", "key_mix", "value_mix", "update_mix", "gate_mix")
 
@@ -111,7 +114,7 @@ class RWKV7(Mixer):
         value = self._heads(self._value(x + change * self.value_mix, context))
         update = self._update(x + change * self.update_mix)
         gate = self.gate_out(torch.sigmoid(self.gate_in(x + change * self.gate_mix)))  # B T (H K)
-        removal = F.normalize(wide(key * self.removal_scale), dim=-1)
+        removal = unit_length(key * self.removal_scale, LEAST)
         key = key * (1.0 + (update - 1.0) * self.update_scale)
         given = (query, key, value, decay, removal * (-decay).exp(), removal * update)
         mixed, states = functional.generalized_delta_rule(
