@@ -1,12 +1,18 @@
 """RWKV-7: a generalized delta rule over tokens, and a feed-forward that reads two tokens."""
 
-from typing import Annotated, Literal
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from specs.activation import Activation
 from specs.attention import Heads
-from specs.base import Component, PositiveFloat, Width
+from specs.base import Component, Fault, PositiveFloat, Width
 from specs.registry import register
 from specs.roles import Role
+
+if TYPE_CHECKING:
+    from specs.block import BlockParts
 
 
 @register("mixer")
@@ -46,3 +52,23 @@ class RWKVChannelMix(Component):
     """Width of the hidden layer (RWKV-7: `4 * d_model`)."""
     activation: Activation = "relu2"
     """Activation of the hidden layer."""
+
+
+def first_value_faults(names: Sequence[str | None], blocks: Sequence[BlockParts]) -> Iterable[Fault]:
+    """The first layer that mixes its values with those of a first layer that is missing; blocks of all layers, by name."""
+    first = set[int]()
+    for name, block in zip(names, blocks, strict=True):
+        mixer = block.mixer
+        if not isinstance(mixer, RWKV7):
+            continue
+        if mixer.value_rank is None:
+            first.add(mixer.width)
+        elif mixer.width not in first:
+            place = ("block",) if name is None else ("blocks", name)
+            yield Fault(
+                (*place, "mixer", "value_rank"),
+                "requires a layer before it with a mixer of kind rwkv7, as wide, without value_rank",
+                mixer.value_rank,
+                "Put such a layer before it, or remove it.",
+            )
+            return

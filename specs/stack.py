@@ -26,7 +26,7 @@ from specs.head import Head
 from specs.latent import Latent
 from specs.position import NoPosition, Position, PositionKind
 from specs.roles import Role
-from specs.rwkv import RWKV7
+from specs.rwkv import first_value_faults
 from specs.suggest import suggestion
 
 MAX_LAYERS = 10_000
@@ -253,7 +253,7 @@ class Stack(Spec):
         if self.altup is not None:
             yield from (fault.under("altup") for fault in self.altup.faults(context))
         yield from self._source_faults(context)
-        yield from self._first_value_faults()
+        yield from first_value_faults(self.block_names(), self.layer_blocks())
         yield from self._sharing_faults()
 
     def _source_faults(self, context: RuleContext) -> Iterable[Fault]:
@@ -267,25 +267,6 @@ class Stack(Spec):
                     "requires a layer before it with its own keys and values, for as many heads of the same width, and with the "
                     "same window and position",
                     True,
-                    "Put such a layer before it, or remove it.",
-                )
-                return
-
-    def _first_value_faults(self) -> Iterable[Fault]:
-        """Layers of RWKV-7 that mix their values with those of a first layer that is missing."""
-        first = set[int]()
-        for name, block in zip(self.block_names(), self.layer_blocks(), strict=True):
-            mixer = block.mixer
-            if not isinstance(mixer, RWKV7):
-                continue
-            if mixer.value_rank is None:
-                first.add(mixer.width)
-            elif mixer.width not in first:
-                place = ("block",) if name is None else ("blocks", name)
-                yield Fault(
-                    (*place, "mixer", "value_rank"),
-                    "requires a layer before it with a mixer of kind rwkv7, as wide, without value_rank",
-                    mixer.value_rank,
                     "Put such a layer before it, or remove it.",
                 )
                 return

@@ -349,6 +349,7 @@ def mixers(draw: st.DrawFn) -> Data:
             data["output_norm"] = {"norm": draw(norms()), "over": draw(st.sampled_from(["width", "head"]))}
         case "mamba":
             data["width"], data["step_rank"] = draw(st.sampled_from([(8, 3), (12, 4)]))
+            data["heads"] = draw(st.sampled_from([1, 1, 2, 4]))
             data["norm"] = draw(st.none() | norms())
             data["state_size"] = 4 if data["norm"] else draw(st.sampled_from([1, 4]))
         case "mamba2":

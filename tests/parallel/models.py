@@ -128,6 +128,7 @@ MODELS: dict[str, Model] = {
         },
     ),
     "mamba": mixer("mamba", width=32, state_size=4, step_rank=4, norm=RMS),
+    "mamba-heads": mixer("mamba", width=32, state_size=4, step_rank=4, heads=4),
     "mamba2": mixer("mamba2", heads=8, head_dim=4, state_size=4, groups=4),
     "mamba2-one-group": mixer("mamba2", heads=8, head_dim=4, state_size=4, groups=1),
     "kimi-delta": mixer("kimi_delta_attention", heads=4, head_dim=4),

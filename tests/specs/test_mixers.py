@@ -99,6 +99,11 @@ def faults(spec: str, *changes: str) -> list[str]:
             "",
         ),
         (
+            (*PLAIN[:2], "position.kind=none", f"decoder.block.mixer={MAMBA}", "decoder.block.mixer.heads=3"),
+            "decoder.block.mixer.heads: must divide width, which is 64",
+            "Use a divisor: 1, 2, 4, 8, 16, 32, 64.",
+        ),
+        (
             (*PLAIN[:2], "position.kind=none", "decoder.block.mixer={kind: rg_lru, width: 6, heads: 4}"),
             "decoder.block.mixer.heads: must divide width, which is 6",
             "Use a divisor: 1, 2, 3, 6.",

@@ -20,7 +20,7 @@ from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
-from zoo.precision import wide
+from zoo.precision import in_dtype, wide
 from zoo.registry import builds
 from zoo.sharding import COLUMNS, HEADS, ROWS, SHARED, Sharding, counted
 
@@ -41,10 +41,18 @@ INITIAL = {
 """Those of the reference implementation, without their variation over channels and layers."""
 
 
-def shifted(x: Tensor, context: MixerContext, last: Tensor | None) -> tuple[Tensor, Tensor]:
-    """What changes from each token to the one before it, and the last token: B T D, B D -> B T D and B D."""
+def low_rank(d_model: int, rank: int, width: int, *, bias: bool = True) -> tuple[Linear, Linear]:
+    """A projection to a narrow vector, and one from it."""
+    return Linear(d_model, rank, bias=False), Linear(rank, width, bias=bias)
+
+
+def shifted(
+    x: Tensor, context: MixerContext, last: Tensor | None, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    """x in a dtype, what changes from each token to the one before it, and the last token: B T D, B D -> B T D twice, B D."""
+    x = in_dtype(x, dtype)
     before, last = functional.token_shift(x, last, context.alignment(2))
-    return before - x, last
+    return x, before - x, last
 
 
 @builds(spec.RWKV7)
@@ -58,24 +66,12 @@ class RWKV7(Mixer):
         for name in MIXED:
             self.register_parameter(name, nn.Parameter(torch.empty(d_model)))
         self.query, self.key, self.value = (Linear(d_model, width, bias=False) for _ in range(3))
-        self.decay_in, self.decay_out = (
-            Linear(d_model, spec.decay_rank, bias=False),
-            Linear(spec.decay_rank, width),
-        )
-        self.update_in, self.update_out = (
-            Linear(d_model, spec.update_rank, bias=False),
-            Linear(spec.update_rank, width),
-        )
+        self.decay_in, self.decay_out = low_rank(d_model, spec.decay_rank, width)
+        self.update_in, self.update_out = low_rank(d_model, spec.update_rank, width)
         self.share_in = self.share_out = None
         if spec.value_rank is not None:
-            self.share_in, self.share_out = (
-                Linear(d_model, spec.value_rank, bias=False),
-                Linear(spec.value_rank, width),
-            )
-        self.gate_in, self.gate_out = (
-            Linear(d_model, spec.gate_rank, bias=False),
-            Linear(spec.gate_rank, width, bias=False),
-        )
+            self.share_in, self.share_out = low_rank(d_model, spec.value_rank, width)
+        self.gate_in, self.gate_out = low_rank(d_model, spec.gate_rank, width, bias=False)
         self.removal_scale, self.update_scale, self.bonus = (
             nn.Parameter(torch.empty(spec.heads, spec.head_dim)) for _ in range(3)
         )  # H K each
@@ -107,7 +103,7 @@ class RWKV7(Mixer):
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B D and B H K K -> B T D, and the same state."""
         last, states = (None, None) if past is None else past
-        change, last = shifted(x, context, last)
+        x, change, last = shifted(x, context, last, self.query_mix.dtype)
         query = self._heads(self.query(x + change * self.query_mix))  # B T H K, as all that follow
         decay = self._decay(x + change * self.decay_mix)
         key = self._heads(self.key(x + change * self.key_mix))
@@ -173,5 +169,6 @@ class RWKVChannelMix(Mixer):
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B D -> B T D, and the same state."""
-        change, last = shifted(x, context, None if past is None else past[0])
+        last = None if past is None else past[0]
+        x, change, last = shifted(x, context, last, self.mix.dtype)
         return self.down(self.activation(self.up(x + change * self.mix))), (last,)

@@ -44,7 +44,8 @@ def _(spec: LinearAttention) -> list[str]:
 
 @mixer_details.register
 def _(spec: Mamba) -> list[str]:
-    return [f"{spec.width:,} channels {TIMES} {spec.state_size:,} states", _kernel(spec.kernel_size)]
+    apart = [] if spec.heads == 1 else [f"in {spec.heads:,} heads"]
+    return [f"{spec.width:,} channels {TIMES} {spec.state_size:,} states", *apart, _kernel(spec.kernel_size)]
 
 
 @mixer_details.register

@@ -683,6 +683,12 @@ decoder_start_token_id dropout ffn_dim layerdrop num_layers scale_embedding use_
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 """,
+    "zamba": """
+attention_head_dim attention_hidden_size attn_layer_offset attn_layer_period hidden_mamba_act
+intermediate_size layers_block_type mamba_conv_bias mamba_d_conv mamba_d_state mamba_dt_rank
+mamba_expand mamba_proj_bias n_mamba_heads num_key_value_heads num_logits_to_keep time_step_floor
+time_step_max time_step_min use_associative_scan use_cache use_mamba_kernels
+""",
     "zamba2": """
 adapter_rank add_bias_linear attention_head_dim attention_hidden_size chunk_size hybrid_layer_ids
 intermediate_size layers_block_type mamba_d_conv mamba_d_state mamba_expand mamba_headdim
