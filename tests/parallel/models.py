@@ -44,6 +44,21 @@ def mixer(kind: str, **fields: Any) -> Model:
     return Model.model_validate({**data, "decoder": stack})
 
 
+def rwkv() -> Model:
+    """RWKV-7 of three layers with time and channel mixing in turn, of which the later ones read the values of the first."""
+    time = {"kind": "rwkv7", "heads": 4, "head_dim": 4, "decay_rank": 3, "update_rank": 4, "gate_rank": 5}
+    block = {"kind": "pre_norm", "norm": RMS, "attention": None, "feed_forward": None}
+    stack = {
+        "layers": [{"use": "first"}, {"use": "channels"}, {}],
+        "block": {**block, "mixer": {**time, "value_rank": 2}},
+        "blocks": {
+            "first": {**block, "mixer": time},
+            "channels": {**block, "mixer": {"kind": "rwkv_channel_mix", "hidden": 32}},
+        },
+    }
+    return decoder({"attention": GROUPED}, decoder=stack, position={"kind": "none"})
+
+
 def encoder(**changes: Any) -> Model:
     """A BERT of two layers that predicts masked tokens."""
     block = {"kind": "post_norm", "norm": {"kind": "layer_norm"}, "attention": HEADS, "feed_forward": MLP}
@@ -138,8 +153,7 @@ MODELS: dict[str, Model] = {
     ),
     "rg-lru": mixer("rg_lru", width=16, heads=4),
     "short-convolution": mixer("short_convolution"),
-    "rwkv7": mixer("rwkv7", heads=4, head_dim=4, decay_rank=3, update_rank=4, gate_rank=5),
-    "rwkv-channel-mix": mixer("rwkv_channel_mix", hidden=32),
+    "rwkv7": rwkv(),
     "relative-key": decoder(LAYER_NORM, position={"kind": "relative_key", "before": 3, "after": 3}),
     "relative-sinusoidal": decoder(LAYER_NORM, position={"kind": "relative_sinusoidal"}),
     "relative-bias-by-layer": decoder(LAYER_NORM, position={"kind": "relative_bias", "per_layer": True}),

@@ -26,8 +26,11 @@ class BlockLinear(nn.Module):
         return Distribution(constant=0.0) if leaf == "bias" else None
 
     def forward(self, x: Tensor) -> Tensor:
-        rows = in_dtype(x, self.weight.dtype).flatten(0, 1)  # (B T) (H K)
-        blocks = rows.unflatten(-1, (self.heads, -1)).transpose(0, 1)  # H (B T) K
+        return self.of_blocks(x.unflatten(-1, (self.heads, -1)))
+
+    def of_blocks(self, x: Tensor) -> Tensor:
+        """The same for inputs block by block: B T H K -> B T (H V)."""
+        blocks = in_dtype(x, self.weight.dtype).flatten(0, 1).transpose(0, 1)  # H (B T) K
         mapped = blocks @ self.weight  # H (B T) V
         if self.bias is not None:
             mapped = mapped + self.bias[:, None]

@@ -106,28 +106,28 @@ class Mamba(Mixer):
         x, rates = wide(x), -wide(self.rate_log).exp()  # D N
         if self.heads == 1:
             return functional.selective_scan(x, self.step(step), rates, b, c, states, real)
-        steps, before = self.step(step.flatten(2)).chunk(self.heads, -1), [states] * self.heads
-        if states is not None:
-            before = [*states.chunk(self.heads, 1)]
-        scans = []
-        for head, (of_x, of_steps, of_rates) in enumerate(
-            zip(x.chunk(self.heads, -1), steps, rates.chunk(self.heads, 0), strict=True)
-        ):
-            given = (of_x, of_steps, of_rates, b[:, :, head], c[:, :, head], before[head])
-            scans.append(functional.selective_scan(*given, real))  # B T K and B K N
+        count = self.heads
+        before = [None] * count if states is None else [*states.chunk(count, 1)]
+        of_heads = zip(
+            x.chunk(count, -1), self.step(step).chunk(count, -1), rates.chunk(count, 0), before, strict=True
+        )
+        scans = [
+            functional.selective_scan(part, steps, slopes, b[:, :, head], c[:, :, head], past, real)
+            for head, (part, steps, slopes, past) in enumerate(of_heads)
+        ]  # B T K and B K N for each head
         mixed, states = zip(*scans, strict=True)
         return torch.cat(mixed, -1), torch.cat(states, 1)
 
 
 class StepSizeOfHeads(BlockLinear):
-    """softplus(weight x + bias) for each head: B T (H R) -> B T (H K), in float32 at least."""
+    """softplus(weight x + bias) for each head: B T H R -> B T (H K), in float32 at least."""
 
     def initial(self, leaf: str) -> Distribution | None:
         """Step sizes near 0.01."""
         return STEPS if leaf == "bias" else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.softplus(wide(super().forward(x)))
+        return F.softplus(wide(self.of_blocks(x)))
 
 
 class StepSize(Linear):
