@@ -15,10 +15,6 @@ WITHOUT_FAMILY = {
     "bert-base-sinusoidal",
     "minimax-text-01",  # whose reference rotates whole heads, and not the half that was trained
     "nano-gpt",
-    "rwkv7-0.1b",  # transformers has RWKV-4 alone
-    "rwkv7-0.4b",
-    "rwkv7-1.5b",
-    "rwkv7-2.9b",
     "tiny-gpt",
     "torch-transformer",
     "torch-transformer-big",
@@ -27,7 +23,7 @@ WITHOUT_FAMILY = {
 }
 """What no class of transformers is."""
 
-OWN_CODE = {"neobert"}
+OWN_CODE = {"neobert", "rwkv7-0.1b", "rwkv7-0.4b", "rwkv7-1.5b", "rwkv7-2.9b"}
 """Families whose classes are published with their checkpoints, and not in transformers."""
 
 TIED_TILL_LOADED = {"t5", "mt5", "umt5"}

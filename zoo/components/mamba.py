@@ -115,8 +115,8 @@ class Mamba(Mixer):
             functional.selective_scan(part, steps, slopes, b[:, :, head], c[:, :, head], past, real)
             for head, (part, steps, slopes, past) in enumerate(of_heads)
         ]  # B T K and B K N for each head
-        mixed, states = zip(*scans, strict=True)
-        return torch.cat(mixed, -1), torch.cat(states, 1)
+        mixed, after = zip(*scans, strict=True)
+        return torch.cat(mixed, -1), torch.cat(after, 1)
 
 
 class StepSizeOfHeads(BlockLinear):

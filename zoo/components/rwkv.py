@@ -63,8 +63,9 @@ class RWKV7(Mixer):
         super().__init__()
         d_model, width = context.d_model, spec.width
         self.heads, self.head_dim = spec.heads, spec.head_dim
-        for name in MIXED:
-            self.register_parameter(name, nn.Parameter(torch.empty(d_model)))
+        self.query_mix, self.decay_mix, self.key_mix, self.value_mix, self.update_mix, self.gate_mix = (
+            nn.Parameter(torch.empty(d_model)) for _ in MIXED
+        )  # D each
         self.query, self.key, self.value = (Linear(d_model, width, bias=False) for _ in range(3))
         self.decay_in, self.decay_out = low_rank(d_model, spec.decay_rank, width)
         self.update_in, self.update_out = low_rank(d_model, spec.update_rank, width)
@@ -112,9 +113,12 @@ class RWKV7(Mixer):
         gate = self.gate_out(torch.sigmoid(self.gate_in(x + change * self.gate_mix)))  # B T (H K)
         removal = unit_length(key * self.removal_scale, LEAST)
         key = key * (1.0 + (update - 1.0) * self.update_scale)
-        given = (query, key, value, decay, removal * (-decay).exp(), removal * update)
+        read, written, values, decays, recall, erase = (
+            each.transpose(1, 2)
+            for each in (query, key, value, decay, removal * (-decay).exp(), removal * update)
+        )  # B H T K each
         mixed, states = functional.generalized_delta_rule(
-            *(each.transpose(1, 2) for each in given), states, context.real
+            read, written, values, decays, recall, erase, states, context.real
         )  # B H T K
         own = (query * key * self.bonus).sum(-1, keepdim=True) * value  # what a token says of itself
         mixed = (self.norm(mixed.transpose(1, 2)) + own).flatten(2)

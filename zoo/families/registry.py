@@ -103,6 +103,7 @@ MODULES = {
     "olmo3": "olmo3",
     "phimoe": "phimoe",
     "recurrent_gemma": "recurrent_gemma",
+    "rwkv7": "rwkv7",
     "starcoder2": "starcoder2",
     "xglm": "xglm",
     "zamba": "zamba",

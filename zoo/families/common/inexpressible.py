@@ -10,7 +10,7 @@ INEXPRESSIBLE = {
         ("parakeet_rnnt", "parakeet_tdt"),
         "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
     ),
-    "rwkv": "the recurrence of RWKV-4, an average weighted by exponentials, and its gated channel mixing; RWKV-7 has mixers",
+    "rwkv": "the recurrence of RWKV-4, an average weighted by exponentials, and its gated channel mixing (RWKV-7 is supported)",
     "xlstm": "matrix memories with exponential gates (mLSTM)",
     "olmo_hybrid": "updates of a gated delta rule of up to 2, whose states may have negative eigenvalues",
     "bailing_hybrid": "Kimi Delta Attention whose decays have a lower bound, and latent attention with a gate per head",

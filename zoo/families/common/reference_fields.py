@@ -583,6 +583,11 @@ intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 """,
+    "rwkv7": """
+a_low_rank_dim attn attn_mode decay_low_rank_dim fuse_cross_entropy fuse_linear_cross_entropy
+fuse_norm gate_low_rank_dim hidden_ratio intermediate_size norm_bias norm_eps norm_first num_heads
+use_cache use_l2warp v_low_rank_dim value_dim
+""",
     "seed_oss": """
 attention_bias attention_out_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp
 residual_dropout use_cache

@@ -5,7 +5,6 @@ Checkpoints store a shared transformer in the first layer that uses it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -121,8 +120,7 @@ class _WholeHeads(Field):
         if kv_heads != heads:
             shape = {"kind": "grouped_query", "heads": heads, "kv_heads": kv_heads}
         width = both // heads
-        scale = 1 / math.sqrt(width / 2)  # unlike powers, rounded alike everywhere
-        return {**shape, "head_dim": width, "scale": scale}
+        return {**shape, "head_dim": width, "scale": (width / 2) ** -0.5}
 
     def write(self, value: Component, place: Place) -> Data:
         if not isinstance(value, MultiHeadShape):
