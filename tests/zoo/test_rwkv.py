@@ -153,7 +153,7 @@ def rwkv(*layers: str, **changes: Any) -> Model:
 
 def test_layers_find_the_values_of_the_first() -> None:
     model = rwkv("first", "channels", "later", "channels", "later")
-    assert [block.mixer.kind for block in model.decoder.layer_blocks()] == [  # type: ignore[union-attr]
+    assert [block.mixer.kind for block in model.decoder.layer_blocks()] == [
         "rwkv7", "rwkv_channel_mix", "rwkv7", "rwkv_channel_mix", "rwkv7",
     ]  # fmt: skip
 

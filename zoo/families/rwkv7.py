@@ -14,8 +14,8 @@ from specs.model import Model
 from specs.rwkv import RWKV7, RWKVChannelMix
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.family import Family
-from zoo.families.common.heads import BODY, HeadClass
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers, Varies
 from zoo.families.common.llama_like import BLOCK
 from zoo.families.common.template import Data, Field, Place, UnfitError
@@ -64,7 +64,7 @@ _EPS = f.Float("norm_eps", default=1e-5)
 _NORM = {"kind": "layer_norm", "eps": _EPS, "bias": f.Bool("norm_bias", default=True)}
 
 
-class _Depth(f.Depth):
+class _Pairs(f.Depth):
     """The number of layers, each of which is two of ours."""
 
     def read(self, config: Config) -> int:
@@ -76,10 +76,10 @@ class _Depth(f.Depth):
         return super().write(value // 2, place)
 
 
-_DEPTH = _Depth("num_hidden_layers", default=24)
+_DEPTH = _Pairs("num_hidden_layers", default=24)
 
 
-class _Heads(Field):
+class _EqualHeads(Field):
     """Heads that share the width of the model, and the norm of their outputs, whose epsilon grows with their width."""
 
     def read(self, config: Config) -> Data:
@@ -105,7 +105,7 @@ class _Heads(Field):
         return {"head_dim": value.head_dim, "num_heads": value.heads}
 
 
-class _Hidden(Field):
+class _ChannelWidth(Field):
     """The width of channel mixing, by default a multiple of that of the model, rounded up to a multiple of 32."""
 
     def read(self, config: Config) -> int:
@@ -125,7 +125,7 @@ class _Later(Varies):
     """The layers of time mixing after the first, whose values are mixed with those of the first."""
 
     name = "later"
-    differs: ClassVar[Data] = {"mixer": {"value_rank": f.Int("v_low_rank_dim", default=16)}}
+    differs = {"mixer": {"value_rank": f.Int("v_low_rank_dim", default=16)}}
 
     def read(self, config: Config, depth: int) -> list[bool]:
         return [layer > 0 and layer % 2 == 0 for layer in range(depth)]
@@ -143,9 +143,7 @@ class _Channels(Varies):
     """Every second layer, which mixes channels."""
 
     name = "channels"
-    differs: ClassVar[Data] = {
-        "mixer": {"kind": "rwkv_channel_mix", "hidden": _Hidden(), "activation": "relu2"}
-    }
+    differs = {"mixer": {"kind": "rwkv_channel_mix", "hidden": _ChannelWidth(), "activation": "relu2"}}
 
     def read(self, config: Config, depth: int) -> list[bool]:
         return [layer % 2 == 1 for layer in range(depth)]
@@ -236,7 +234,7 @@ FAMILIES = (
                     "attention": None,
                     "mixer": {
                         "kind": "rwkv7",
-                        "*": _Heads(),
+                        "*": _EqualHeads(),
                         "decay_rank": f.Int("decay_low_rank_dim", default=64),
                         "update_rank": f.Int("a_low_rank_dim", default=64),
                         "gate_rank": f.Int("gate_low_rank_dim", default=128),

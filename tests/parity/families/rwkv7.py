@@ -126,10 +126,10 @@ class Block(nn.Module):
 
     def __init__(self, config: Any, layer: int) -> None:
         super().__init__()
-        names = ["attn_norm", "ffn_norm", *(["pre_norm"] if config.norm_first and layer == 0 else [])]
-        for name in names:
-            norm = nn.LayerNorm(config.hidden_size, config.norm_eps, bias=config.norm_bias)
-            self.add_module(name, norm)
+        width, eps, bias = config.hidden_size, config.norm_eps, config.norm_bias
+        if config.norm_first and layer == 0:
+            self.pre_norm: nn.Module = nn.LayerNorm(width, eps, bias=bias)
+        self.attn_norm, self.ffn_norm = (nn.LayerNorm(width, eps, bias=bias) for _ in range(2))
         self.attn, self.ffn = Attention(config, layer), FeedForward(config)
 
     def forward(self, x: Tensor, first: Tensor | None) -> tuple[Tensor, Tensor]:
