@@ -79,7 +79,7 @@ class _Pairs(f.Depth):
 _DEPTH = _Pairs("num_hidden_layers", default=24)
 
 
-class _EqualHeads(Field):
+class _HeadsOfModel(Field):
     """Heads that share the width of the model, and the norm of their outputs, whose epsilon grows with their width."""
 
     def read(self, config: Config) -> Data:
@@ -234,7 +234,7 @@ FAMILIES = (
                     "attention": None,
                     "mixer": {
                         "kind": "rwkv7",
-                        "*": _EqualHeads(),
+                        "*": _HeadsOfModel(),
                         "decay_rank": f.Int("decay_low_rank_dim", default=64),
                         "update_rank": f.Int("a_low_rank_dim", default=64),
                         "gate_rank": f.Int("gate_low_rank_dim", default=128),
