@@ -38,15 +38,16 @@ class Mamba(Mixer):
         self.convolution = CausalConvolution(spec.width, spec.kernel_size, bias=spec.convolution_bias)
         self.activation = activation(spec.activation)
         self.heads, selected = spec.heads, spec.step_rank + 2 * spec.state_size
+        self.by_head = spec.heads > 1  # also where a process has a single one of them
         self.selection: nn.Module
         self.step: nn.Module
-        if spec.heads == 1:
-            self.selection = Linear(spec.width, selected, bias=False)
-            self.step = StepSize(spec.step_rank, spec.width)
-        else:
+        if self.by_head:
             channels = spec.width // spec.heads
             self.selection = BlockLinear(spec.heads, channels, selected, bias=False)
             self.step = StepSizeOfHeads(spec.heads, spec.step_rank, channels)
+        else:
+            self.selection = Linear(spec.width, selected, bias=False)
+            self.step = StepSize(spec.step_rank, spec.width)
         self.step_norm = self.b_norm = self.c_norm = None
         if spec.norm is not None:
             self.step_norm = build_component(spec.norm, replace(context, d_model=spec.step_rank))
@@ -73,14 +74,14 @@ class Mamba(Mixer):
             "input": Cut("columns", (Section(width), Section(width))),
             "convolution": HEADS,
             "activation": SHARED,
-            "selection": SUMMED if heads == 1 else HEADS,
+            "selection": HEADS if self.by_head else SUMMED,
             "step": HEADS,
             **dict.fromkeys(("step_norm", "b_norm", "c_norm"), SHARED),
             **dict.fromkeys(("rate_log", "skip"), HEADS),
             "output": ROWS,
         }
         divided = {"width": width, "convolution.channels": width}
-        if heads == 1:
+        if not self.by_head:
             return Sharding(cuts, {"width": width}, counted(**divided), last="output")
         divided |= dict.fromkeys(("heads", "selection.heads", "step.heads"), heads)
         return Sharding(cuts, {"heads": heads}, counted(**divided), last="output")
@@ -98,13 +99,13 @@ class Mamba(Mixer):
     def _scan(self, x: Tensor, states: Tensor | None, real: Tensor | None) -> tuple[Tensor, Tensor]:
         """What the states give, before the skip: B T D, B D N -> B T D and B D N."""
         selected = self.selection(x)
-        if self.heads > 1:
+        if self.by_head:
             selected = selected.unflatten(-1, (self.heads, -1))  # B T H (R + 2 N)
         step, b, c = selected.split((self.rank, self.states, self.states), -1)  # B T R, B T N twice
         if self.step_norm is not None:
             step, b, c = self.step_norm(step), self.b_norm(b), self.c_norm(c)  # type: ignore[misc]
         x, rates = wide(x), -wide(self.rate_log).exp()  # D N
-        if self.heads == 1:
+        if not self.by_head:
             return functional.selective_scan(x, self.step(step), rates, b, c, states, real)
         count = self.heads
         before = [None] * count if states is None else [*states.chunk(count, 1)]
