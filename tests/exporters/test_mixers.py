@@ -26,6 +26,8 @@ MIXERS: dict[str, dict[str, Any]] = {
         "multipliers": {"input": 1.2, "gate": 0.5, "key": 0.7, "step": 1.5, "output": 0.9},
     },
     "rg_lru": {"width": 8, "heads": 2},
+    "rwkv7": {"heads": 2, "head_dim": 4, "decay_rank": 2, "update_rank": 3, "gate_rank": 4},
+    "rwkv_channel_mix": {"hidden": 16},
 }
 
 

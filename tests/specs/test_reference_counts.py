@@ -23,7 +23,7 @@ WITHOUT_FAMILY = {
 }
 """What no class of transformers is."""
 
-OWN_CODE = {"neobert"}
+OWN_CODE = {"neobert", "rwkv7-0.1b", "rwkv7-0.4b", "rwkv7-1.5b", "rwkv7-2.9b"}
 """Families whose classes are published with their checkpoints, and not in transformers."""
 
 TIED_TILL_LOADED = {"t5", "mt5", "umt5", "longt5"}

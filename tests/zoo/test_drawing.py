@@ -584,7 +584,10 @@ def test_a_scene_as_data():
         ),
         ("lfm2-350m", ["Short convolution", "convolution over 3 tokens"]),
         ("mamba-130m", ["Mamba", "1,536 channels \u00d7 16 states"]),
+        ("zamba-7b", ["Mamba", "7,424 channels \u00d7 16 states", "in 2 heads"]),
         ("mamba2-130m", ["Mamba-2", "24 heads, states 128 \u00d7 64"]),
+        ("rwkv7-0.1b", ["RWKV-7", "12 heads, states 64 \u00d7 64", "values mixed with the first layer's"]),
+        ("rwkv7-0.1b", ["RWKV channel mix", "3,072 wide, over 2 tokens", "ReLU\u00b2"]),
         ("kimi-linear-48b-a3b", ["Kimi Delta Attention", "32 heads, states 128 \u00d7 128"]),
         (
             "minimax-text-01",

@@ -118,6 +118,7 @@ class MixerContext:
     inputs: B T D, what the first layer reads: the embedding; tokens: B T, the new tokens that a decoder embeds.
     blocks: of tokens, whose sums attentions see.
     reused: all keys and values of an earlier layer, B G S K twice, for a layer without its own.
+    first_values: the values of the first RWKV-7 layer of each width, B T (H K), which later layers mix with their own.
     """
 
     position: Position
@@ -132,6 +133,7 @@ class MixerContext:
     blocks: Mapping[BlocksKey, TokenBlocks] = field(default_factory=dict)
     reused: State = ()
     tokens: Tensor | None = None
+    first_values: dict[int, Tensor] = field(default_factory=dict)
     _alignments: dict[int, functional.TokenAlignment | None] = field(default_factory=dict)
 
     def alignment(self, width: int) -> functional.TokenAlignment | None:

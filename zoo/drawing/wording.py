@@ -42,6 +42,8 @@ TITLES = {
     "kimi_delta_attention": "Kimi Delta Attention",
     "mamba2": "Mamba-2",
     "rg_lru": "RG-LRU",
+    "rwkv7": "RWKV-7",
+    "rwkv_channel_mix": "RWKV channel mix",
     "mlp": "Feed-forward",
     "gated": "Gated feed-forward",
     "mixture": "Mixture of experts",

@@ -583,6 +583,11 @@ intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 """,
+    "rwkv7": """
+a_low_rank_dim attn attn_mode decay_low_rank_dim fuse_cross_entropy fuse_linear_cross_entropy
+fuse_norm gate_low_rank_dim hidden_ratio intermediate_size norm_bias norm_eps norm_first num_heads
+use_cache use_l2warp v_low_rank_dim value_dim
+""",
     "seed_oss": """
 attention_bias attention_out_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp
 residual_dropout use_cache
@@ -695,6 +700,12 @@ decoder_start_token_id dropout ffn_dim layerdrop num_layers scale_embedding use_
     "xlm-roberta": """
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+    "zamba": """
+attention_head_dim attention_hidden_size attn_layer_offset attn_layer_period hidden_mamba_act
+intermediate_size layers_block_type mamba_conv_bias mamba_d_conv mamba_d_state mamba_dt_rank
+mamba_expand mamba_proj_bias n_mamba_heads num_key_value_heads num_logits_to_keep time_step_floor
+time_step_max time_step_min use_associative_scan use_cache use_mamba_kernels
 """,
     "zamba2": """
 adapter_rank add_bias_linear attention_head_dim attention_hidden_size chunk_size hybrid_layer_ids
