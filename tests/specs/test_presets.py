@@ -60,6 +60,7 @@ PUBLISHED = {
     "paligemma2-3b-224": 3_032_242_416,
     "llava-1.5-7b": 7_050_828_800,  # of 7,063,427,072: the last layer of images and its norm are not read
     "llava-1.5-13b": 13_338_896_384,
+    "idefics2-8b": 8_402_768_112,  # that of the reference class for sizes from memory
     "smolvlm-256m": 256_484_928,
     "smolvlm-500m": 507_482_304,
     "smolvlm-2.2b": 2_246_272_880,

@@ -1,18 +1,21 @@
 """Connectors: from the vectors of images to embeddings among tokens.
 
-Shapes: images M, vectors of an image N, those that remain V, their width E, width of the tokens D, patches P.
+Shapes: images M, vectors of an image N, those that remain V, their width E, width of the tokens D, patches P, queries Q.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
 from torch import Tensor, nn
 
 import specs.connector as spec
 from zoo.components.activation import activation
-from zoo.components.linear import Linear
+from zoo.components.attention import Projections
+from zoo.components.linear import EmbeddingTable, Linear
 from zoo.context import BuildContext
+from zoo.precision import in_dtype, wide
 from zoo.registry import build_component, builds
 
 
@@ -98,3 +101,47 @@ class MlpConnector(Connector):
     def forward(self, x: Tensor, side: int | None) -> Tensor:
         """x: M N E, whose last side * side vectors are those of the patches -> M V D."""
         return self.down(self.activation(self.up(self.chosen(x, side))))
+
+
+class ResamplerLayer(nn.Module):
+    """y + f(norm(y)), where y is q and the attention of norm(q) to norm(x) and norm(q).
+
+    Reference: transformers' ``Idefics2PerceiverLayer``.
+    """
+
+    def __init__(self, spec: spec.ResamplerBlock, context: BuildContext) -> None:
+        super().__init__()
+        self.query_norm = build_component(spec.norm, context)
+        self.vector_norm = build_component(spec.norm, context)
+        self.attention = Projections(spec.attention, context)  # type: ignore[arg-type]
+        self.attention.component_kind = spec.attention.kind  # type: ignore[assignment]
+        self.feed_forward_norm = build_component(spec.norm, context)
+        self.feed_forward = build_component(spec.feed_forward, context)
+
+    def forward(self, q: Tensor, x: Tensor) -> Tensor:
+        """q: M Q D, x: M V D -> M Q D."""
+        query, vectors = self.query_norm(q), self.vector_norm(x)
+        seen = torch.cat((in_dtype(vectors, query.dtype), query), 1)  # M (V + Q) D
+        key, value = self.attention.keys_values(seen)
+        q = q + self.attention.attend(query, self.attention.queries(query), key, value, None)
+        return q + self.feed_forward(self.feed_forward_norm(q))
+
+
+@builds(spec.ResamplerConnector)
+class ResamplerConnector(Connector):
+    """norm(the queries after all layers, each of which attends to projection(chosen(x)))."""
+
+    def __init__(self, spec: spec.ResamplerConnector, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        self.projection = build_component(spec.projection, replace(context, input_width=self.joined_width))
+        self.queries = EmbeddingTable(spec.queries, context.d_model)
+        self.layers = nn.ModuleList(ResamplerLayer(spec.block, context) for _ in range(spec.layers))
+        self.final_norm = build_component(spec.block.norm, context)
+
+    def forward(self, x: Tensor, side: int | None) -> Tensor:
+        """x: M N E, whose last side * side vectors are those of the patches -> M Q D."""
+        x = self.projection(self.chosen(x, side))  # M V D
+        q = wide(self.queries.weight).expand(x.shape[0], -1, -1)  # M Q D
+        for layer in self.layers:
+            q = layer(q, x)
+        return self.final_norm(q)

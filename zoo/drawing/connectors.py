@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specs.connector import ConnectorKind, LinearConnector, MlpConnector
+from specs.connector import ConnectorKind, LinearConnector, MlpConnector, ResamplerConnector
 from specs.model import Model
 from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Inserted, Label, Part
@@ -33,6 +33,8 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
             up, down = (counts.widths(f"connector.{part}") for part in ("up", "down"))
             details = [up, wording.ACTIVATIONS[connector.activation], down]
             yield counts.part("other", "Connector", details, "connector", without=normed)
+        case ResamplerConnector():
+            yield from _resampler(connector, spec, counts)
         case _:
             title = wording.title(connector.kind)
             yield counts.part("other", title, ["connector"], "connector", without=normed)
@@ -42,6 +44,24 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     rows: list[str | int] = ["images", spec.vectors_per_image] if not spec.packs_images else []
     rows = rows or [f"N/{connector.square**2}"]
     yield Label("", sizes(*rows, spec.embedded_width))
+
+
+def _resampler(connector: ResamplerConnector, spec: Model, counts: Counts) -> Iterator[Element]:
+    """The projection of the vectors, and the layers of queries that attend to it."""
+    assert spec.image is not None
+    block, width = connector.block, spec.output_width
+    reads = connector.shuffle**2 * spec.width_of(spec.image)
+    title = wording.feed_forward_title(connector.projection)
+    projected = wording.feed_forward_details(connector.projection, width, reads)
+    yield counts.part("feed-forward", title, projected, "connector.projection")
+    details = [
+        f"{connector.queries:,} queries",
+        f"{connector.layers} layer{'s' * (connector.layers > 1)}",
+        *wording.attention_details(block.attention, width, causal=False, cross=True),
+        wording.feed_forward_words(block.feed_forward),
+    ]
+    outside = ("connector.norm", "connector.projection")  # parts of their own
+    yield counts.part("other", wording.title(connector.kind), details, "connector", without=outside)
 
 
 def _squares(title: str, size: int) -> Part:

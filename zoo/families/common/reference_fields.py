@@ -306,6 +306,11 @@ output_hidden_size proj_codevector_dim use_weighted_layer_sum
     "hunyuan_v1_dense": """
 attention_bias eod_token_id intermediate_size num_key_value_heads pretraining_tp use_cache
 """,
+    "idefics2": """
+image_size image_token_id intermediate_size layer_norm_eps num_channels num_key_value_heads
+patch_size perceiver_config pop resampler_depth resampler_head_dim resampler_n_heads
+resampler_n_latents text_config use_cache vision_config
+""",
     "idefics3": """
 image_size image_token_id intermediate_size layer_norm_eps num_channels patch_size scale_factor
 text_config use_cache vision_config
