@@ -45,7 +45,9 @@ class ConnectorKind(Component):
     """Side of the squares of patches whose vectors are joined to one, `shuffle ** 2` as wide (pixel shuffle: Idefics 3,
     SmolVLM)."""
     norm: Annotated[Norm | None, OmitDefault()] = None
-    """Norm of the vectors before they are projected. Default: none."""
+    """Norm of the vectors before any are joined. Default: none."""
+    joined_norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of what is projected, after the vectors of a square are joined (InternVL). Default: none."""
     deepstack: Annotated[DeepStack | None, OmitDefault()] = None
     """Vectors of earlier layers of images of any size, added after the first layers of the decoder. Default: none."""
 

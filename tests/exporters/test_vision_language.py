@@ -30,6 +30,12 @@ CONNECTORS: dict[str, dict[str, Any]] = {
         "norm": {"kind": "rms_norm"},
         "bias": False,
     },
+    "norm of joined vectors": {
+        "kind": "mlp",
+        "token": 3,
+        "shuffle": 2,
+        "joined_norm": {"kind": "layer_norm"},
+    },
     "resampler": {
         "kind": "resampler",
         "token": 19,

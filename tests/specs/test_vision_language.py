@@ -17,7 +17,9 @@ RESAMPLER = (
     "block: {norm: {kind: rms_norm}, attention: {kind: multi_head, heads: 4}, "
     "feed_forward: {kind: mlp, hidden: 8, activation: relu}}}"
 )
-BRANCH = "{feed_forward: {kind: mlp, hidden: 8, activation: relu}, norm: {kind: none}, output_norm: {kind: none}}"
+BRANCH = (
+    "{feed_forward: {kind: mlp, hidden: 8, activation: relu}, norm: {kind: none}, output_norm: {kind: none}}"
+)
 PACKED_IMAGES = "embedding={kind: packed_patches, patch_size: 14}"
 
 

@@ -27,19 +27,21 @@ class Connector(nn.Module):
         assert context.encoder_width is not None
         width = replace(context, d_model=context.encoder_width)
         self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, width)
-        self.joined_norm: nn.Module | None = None
         self.pool, self.shuffle, self.keeps_all = spec.pool, spec.shuffle, spec.class_token
         self.joined_width = context.encoder_width * spec.shuffle**2
+        joined = replace(context, d_model=self.joined_width)
+        self.joined_norm = (
+            nn.Identity() if spec.joined_norm is None else build_component(spec.joined_norm, joined)
+        )
 
     def chosen(self, x: Tensor, side: int | None) -> Tensor:
-        """norm(mean of each square of ``pool``), with the vectors of each square of ``shuffle`` side by side: M N E ->
+        """joined_norm of the vectors of each square of ``shuffle`` side by side, each norm(mean of a square of ``pool``): M N E ->
         M V joined_width.
 
         ``side``: the number of patches in a row; None where the patches come square by square.
         """
         if side is None:
-            joined = self.norm(x).unflatten(1, (-1, self.shuffle**2)).flatten(2)
-            return joined if self.joined_norm is None else self.joined_norm(joined)
+            return self.joined_norm(self.norm(x).unflatten(1, (-1, self.shuffle**2)).flatten(2))
         if not self.keeps_all:
             x = x[:, x.shape[1] - side * side :]
         if self.pool > 1:
@@ -47,24 +49,16 @@ class Connector(nn.Module):
         x = self.norm(x)
         if self.shuffle > 1:
             x = by_squares(x, side // self.pool, self.shuffle).flatten(2)
-        return x
+        return self.joined_norm(x)
 
 
 def deep_connectors(spec: spec.ConnectorKind, context: BuildContext) -> nn.ModuleList:
-    """The connectors of the vectors of earlier layers: like the main one, but with a norm of joined vectors."""
+    """The connectors of the vectors of earlier layers: like the main one, but with norms of their own."""
     deep = spec.deepstack
     if deep is None:
         return nn.ModuleList()
-    plain = spec.model_copy(update={"norm": None, "deepstack": None})
-    found = nn.ModuleList()
-    for _ in deep.layers:
-        connector: Connector = build_component(plain, context)  # type: ignore[assignment]
-        if deep.norm is not None:
-            connector.joined_norm = build_component(
-                deep.norm, replace(context, d_model=connector.joined_width)
-            )
-        found.append(connector)
-    return found
+    plain = spec.model_copy(update={"norm": None, "joined_norm": deep.norm, "deepstack": None})
+    return nn.ModuleList(build_component(plain, context) for _ in deep.layers)
 
 
 def by_squares(x: Tensor, side: int, size: int) -> Tensor:

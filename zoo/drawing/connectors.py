@@ -24,7 +24,9 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
         yield counts.part("norm", wording.title(connector.norm.kind), [], "connector.norm")
     if connector.shuffle > 1:
         yield _squares("Pixel shuffle", connector.shuffle)
-    normed = ("connector.norm",)  # a part of its own
+    if connector.joined_norm is not None:
+        yield counts.part("norm", wording.title(connector.joined_norm.kind), [], "connector.joined_norm")
+    normed = ("connector.norm", "connector.joined_norm")  # parts of their own
     match connector:
         case LinearConnector():
             width = counts.widths("connector.projection")
@@ -34,7 +36,7 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
             details = [up, wording.ACTIVATIONS[connector.activation], down]
             yield counts.part("other", "Connector", details, "connector", without=normed)
         case ResamplerConnector():
-            yield from _resampler(connector, spec, counts)
+            yield from _resampler(connector, spec, counts, normed)
         case _:
             title = wording.title(connector.kind)
             yield counts.part("other", title, ["connector"], "connector", without=normed)
@@ -46,7 +48,9 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     yield Label("", sizes(*rows, spec.embedded_width))
 
 
-def _resampler(connector: ResamplerConnector, spec: Model, counts: Counts) -> Iterator[Element]:
+def _resampler(
+    connector: ResamplerConnector, spec: Model, counts: Counts, normed: tuple[str, ...]
+) -> Iterator[Element]:
     """The projection of the vectors, and the layers of queries that attend to it."""
     assert spec.image is not None
     block, width = connector.block, spec.output_width
@@ -60,7 +64,7 @@ def _resampler(connector: ResamplerConnector, spec: Model, counts: Counts) -> It
         *wording.attention_details(block.attention, width, causal=False, cross=True),
         wording.feed_forward_words(block.feed_forward),
     ]
-    outside = ("connector.norm", "connector.projection")  # parts of their own
+    outside = (*normed, "connector.projection")
     yield counts.part("other", wording.title(connector.kind), details, "connector", without=outside)
 
 

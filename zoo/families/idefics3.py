@@ -33,6 +33,7 @@ _ROUNDED = frozenset(
 """The numbers of patches in a row, up to the ``_LARGEST``, at which the reference gives several patches one position: it takes
 the position of a patch from its place as a fraction of the row, in single precision."""
 
+
 def fault_of_side(side: int) -> str | None:
     """The reason why the reference does not tell all positions of a grid apart; None where it does."""
     if side <= _LARGEST and side not in _ROUNDED:

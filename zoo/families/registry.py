@@ -62,6 +62,7 @@ MODULES = {
     "qwen2_5_vl": "qwen2_5_vl",
     "qwen3_vl": "qwen3_vl",
     "paligemma": "paligemma",
+    "internvl": "internvl",
     "idefics2": "idefics2",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",
@@ -157,6 +158,8 @@ INEXPRESSIBLE = {
         ("parakeet_rnnt", "parakeet_tdt"),
         "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
     ),
+    "florence2": "images whose width and resolution change between layers of convolutions and of attention among channels (DaViT), "
+    "among the tokens of an encoder",
 }
 """model_type -> what a spec cannot express of a family that is known."""
 
@@ -183,17 +186,17 @@ def tensor_names() -> list[Tensors]:
 def family_of_config(config: Config) -> Family:
     """Return the family that a config names. Raises :class:`ConfigError` with a suggestion for an unknown one."""
     model_type = config.any("model_type")
-    if isinstance(model_type, str) and model_type not in MODEL_TYPES and config.has("text_config"):
-        config.refuse(
-            "model_type",
-            "must be a text model: its other parts are not supported",
-            "Save text_config as a config.json of its own, with the tensors of the text model.",
-        )
     if isinstance(model_type, str) and model_type in INEXPRESSIBLE:
         config.refuse(
             "model_type",
             f"is not supported: specs cannot express {INEXPRESSIBLE[model_type]}",
             "Export it with the tools of its authors.",
+        )
+    if isinstance(model_type, str) and model_type not in MODEL_TYPES and config.has("text_config"):
+        config.refuse(
+            "model_type",
+            "must be a text model: its other parts are not supported",
+            "Save text_config as a config.json of its own, with the tensors of the text model.",
         )
     if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
         near = nearest(str(model_type), sorted(MODEL_TYPES))

@@ -62,7 +62,12 @@ def test_configuration(name, tmp_path):
 
 def _read(change: dict[str, Any], name: str = "idefics2") -> Any:
     """The spec of a config with changes, as its file states it."""
-    data = {"architectures": ["Idefics2ForConditionalGeneration"], "model_type": "idefics2", **CONFIGS[name], **change}
+    data = {
+        "architectures": ["Idefics2ForConditionalGeneration"],
+        "model_type": "idefics2",
+        **CONFIGS[name],
+        **change,
+    }
     return spec_of_config(Config(data, "config.json"), name="tiny")
 
 
