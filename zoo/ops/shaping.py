@@ -150,8 +150,9 @@ def _keeps_order(node: fx.Node) -> bool:
     if source.target != "permute":
         return True
     whole = torch.empty(info(source.all_input_nodes[0]).shape, device="meta")
+    order: Any = source.args[1:]
     try:
-        whole.permute(*source.args[1:]).view(info(node).shape)
+        whole.permute(*order).view(info(node).shape)
     except RuntimeError:
         return False
     return True
