@@ -14,12 +14,10 @@ from transformers import (
     Gemma3Config,
     Gemma3ForConditionalGeneration,
     Gemma3Processor,
-    InternVLProcessor,
     PaliGemmaProcessor,
     PreTrainedTokenizerFast,
 )
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
-from transformers.models.got_ocr2.image_processing_pil_got_ocr2 import GotOcr2ImageProcessorPil
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 from typer.testing import CliRunner
 
@@ -33,7 +31,7 @@ from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import find_text
 from specs.errors import UserError
 from specs.load import load
-from tests.exporters.preprocessing.test_tiles import save_tokenizer
+from tests.exporters.preprocessing.test_tiles import internvl_processor, save_tokenizer
 from tests.parity.reference import build
 from zoo import import_checkpoint
 
@@ -107,31 +105,15 @@ def test_texts_are_begun_as_by_the_processor_of_paligemma(text: str, tmp_path: P
     assert found == expected
 
 
-AROUND = {
-    "start_image_token": "<img>",
-    "end_image_token": "</img>",
-    "context_image_token": "<IMG_CONTEXT>",
-    "video_token": "<video>",
-}
-
-
 @pytest.mark.parametrize(
     "text", ["what is this?", "<IMG_CONTEXT>\nwhat is <IMG_CONTEXT>?", "<img><IMG_CONTEXT></img> is it?"]
 )
 def test_placeholders_are_marked_as_by_the_processor_of_internvl(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # its processor of videos needs torchvision
-    monkeypatch.setattr(InternVLProcessor, "check_argument_for_proper_class", lambda *arguments: None)
-    save_tokenizer(tmp_path, *AROUND.values())
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(AROUND))
+    processor = internvl_processor(tmp_path, 8, monkeypatch)
     tokenizer = find_text(tmp_path, None, needed=True)
     assert tokenizer is not None
-    theirs = PreTrainedTokenizerFast(
-        tokenizer_file=str(tmp_path / "tokenizer.json"), pad_token="<video>", extra_special_tokens=AROUND
-    )
-    images = GotOcr2ImageProcessorPil(size={"height": 8, "width": 8})
-    processor = InternVLProcessor(images, theirs, image_seq_length=4)
     changes = ["vocab_size=300", "connector.token=259", "image.embedding.image_size=56", "expect={}"]
     spec, count = load("internvl3-1b", changes), max(1, text.count("<IMG_CONTEXT>"))
     found = with_placeholders(spec, marked_ids([text], count, spec, tokenizer), count)
