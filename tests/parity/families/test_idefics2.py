@@ -24,10 +24,11 @@ RESAMPLER: dict[str, Any] = dict(
     hidden_size=20, rms_norm_eps=1e-4, resampler_n_latents=5, resampler_depth=2, resampler_n_heads=6,
     resampler_head_dim=4, num_key_value_heads=3,
 )  # fmt: skip
-MISTRAL: dict[str, Any] = dict(
-    model_type="mistral", vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_heads=4,
-    num_key_value_heads=2, head_dim=8, intermediate_size=33, max_position_embeddings=64, sliding_window=6, rms_norm_eps=1e-3,
+LLAMA: dict[str, Any] = dict(
+    model_type="llama", vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=2, head_dim=8, intermediate_size=33, max_position_embeddings=64, rms_norm_eps=1e-3,
 )  # fmt: skip
+MISTRAL: dict[str, Any] = {**LLAMA, "model_type": "mistral", "sliding_window": 6}
 CONFIGS: dict[str, dict[str, Any]] = {
     "idefics2": dict(
         vision_config=VISION, perceiver_config=RESAMPLER, text_config=MISTRAL, image_token_id=60
@@ -35,7 +36,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "as many keys, gelu": dict(
         vision_config={**VISION, "image_size": 11, "num_channels": 1},
         perceiver_config={**RESAMPLER, "num_key_value_heads": 6, "hidden_act": "gelu", "resampler_depth": 1},
-        text_config={**MISTRAL, "model_type": "llama", "hidden_act": "gelu_pytorch_tanh"},
+        text_config={**LLAMA, "hidden_act": "gelu_pytorch_tanh"},
         image_token_id=7,
         tie_word_embeddings=True,
     ),
@@ -134,7 +135,7 @@ def test_any_configuration(data, tmp_path_factory):
             "hidden_act": data.draw(st.sampled_from(["silu", "gelu"]), "activation"),
         },
         text_config={
-            **MISTRAL,
+            **LLAMA,
             "model_type": data.draw(st.sampled_from(["llama", "mistral", "qwen2"]), "words"),
             "hidden_size": width,
             "num_attention_heads": heads,
