@@ -246,6 +246,27 @@ class MultiHeadShape(Component):
         yield from position.attention_faults(self, context)
 
 
+def trained_query_faults(attention: Component, context: RuleContext) -> Iterable[Fault]:
+    """The violated rules of an attention of trained queries, which have no place among the vectors that they attend to."""
+    if not isinstance(attention, MultiHeadShape):
+        yield Fault(("kind",), "must have heads of equal width", attention.kind, "Use multi_head.")
+        return
+    if attention.reuses_keys_values:
+        yield Fault(
+            ("reuses_keys_values",),
+            "must be false for trained queries, which no layer with keys and values precedes",
+            True,
+            "Remove it.",
+        )
+    if attention.window is not None:
+        rule = "must be null for trained queries, which attend to all vectors"
+        yield Fault(("window",), rule, attention.window, "Remove it.")
+    if attention.position is not None:
+        rule = "must be null for trained queries, which have no place in a sequence"
+        yield Fault(("position",), rule, attention.position.kind, "Remove it.")
+    yield from attention.faults(context)
+
+
 @register("attention")
 class MultiHead(MultiHeadShape):
     """Multi-head attention (Vaswani et al., 2017): each query head has its own keys and values."""

@@ -499,6 +499,13 @@ class Model(Spec):
                 connector.pool,
                 "Use shuffle.",
             )
+        if not connector.takes_any_size:
+            yield Fault(
+                ("connector", "kind"),
+                "must keep the vectors of images apart where these have any size",
+                connector.kind,
+                "Use mlp.",
+            )
         if connector.class_token:
             yield Fault(
                 ("connector", "class_token"),

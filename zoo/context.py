@@ -24,7 +24,7 @@ class BuildContext:
 
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
     stack of ``layers``; ``cross`` says that the stack attends to an encoder, whose width is ``encoder_width``;
-    ``input_width`` is that of what an attention reads, where it is not that of the stream;
+    ``input_width`` is that of what an attention or a feed-forward reads, where it is not that of the stream;
     ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are; ``patch_grid`` are
     the patches that the last vectors of an image are made of.
     ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told;

@@ -30,6 +30,7 @@ from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.exporters.models import contents, written
+from tests.exporters.reduced_presets import structure
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo import import_checkpoint
@@ -170,6 +171,17 @@ def test_optimum_has_a_graph_for_the_first_step_and_one_for_the_others(tmp_path:
     projections = [any("cross_attention.key" in name for name in names(graph.initializer))
                    for graph in (encoder, first, other)]  # fmt: skip
     assert projections == [False, True, False]  # once per sequence
+
+
+def test_optimum_has_one_graph_of_two_encoders(tmp_path: Path) -> None:
+    directory = deployed(structure("clip-vit-b32"), tmp_path / "x", "optimum")
+    assert files(directory) == {"model.onnx", "model.onnx_data", "config.json"}
+    graph = onnx.load(directory / "model.onnx", load_external_data=False).graph
+    assert names(graph.input) == ["input_ids", "attention_mask", "pixel_values"]
+    assert {"logits_per_text", "logits_per_image", "text_embeds", "image_embeds"} == {*names(graph.output)}
+    usage = (directory / "README.md").read_text("utf-8")
+    assert "model = ORTModelForZeroShotImageClassification.from_pretrained" in usage
+    assert 'inputs["pixel_values"] = torch.zeros(1, 3, 96, 96)' in usage
 
 
 @one_in(2)
@@ -412,6 +424,9 @@ REFUSALS = [
     ("optimum", gpt2(position={"kind": "alibi"}), "fits no class of any known family", "onnx, genai"),
     ("optimum", gpt2(head={"kind": "classification", "labels": 3, "pooling": "last"}), "and the head is classification", "onnx"),
     ("optimum", llama(head_dim=8), "caches with 2 heads of width 16, and the model has 2 of width 8", "onnx, genai, transformers-js"),
+    ("optimum", load("llava-1.5-7b"), "it has no class for decoders that read images", "onnx, transformers-js"),
+    ("transformers-js", load("idefics2-8b"), "it lacks the class Idefics2ForConditionalGeneration", "onnx"),
+    ("transformers-js", load("internvl3-1b"), "it lacks the class InternVLForConditionalGeneration", "onnx"),
     ("optimum", load("mixtral-8x7b"), "mixtral caches with 32 heads of width 128, and the model has 8", "onnx, genai"),
     ("transformers-js", load("gpt1"), "it lacks the class OpenAIGPTLMHeadModel", "onnx, genai, optimum"),
     ("transformers-js", load("falcon-7b"), "where multi_query is true", "onnx, genai, optimum"),

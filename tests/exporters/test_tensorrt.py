@@ -22,7 +22,7 @@ from exporters.verification import REDUCED, VerificationError
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
-from tests.zoo.tiny import bert, gpt2, t5, whisper
+from tests.zoo.tiny import bert, gpt2, llava, t5, whisper
 from zoo import functional
 from zoo.records import CacheRecord
 from zoo.reduced import (
@@ -191,6 +191,11 @@ def test_the_cache_length_defaults_to_the_context_length(tmp_path: Path) -> None
             "must not exceed the context_length, which is 10\n  value: 11\n  Use 10.",
         ),
         (gpt2(), {"cache_length": 0}, "must be at least 1\n  value: 0\n  Use 10."),
+        (
+            llava(),
+            {"cache_length": 9},
+            "must be at least 10, for an image and some text\n  value: 9\n  Use 10 or more.",
+        ),
         (
             gpt2(),
             {"cache_length": 8, "target": "cpu"},

@@ -64,6 +64,10 @@ PUBLISHED = {
     "long-t5-tglobal-xl": 2_849_757_184 + 24 * 2048 + 32 * 32,
     "llava-1.5-7b": 7_050_828_800,  # of 7,063,427,072: the last layer of images and its norm are not read
     "llava-1.5-13b": 13_338_896_384,
+    "idefics2-8b": 8_402_768_112,  # that of the reference class for sizes from memory
+    "internvl3-1b": 938_193_024,  # those of the reference class for the sizes of the published configs
+    "internvl3-2b": 2_088_957_440,
+    "internvl3-8b": 7_944_373_760,
     "smolvlm-256m": 256_484_928,
     "smolvlm-500m": 507_482_304,
     "smolvlm-2.2b": 2_246_272_880,

@@ -49,6 +49,10 @@ def read(**changes: Any) -> Any:
         ({"model_type": "rwkv"}, "config.json: model_type: is not supported: specs cannot express the recurrence of RWKV-4"),
         ({"model_type": "qwen4_exp", "text_config": {}}, "config.json: model_type: is not supported: specs cannot express several residual streams"),
         ({"model_type": "xlnet"}, "config.json: model_type: is not a supported family\n  value: 'xlnet'\n  Supported families: albert, apertus, arcee, bamba, bart, beit, bert,"),
+        (
+            {"model_type": "florence2", "text_config": {"model_type": "bart"}},
+            "config.json: model_type: is not supported: specs cannot express images whose width and resolution change",
+        ),
         ({"model_type": "parakeet_rnnt"}, "config.json: model_type: is not supported: specs cannot express a decoder that steps"),
         ({"model_type": None}, "config.json: model_type: is not a supported family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
@@ -112,7 +116,9 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     },
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
-    **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
+    **dict.fromkeys(
+        ("siglip", "idefics2", "idefics3", "smolvlm", "internvl"), lambda fields: {"vision_config": fields}
+    ),
     "parakeet_ctc": lambda fields: {"encoder_config": fields},
     "blip": lambda fields: {
         "text_config": {"model_type": "blip_text_model"},

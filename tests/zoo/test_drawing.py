@@ -110,6 +110,21 @@ def test_every_variant_is_drawn(data):
     check_all(read(Model.model_validate(data)))
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("internvl3-1b", {"Pixel shuffle": "patches to one vector", "LayerNorm": "", "Connector": "4,096 → 896"}),
+        ("idefics2-8b", {"Feed-forward, SwiGLU": "14,336 → 4,096", "Resampler": "64 queries"}),
+    ],
+)  # fmt: skip
+def test_connectors_are_drawn_part_by_part(name, said):
+    diagram = read(load(name))
+    check_all(diagram)
+    parts = [(part.title, part.details) for part in diagram.parts()]
+    for title, detail in said.items():
+        assert any(detail in " ".join(details) for found, details in parts if found == title)
+
+
 # ------------------------------------------------------------------------------------- the way through a block
 
 

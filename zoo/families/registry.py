@@ -63,6 +63,8 @@ MODULES = {
     "qwen2_5_vl": "qwen2_5_vl",
     "qwen3_vl": "qwen3_vl",
     "paligemma": "paligemma",
+    "internvl": "internvl",
+    "idefics2": "idefics2",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",
     "smollm3": "smollm3",

@@ -10,6 +10,8 @@ INEXPRESSIBLE = {
         ("parakeet_rnnt", "parakeet_tdt"),
         "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
     ),
+    "florence2": "images whose width and resolution change between layers of convolutions and of attention among channels (DaViT), "
+    "among the tokens of an encoder",
     "rwkv": "the recurrence of RWKV-4, an average weighted by exponentials, and its gated channel mixing (RWKV-7 is supported)",
     "xlstm": "matrix memories with exponential gates (mLSTM)",
     "olmo_hybrid": "updates of a gated delta rule of up to 2, whose states may have negative eigenvalues",

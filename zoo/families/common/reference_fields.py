@@ -306,9 +306,20 @@ output_hidden_size proj_codevector_dim use_weighted_layer_sum
     "hunyuan_v1_dense": """
 attention_bias eod_token_id intermediate_size num_key_value_heads pretraining_tp use_cache
 """,
+    "idefics2": """
+image_size image_token_id intermediate_size layer_norm_eps num_channels num_key_value_heads
+patch_size perceiver_config pop resampler_depth resampler_head_dim resampler_n_heads
+resampler_n_latents text_config use_cache vision_config
+""",
     "idefics3": """
 image_size image_token_id intermediate_size layer_norm_eps num_channels patch_size scale_factor
 text_config use_cache vision_config
+""",
+    "internvl": """
+attention_bias downsample_ratio hidden_dropout_prob image_seq_length image_size image_token_id
+intermediate_size layer_norm_eps layer_scale_init_value norm_type num_channels patch_size
+projection_dropout projector_hidden_act text_config use_absolute_position_embeddings use_mask_token
+use_mean_pooling use_qk_norm vision_config vision_feature_layer vision_feature_select_strategy
 """,
     "jamba": """
 _is_quantized attn_layer_offset attn_layer_period expert_layer_offset expert_layer_period
