@@ -61,6 +61,7 @@ MODULES = {
     "qwen2_vl": "qwen2_vl",
     "qwen2_5_vl": "qwen2_5_vl",
     "qwen3_vl": "qwen3_vl",
+    "qwen3_vl_moe": "qwen3_vl_moe",
     "paligemma": "paligemma",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",

@@ -570,6 +570,12 @@ num_key_value_heads num_position_embeddings out_hidden_size patch_size spatial_m
 temporal_patch_size text_config video_token_id vision_config vision_end_token_id
 vision_start_token_id
 """,
+    "qwen3_vl_moe": """
+attention_bias decoder_sparse_step deepstack_visual_indexes depth image_token_id in_channels
+intermediate_size mlp_only_layers num_experts num_experts_per_tok num_heads num_key_value_heads
+num_position_embeddings out_hidden_size patch_size spatial_merge_size temporal_patch_size
+text_config video_token_id vision_config vision_end_token_id vision_start_token_id
+""",
     "recurrent_gemma": """
 attention_bias attention_window_size block_types conv1d_width final_w_init_variance_scale
 hidden_activation intermediate_size layers_block_type logits_soft_cap lru_width num_key_value_heads
