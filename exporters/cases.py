@@ -454,8 +454,8 @@ def _reach(spec: Model) -> int:
 
 
 def _limit(spec: Model) -> int:
-    """The widest window or the rope switch length, whichever is larger; reduced models have smaller ones."""
-    windows = [getattr(mixer, "window", None) or 0 for mixer in _mixers(spec)]
+    """The widest window or chunk or the rope switch length, whichever is larger; reduced models have smaller ones."""
+    windows = [getattr(mixer, limit, None) or 0 for mixer in _mixers(spec) for limit in ("window", "chunk")]
     return max([*windows, spec.rope_switch_length or 0])
 
 

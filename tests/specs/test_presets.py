@@ -196,6 +196,8 @@ PUBLISHED = {
     "lfm2-350m": 354_483_968,
     "lfm2-700m": 742_489_344,
     "lfm2-8b-a1b": 8_339_929_856,
+    "llama-4-maverick-17b-128e-text": 400_711_848_960,  # with images 401,583,781,376, of which the card says 400B
+    "llama-4-scout-17b-16e-text": 107_769_861_120,  # with images 108,641,793,536, of which the card says 109B
     "llama-13b": 13_015_864_320,
     "llama-2-13b": 13_015_864_320,
     "llama-2-70b": 68_976_648_192,

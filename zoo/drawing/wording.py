@@ -124,6 +124,8 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
     details = heads + sees
     if spec.window is not None:
         details.append(f"window {spec.window:,}" if causal else f"window ±{spec.window // 2:,}")
+    if spec.chunk is not None:
+        details.append(f"chunks of {spec.chunk:,}")
     if spec.patch_window is not None:
         details.append(f"windows of {spec.patch_window:,} {TIMES} {spec.patch_window:,} patches")
     if spec.scale is not None and abs(spec.scale * width**0.5 - 1) > 1e-6:

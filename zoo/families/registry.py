@@ -29,6 +29,7 @@ MODULES = {
     "gpt_neox": "gpt_neox",
     "gptj": "gptj",
     "llama": "llama",
+    "llama4_text": "llama4",
     "deepseek_v2": "deepseek",
     "deepseek_v3": "deepseek",
     "gemma": "gemma",

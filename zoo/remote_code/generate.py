@@ -162,11 +162,12 @@ class _Generator:
                 if isinstance(mixer, Mixer):
                     self._check_mixer(mixer, layer)
             extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
-            if extra or getattr(block.attention, "patch_window", None) or stack.sources[layer] is not None:
+            limited = any(getattr(block.attention, each, None) for each in ("patch_window", "chunk"))
+            if extra or limited or stack.sources[layer] is not None:
                 what = (
                     extra[0]
                     if extra
-                    else "attention to the keys of another layer, or within windows of patches,"
+                    else "attention to the keys of another layer, or within chunks or windows of patches,"
                 )
                 raise RemoteCodeError(
                     f"{spec.name}: {what} in layer {layer} cannot be written as remote code\n  Remove it, or use a family that has it."
