@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 from transformers import Llama4ForCausalLM, Llama4TextConfig, Llama4TextModel
 
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, SPECIAL, draw_head_dim, draw_llama, rotation
+from tests.parity.families.llamas import EPS, SPECIAL, draw_llama, rotation
 from tests.parity.families.mixtures import check
 
 LLAMA3 = {
