@@ -40,7 +40,7 @@ def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
 
 def _no_use(spec: Model, target: Target) -> str:
     if not spec.decodes:
-        return f"{spec.name} is an encoder, which has no cache"
+        return f"{spec.name} has no decoder, and so no cache"
     static = ", ".join(
         f"{option_name('target')} {other.name}" for other in TARGETS.values() if other.static_cache
     )

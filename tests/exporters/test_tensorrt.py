@@ -201,7 +201,7 @@ def test_the_cache_length_defaults_to_the_context_length(tmp_path: Path) -> None
             {"layout": "genai"},
             "onnxruntime-genai cannot load tiny-gpt2: it has no execution provider for target",
         ),
-        (bert(), {"cache_length": 8}, "tiny-bert is an encoder, which has no cache"),
+        (bert(), {"cache_length": 8}, "tiny-bert has no decoder, and so no cache"),
     ],
 )
 def test_caches_that_cannot_be(spec: Model, options: dict[str, Any], reason: str, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from specs.stack import Stack as StackSpec
 from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import BiasKey, MixerContext
+from zoo.components.patch_positions import RelativeBias2d
 from zoo.models.reach import Reach
 from zoo.models.stack import Stack
 from zoo.pages.chart import coordinate
@@ -106,7 +107,10 @@ def sights(model: ZooModel, spec: Model) -> list[Sight]:
 
 def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -> Iterator[Sight]:
     """Self-attention visibility in the layers of a stack; equal layers are merged."""
-    grid = _grid([view.window or view.chunk for view in stack.views], spec.context_length_of(stack_spec))
+    longest = spec.context_length_of(stack_spec)
+    grid = _grid([view.window or view.chunk for view in stack.views], longest)
+    if longest and any(isinstance(position, RelativeBias2d) for position in stack.positions):
+        grid = VisibilityGrid(longest, -(-longest // CELLS))  # its bias is for all patches
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
     for position in stack.positions:
         zeroed(position)
@@ -175,7 +179,8 @@ def _allowed(bias: Tensor | None, queries: VisibilityGrid, keys: VisibilityGrid)
     if bias is None:
         return torch.ones(len(queries.places), len(keys.places), dtype=torch.bool)
     seen = (bias[0] > functional.forbidden(bias.dtype) / 2).any(0)  # (T or 1) S
-    return seen.expand(len(queries.places), -1)[:, keys.places]
+    rows = seen[queries.places] if len(seen) == queries.length else seen.expand(len(queries.places), -1)
+    return rows[:, keys.places]
 
 
 def visibility_section(model: ZooModel, spec: Model) -> str:
