@@ -699,7 +699,7 @@ def test_a_row_with_every_key_masked_is_the_mean_of_all_values() -> None:
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("limit", [{}, {"window": 2}, {"chunk": 2}])
-def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool, limit: dict[str, int]) -> None:
+def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool, limit: dict[str, Any]) -> None:
     def bias(x: Any, mask: Any, position: Any) -> Any:
         found = functional.attention_bias(
             (mask > 0) if masked else None,

@@ -303,6 +303,7 @@ def test_a_named_block_may_remove_a_part_of_its_block(write):
     (found,) = differences(kept, model)
     assert (path_text(found.path), found.layers) == ("decoder.block.attention.qk_norm", (1, 3, 5, 7, 9, 11))
     steps = assignments(read(write("kept.yaml", dump(resolved(kept)))), read(whole))
+    assert steps is not None
     assert "decoder.blocks.plain.attention.qk_norm=null" in steps
 
 
