@@ -118,7 +118,7 @@ class _Norms(Field):
         return {"use_qk_norm": any(getattr(each, "qk_norm", None) is not None for each in attentions)}
 
 
-class _Dense(DenseLayers):
+class _RoutedStep(DenseLayers):
     """The layers without a mixture: others than each interleave_moe_layer_step-th, or than those of moe_layers."""
 
     def read(self, config: Config, depth: int) -> list[bool]:
@@ -177,7 +177,7 @@ FAMILIES = (
             varies=(
                 _Chunked(),
                 _Global(),
-                _Dense(_FIELDS.feed_forward(hidden=f.Int("intermediate_size_mlp", default=16384))),
+                _RoutedStep(_FIELDS.feed_forward(hidden=f.Int("intermediate_size_mlp", default=16384))),
             ),
         ),
         {"Llama4ForCausalLM": language_modeling(tied=False, bias=False), "Llama4TextModel": BODY},

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+import torch
 from hypothesis import strategies as st
 from transformers import Llama4ForCausalLM, Llama4TextConfig, Llama4TextModel
 
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import EPS, SPECIAL, draw_llama, rotation
 from tests.parity.families.mixtures import check
+from tests.parity.reference import assert_close, build, difference, load
+from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 LLAMA3 = {
     "rope_type": "llama3", "rope_theta": 700.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 2.0,
@@ -29,7 +34,8 @@ class TestLlama4(FamilyTests):
         "scout": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
             intermediate_size=9, intermediate_size_mlp=41, num_local_experts=5, rms_norm_eps=1e-3,
-            attention_chunk_size=4, floor_scale=3, attn_scale=0.5, rope_parameters=LLAMA3,
+            attention_chunk_size=4, floor_scale=3, attn_scale=0.5,
+            rope_parameters={**LLAMA3, "high_freq_factor": 1.0},
         ),
         "maverick": dict(
             vocab_size=47, hidden_size=40, num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=5, head_dim=8,
@@ -90,3 +96,64 @@ class TestLlama4(FamilyTests):
             "rope_parameters": data.draw(st.sampled_from([rotation(1000.0), LLAMA3]), "rope"),
             "rms_norm_eps": data.draw(EPS, "eps"),
         }
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"moe_layers": None, "interleave_moe_layer_step": 0}, "interleave_moe_layer_step: must be at least 1, or moe_layers a list"),
+        ({"no_rope_layers": [], "no_rope_layer_interval": 0}, "no_rope_layer_interval: must be at least 1"),
+    ],
+)  # fmt: skip
+def test_steps_between_layers_are_at_least_one(changes, said):
+    data = {**TestLlama4.config(**TestLlama4.configs["scout"]).to_dict(), **changes}
+    with pytest.raises(ConfigError, match=said):
+        spec_of_config(Config(data, "config.json"), name="tiny")
+
+
+def test_lists_that_are_not_stated_follow_from_steps():
+    data = TestLlama4.config(**TestLlama4.configs["maverick"]).to_dict()
+    stated = spec_of_config(Config(data, "config.json"), name="tiny")
+    assert (data["moe_layers"], data["no_rope_layers"]) == ([1, 3], [1, 1, 1, 0])
+    usual = {
+        name: value
+        for name, value in data.items()
+        if name not in ("moe_layers", "no_rope_layers", "layer_types")
+    }
+    assert spec_of_config(Config(usual, "config.json"), name="tiny") == stated
+
+
+@pytest.fixture
+def both(tmp_path):
+    """A reference, and ours with its weights, for prompts of several chunks."""
+    config = TestLlama4.config(**TestLlama4.configs["scout"])
+    config._experts_implementation = "eager"
+    reference = build(Llama4ForCausalLM, config, 3)
+    reference.save_pretrained(tmp_path)
+    return reference, load(import_spec(tmp_path), tmp_path)
+
+
+def test_greedy_tokens_of_a_prompt_and_of_its_pieces(both):
+    """The reference's cache of a layer with chunks holds no more tokens than a chunk has."""
+    reference, ours = both
+    ids = torch.randint(1, 61, (2, 10), generator=torch.Generator().manual_seed(0))
+    options = {"do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    told = reference.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=11, **options)
+    assert ours.generate(ids.tolist(), 11) == told[:, 10:].tolist()
+    with torch.no_grad():
+        expected, past, parts = reference(told).logits, None, []
+        for start, end in ((0, 3), (3, 9), (9, 10), (10, 21)):
+            outputs = ours(told[:, start:end], torch.ones_like(told[:, :end]), past)
+            past, parts = outputs.present_key_values, [*parts, outputs["logits"]]
+    assert_close(torch.cat(parts, 1), expected)
+
+
+def test_gradients_reach_the_embedding_alike(both):
+    ids = torch.randint(1, 61, (2, 13), generator=torch.Generator().manual_seed(1))
+    weights = torch.randn(2, 13, 61, generator=torch.Generator().manual_seed(2))
+    found = []
+    for model, table in zip(both, ("model.embed_tokens.weight", "embedding.token.weight"), strict=True):
+        scores = model(ids).logits if table.startswith("model") else model(ids)["logits"]
+        found += torch.autograd.grad((scores * weights).sum(), [dict(model.named_parameters())[table]])
+    scale = found[0].abs().max()
+    assert difference(found[1] / scale, found[0] / scale) <= 1e-5
