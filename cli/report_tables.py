@@ -176,7 +176,7 @@ def _print_memory(report: Report, target: str) -> None:
             )
         if cache.windowed:
             windows = ", ".join(
-                f"{each.layers} layers {'keep all' if each.window is None else f'the last {each.window:,}'}"
+                f"{each.layers} layers {'keep all' if each.window is None else f'at most the last {each.window:,}'}"
                 for each in cache.own
                 if each.values
             )

@@ -455,9 +455,9 @@ def _reach(spec: Model) -> int:
 
 
 def _limit(spec: Model) -> int:
-    """The widest window, two of the largest blocks or the rope switch length, whichever is largest; reduced models have smaller
+    """The widest window or chunk, two of the largest blocks or the rope switch length, whichever is largest; reduced models have smaller
     ones."""
-    windows = [getattr(mixer, "window", None) or 0 for mixer in _mixers(spec)]
+    windows = [getattr(mixer, limit, None) or 0 for mixer in _mixers(spec) for limit in ("window", "chunk")]
     blocks = [getattr(mixer, "block_summaries", None) for mixer in _mixers(spec)]
     return max(
         [*windows, *(2 * each.size for each in blocks if each is not None), spec.rope_switch_length or 0]

@@ -39,18 +39,19 @@ class Content(Protocol):
 
 @dataclass(frozen=True)
 class StoredContent:
-    """Weights of the model, concatenated, in one dtype."""
+    """Weights of the model, concatenated, in one dtype; ``rounded`` is that of another copy, whose values they have."""
 
     names: tuple[str, ...]
     dtype: torch.dtype = torch.float32
+    rounded: torch.dtype | None = None
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
         for name in self.names:
             for piece in source.pieces(name):
-                yield (piece.to(self.dtype),)
+                yield (piece.to(self.rounded or self.dtype).to(self.dtype),)
 
     def raw(self, source: WeightSource) -> list[tuple[Path, int, int]] | None:
-        if self.dtype != torch.float32:  # the dtype of the values from sources
+        if self.dtype != torch.float32 or self.rounded:  # sources give their values in float32
             return None
         places = [source.raw(name) for name in self.names]
         return None if None in places else places  # type: ignore[return-value]

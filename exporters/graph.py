@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from exporters.content import Content
-from exporters.targets import Padding
+from exporters.content import Content, StoredContent
+from exporters.targets import HALF, Padding
 
 STATED_ROUNDING = "StatedRounding"
 """The label of operations that round as the architecture requires, whatever the precision."""
@@ -63,6 +64,21 @@ class Parameter:
     dtype: torch.dtype
     content: Content
     part: int = 0
+
+
+def agreeing(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """The weights, where those that the graph reads in half too have the same values in float32: layers that share a norm may
+    apply it to either."""
+    contents = [each.content for each in parameters.values() if isinstance(each.content, StoredContent)]
+    halves = {content.names: content.dtype for content in contents if content.dtype in HALF}
+
+    def agreed(each: Parameter) -> Parameter:
+        half = halves.get(each.content.names)
+        if half is None or not isinstance(each.content, StoredContent) or each.dtype != torch.float32:
+            return each
+        return replace(each, content=StoredContent(each.content.names, each.dtype, half))
+
+    return {name: agreed(each) for name, each in parameters.items()}
 
 
 @dataclass(frozen=True)

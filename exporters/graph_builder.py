@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from exporters.content import Content, StoredContent
-from exporters.graph import Body, Graph, Node, Parameter, Value
+from exporters.graph import Body, Graph, Node, Parameter, Value, agreeing
 from exporters.opset import opset_of
 from exporters.quantization.scheme import Quantization
 from exporters.targets import HALF, Target
@@ -293,9 +293,9 @@ class GraphBuilder:
             inputs=list(self.inputs.values()),
             outputs=results,
             nodes=nodes[::-1],
-            parameters={
-                label: declared for label, (value, declared) in self._weights.items() if value in live
-            },
+            parameters=agreeing(
+                {label: declared for label, (value, declared) in self._weights.items() if value in live}
+            ),
             constants={value.name: array for value, array in self._constants.items() if value in live},
             unrounded={value.name: array for value, array in self._unrounded.items() if value in live},
         )

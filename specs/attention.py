@@ -134,6 +134,9 @@ class MultiHeadShape(Component):
     window: Annotated[Window | None, Role.WINDOW] = None
     """Sliding-window size in tokens. A causal query sees the last `window` tokens including itself (Mistral); a
     bidirectional one sees `window / 2` tokens on either side (ModernBERT). Default: no limit."""
+    chunk: Annotated[Annotated[int, Field(ge=2, le=2**24)] | None, OmitDefault(), Role.WINDOW] = None
+    """Size of the chunks, in tokens, that divide a sequence from its first token on: a causal query sees the tokens of its own
+    chunk up to itself (Llama 4: 8192). Default: no limit."""
     patch_window: Annotated[Annotated[int, Field(ge=1, le=2**16)] | None, OmitDefault()] = None
     """Side of the square windows, in patches, that divide an image of any size from its first patch on; patches attend only to
     those of their window (Qwen2.5-VL: 8). Default: to the whole image."""
@@ -183,11 +186,11 @@ class MultiHeadShape(Component):
         return self.head_dim or d_model // self.heads
 
     def takes_keys_of(self, other: Component | None, d_model: int) -> bool:
-        """Whether another attention has keys and values of its own, and sizes, window and position of this one."""
+        """Whether another attention has keys and values of its own, and sizes, window, chunk and position of this one."""
         return (
             isinstance(other, MultiHeadShape)
             and not other.reuses_keys_values
-            and other.window == self.window
+            and (other.window, other.chunk) == (self.window, self.chunk)
             and other.position == self.position
             and other.key_value_heads == self.key_value_heads
             and other.head_width(d_model) == self.head_width(d_model)
@@ -202,6 +205,20 @@ class MultiHeadShape(Component):
                 f"Use a divisor: {divisors(context.d_model)}; or set head_dim.",
             )
             return
+        if self.chunk is not None and not context.causal:
+            yield Fault(
+                ("chunk",),
+                "requires a causal stack",
+                self.chunk,
+                "Remove it, or use window.",
+            )
+        if self.chunk is not None and self.window is not None:
+            yield Fault(
+                ("chunk",),
+                "must not be set beside window, which limits what a query sees too",
+                self.chunk,
+                "Remove one of them.",
+            )
         if self.patch_window is not None and not context.packed:
             yield Fault(
                 ("patch_window",),

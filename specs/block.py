@@ -44,8 +44,8 @@ class BlockParts(Component):
     """Mixer with a state of constant size, such as a short convolution: the first branch, or beside `attention`, whose norm
     it shares and whose output is added. Default: none."""
     cross_attention: Attention | None = None
-    """Attention to the encoder output, only in the decoder of an encoder-decoder. Default: `attention` without its window
-    and position."""
+    """Attention to the encoder output, only in the decoder of an encoder-decoder. Default: `attention` without its window,
+    chunk and position."""
     feed_forward: FeedForward | None
     """Feed-forward network, the last branch; `null` for none (Mamba)."""
     residual: Residual = Add()
@@ -146,13 +146,13 @@ class BlockParts(Component):
                 self.cross_attention.kind,
                 "Remove it, or set architecture: encoder-decoder.",
             )
-        for key in ("window", "position"):
+        for key in ("window", "chunk", "position"):
             value = getattr(self.cross_attention, key, None)
             if value is not None:
                 yield Fault(
                     ("cross_attention", key),
                     "must not be set, because encoder and decoder tokens have no relative distance",
-                    value if key == "window" else value.kind,
+                    value.kind if key == "position" else value,
                     f"Remove it, or set {key} on attention.",
                 )
         cross = self.cross_attention or self.attention

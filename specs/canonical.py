@@ -113,7 +113,7 @@ def _block(block: BlockParts, stack: Stack, model: Model, *, cross: bool) -> dic
     data["cross_attention"] = _attention(block.cross_attention or block.attention, width) if cross else None
     if cross:
         norms["cross_attention_norm"] = full(block.norm_of("cross_attention"))
-        data["cross_attention"] |= {"position": None, "window": None}
+        data["cross_attention"] |= {"position": None, "window": None, "chunk": None}
     return {**data, **norms}
 
 

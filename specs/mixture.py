@@ -54,6 +54,17 @@ class Router(Spec):
     """Factor on the router's input, after the norm: a number, or `inverse_sqrt_d_model` (Gemma 4). Default: 1."""
     expert_scales: Annotated[bool, OmitDefault()] = False
     """Whether the weight of each chosen expert is multiplied by a trained factor of that expert (Gemma 4)."""
+    weighs: Annotated[
+        Literal["output", "input"],
+        ValueDescriptions(
+            {
+                "output": "The output of the expert, as in most mixtures.",
+                "input": "The input of the expert (Llama 4).",
+            }
+        ),
+        OmitDefault(),
+    ] = "output"
+    """What is multiplied by the weight of a chosen expert."""
     score_correction_bias: bool = False
     """Whether a stored, untrained number per expert is added to the scores when experts are chosen, but not when they are
     weighted (DeepSeek-V3)."""

@@ -22,12 +22,14 @@ Position = Annotated[Component, Slot("position")]
 
 
 class QueryScaling(Spec):
-    """A factor on the queries that grows with their position p: 1 + beta * log(1 + floor(p / length)) (Llama 4)."""
+    """A factor on the queries that grows with their position p: 1 + beta * log(1 + floor((p + offset) / length)) (Llama 4)."""
 
     beta: PositiveFloat
     """Growth of the factor with the logarithm (Ministral 3: 0.1)."""
     length: Width
     """Number of tokens over which the factor stays the same: the context length in training (Ministral 3: 16384)."""
+    offset: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
+    """Number added to the position (Llama 4: 1)."""
 
 
 class PositionKind(Component):
@@ -258,12 +260,7 @@ class Rope(PositionKind):
                 f"Use an even number up to {width - width % 2}.",
             )
         elif self.query_scaling is not None and isinstance(attention, Latent):
-            yield Fault(
-                ("query_scaling",),
-                "requires queries that are rotated as a whole, and those of latent attention are not",
-                attention.kind,
-                "Remove it, or use multi_head or grouped_query.",
-            )
+            yield _scaled_parts(attention)
         elif isinstance(self.scaling, RopeScalingKind):
             yield from (
                 fault.under("scaling") for fault in self.scaling.width_faults(self.dimensions or width)
@@ -293,6 +290,15 @@ class Rope(PositionKind):
                 width,
                 "Remove it, or remove head_dim.",
             )
+
+
+def _scaled_parts(attention: Latent) -> Fault:
+    return Fault(
+        ("query_scaling",),
+        "requires queries that are rotated as a whole, and those of latent attention are not",
+        attention.kind,
+        "Remove it, or use multi_head or grouped_query.",
+    )
 
 
 @register("position")
@@ -388,3 +394,18 @@ class NoPosition(PositionKind):
     """No position encoding: attention treats tokens as a set, apart from the causal mask (NoPE)."""
 
     kind: Literal["none"] = "none"
+    query_scaling: Annotated[QueryScaling | None, OmitDefault()] = None
+    """Growth of the queries with their position, in a causal stack (Llama 4). Default: none."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.query_scaling is not None and not context.causal:
+            yield Fault(
+                ("query_scaling",),
+                "requires a causal stack, where a query sees more keys the later it is",
+                self.query_scaling.length,
+                "Remove it.",
+            )
+
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        if self.query_scaling is not None and isinstance(attention, Latent):
+            yield _scaled_parts(attention)

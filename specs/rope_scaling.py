@@ -61,7 +61,7 @@ class ProportionalScaling(RopeScalingKind):
 
 @register("rope_scaling")
 class Llama3Scaling(RopeScalingKind):
-    """Low frequencies divided by a factor, high ones unchanged, with a smooth transition (Llama 3.1)."""
+    """Low frequencies divided by a factor, high ones unchanged, with a smooth transition (Llama 3.1) or none (Llama 4)."""
 
     kind: Literal["llama3"] = "llama3"
     factor: Factor
@@ -69,17 +69,17 @@ class Llama3Scaling(RopeScalingKind):
     low_freq_factor: PositiveFloat
     """Turns over `original_context_length` up to which a frequency is divided in full (Llama 3.1: 1)."""
     high_freq_factor: PositiveFloat
-    """Turns over `original_context_length` from which on a frequency is kept (Llama 3.1: 4)."""
+    """Turns over `original_context_length` from which on a frequency is kept (Llama 3.1: 4, Llama 4: 1)."""
     original_context_length: Width
     """Context length before rescaling, in tokens (Llama 3.1: 8192)."""
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.high_freq_factor <= self.low_freq_factor:
+        if self.high_freq_factor < self.low_freq_factor:
             yield Fault(
                 ("high_freq_factor",),
-                f"must exceed low_freq_factor, which is {self.low_freq_factor}",
+                f"must not be below low_freq_factor, which is {self.low_freq_factor}",
                 self.high_freq_factor,
-                f"Use a value above {self.low_freq_factor}; Llama 3.1 has 4.0 with low_freq_factor 1.0.",
+                f"Use {self.low_freq_factor} or more; Llama 3.1 has 4.0 with low_freq_factor 1.0.",
             )
 
 

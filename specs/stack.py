@@ -265,7 +265,7 @@ class Stack(Spec):
                 yield Fault(
                     (*place, "attention", "reuses_keys_values"),
                     "requires a layer before it with its own keys and values, for as many heads of the same width, and with the "
-                    "same window and position",
+                    "same window, chunk and position",
                     True,
                     "Put such a layer before it, or remove it.",
                 )
@@ -304,6 +304,14 @@ class Stack(Spec):
         ]
         for shape in shapes:
             yield from position.attention_faults(shape, context)
+        own = [getattr(attention, "position", None) for attention in attentions]
+        if getattr(position, "sections", None) and any(getattr(each, "query_scaling", None) for each in own):
+            yield Fault(
+                ("sections",),
+                "must not be set beside query_scaling of some layers: where pairs rotate by axis there is no single position",
+                list(position.sections.pairs),  # type: ignore[attr-defined]
+                "Remove it, or remove query_scaling.",
+            )
         heads = sorted({shape.heads for shape in shapes})
         if position.needs_equal_heads and len(heads) > 1:
             yield Fault(

@@ -82,7 +82,11 @@ def _block(block: BlockParts, stack: Stack, model: Model, context: RuleContext) 
         data["attention"] = _attention(block.attention, width, terms)
     crossing = block.cross_attention or block.attention if context.cross else None
     if crossing is not None:
-        data["cross_attention"] = _attention(crossing, width) | {"position": None, "window": None}
+        data["cross_attention"] = _attention(crossing, width) | {
+            "position": None,
+            "window": None,
+            "chunk": None,
+        }
     return data
 
 

@@ -292,11 +292,11 @@ def norms(*, or_none: bool = True) -> st.SearchStrategy[Data]:
 def stacks(draw: st.DrawFn, *, cross: bool, decoding: bool, latent: bool) -> Data:
     """A stack of one to four layers, at times in a pattern of named blocks."""
     count = draw(st.sampled_from([1, 2, 3, 4]))
-    block = draw(blocks(count, cross=cross, latent=latent))
+    block = draw(blocks(count, cross=cross, latent=latent, decoding=decoding))
     data: Data = {"layers": draw(st.integers(1, 3)), "block": block}
     mixes = decoding and draw(st.integers(0, 2)) == 0
     if mixes or draw(st.integers(0, 3)) == 0:
-        data["blocks"] = {"other": draw(blocks(count, cross=cross, latent=latent))}
+        data["blocks"] = {"other": draw(blocks(count, cross=cross, latent=latent, decoding=decoding))}
         patterns: list[list[Data]] = [
             [{"use": "other"}, {"repeat": 2}],
             [{"pattern": [{"repeat": 1}, {"use": "other"}], "repeat": 2}],
@@ -403,13 +403,15 @@ def mixers(draw: st.DrawFn) -> Data:
 
 
 @st.composite
-def blocks(draw: st.DrawFn, head_count: int, *, cross: bool, latent: bool) -> Data:
+def blocks(draw: st.DrawFn, head_count: int, *, cross: bool, latent: bool, decoding: bool) -> Data:
     """A block whose self-attention has ``head_count`` heads; residuals are seldom off."""
     kinds = ["pre_norm", "post_norm", "parallel", "sandwich", "reordered_norm", "normed_residual"]
     data: Data = {"kind": draw(st.sampled_from(kinds))}
     data["norm"] = draw(norms())
     data["attention"] = draw(
-        latent_attentions(head_count) if latent and draw(st.integers(0, 5)) == 0 else attentions(head_count)
+        latent_attentions(head_count)
+        if latent and draw(st.integers(0, 5)) == 0
+        else attentions(head_count, decoding=decoding)
     )
     mixed = draw(st.integers(0, 3)) == 0
     data["feed_forward"] = draw(mixtures() if mixed else feed_forwards())
@@ -468,6 +470,7 @@ def mixtures(draw: st.DrawFn) -> Data:
     router["normalize"] = top_k > 1 and draw(st.booleans())
     router["bias"], router["score_correction_bias"] = draw(st.booleans()), draw(st.booleans())
     router["scale"] = draw(st.sampled_from([1.0, 2.5]))
+    router["weighs"] = draw(st.sampled_from(["output", "output", "input"]))
     if experts > top_k and draw(st.booleans()):
         router["groups"] = {
             "count": 2,
@@ -482,8 +485,9 @@ def mixtures(draw: st.DrawFn) -> Data:
 
 
 @st.composite
-def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True) -> Data:
-    """Any kind of attention with a number of heads; ``local`` ones may have a window and a position of their own."""
+def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True, decoding: bool = False) -> Data:
+    """Any kind of attention with a number of heads; ``local`` ones may have a window and a position of their own, and those of
+    a decoder what counts from the first token on."""
     kind = draw(st.sampled_from(["multi_head", "grouped_query", "multi_query"]))
     data: Data = {"kind": kind, "heads": head_count}
     data["head_dim"] = draw(st.sampled_from([6, 16] if head_count == 3 else [None, None, 2, 6, 8, 16]))
@@ -503,8 +507,13 @@ def attentions(draw: st.DrawFn, head_count: int, *, local: bool = True) -> Data:
         data["qk_norm"] = {"norm": norm, "over": draw(st.sampled_from(["head", "width", "each_head"]))}
     if local:
         data["window"] = draw(st.sampled_from([None, None, None, 1, 2, 5]))
+    if decoding and data["window"] is None:
+        data["chunk"] = draw(st.sampled_from([None, None, None, 2, 5]))
     if local and draw(st.integers(0, 3)) == 0:
         data["position"] = draw(positions().filter(lambda each: each["kind"] not in EMBEDDED))
+        if decoding and data["position"]["kind"] in ("rope", "none") and draw(st.booleans()):
+            growth = {"beta": 0.5, "length": draw(st.integers(1, 6)), "offset": draw(st.integers(0, 1))}
+            data["position"]["query_scaling"] = growth
     return data
 
 

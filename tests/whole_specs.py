@@ -125,6 +125,7 @@ CHANGES: list[Callable[[st.DrawFn, Data], None]] = [
             (("embedding",), st.just({"token_types": 2, "scale": 0.5})),
             (("block", "attention", "position"), scaled_ropes()),
             (("block", "attention", "window"), st.sampled_from([2, 3, 100])),
+            (("block", "attention", "chunk"), st.sampled_from([2, 3, 100])),
             (("block", "attention", "dropout"), st.just(0.1)),
             (("block", "attention", "scale"), st.sampled_from([0.05, 3.0])),
             (("block", "attention", "sinks"), st.just(True)),

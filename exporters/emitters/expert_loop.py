@@ -78,12 +78,14 @@ def _weighted(
     x: Value,
     weight: Value,
 ) -> Value:
-    """The weighted result of one expert: N D and N -> N D."""
+    """The weighted result of one expert, or that of its weighted input: N D and N -> N D."""
     call = experts.call
+    factor = call.op("Unsqueeze", weight, call.graph.ints(-1))  # N 1
+    x = call.op("Mul", x, factor) if experts.of_input else x
     *into, down = zip(matrices, slices, strict=True)
     hidden = _inner(experts, [matrix.product(call, x, given) for matrix, given in into])  # N H
     result = down[0].product(call, hidden, down[1])  # N D
-    weighted = call.op("Mul", result, call.op("Unsqueeze", weight, call.graph.ints(-1)))
+    weighted = result if experts.of_input else call.op("Mul", result, factor)
     return call.cast(weighted, experts.dtype, SUM)
 
 

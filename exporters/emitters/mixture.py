@@ -33,9 +33,13 @@ def _expert_mixture(
     *,
     logits: Operand | None,
     total: float | None,
+    of_input: bool,
 ) -> Value:
-    experts = MixtureCall(call, x, weights, chosen, logits, total, operands(into), operands([down])[0], inner)
-    activation, quantized = activation_attributes(inner), experts.blocks is not None
+    experts = MixtureCall(
+        call, x, weights, chosen, logits, total, operands(into), operands([down])[0], inner, of_input
+    )
+    activation = None if of_input else activation_attributes(inner)
+    quantized = experts.blocks is not None
     if activation is None or not call.graph.target.takes("QMoE" if quantized else "MoE", x.dtype):
         return expert_loop(experts)
     return (_qmoe if quantized else _moe)(experts, activation)

@@ -24,7 +24,7 @@ class MixtureCall:
     """A call of a mixture. ``x``: B T D; ``weights`` and ``chosen``: B T K; ``into``: up, and gate if there is one.
 
     ``logits``: B T E, if the weights are ``total`` times the softmax of the chosen experts' logits; ``total``: the sum of
-    the weights of each token, if it is known.
+    the weights of each token, if it is known.  ``of_input``: weights multiply the inputs of experts.
     """
 
     call: Call
@@ -36,6 +36,7 @@ class MixtureCall:
     into: Sequence[ExpertWeights]
     down: ExpertWeights
     inner: nn.Module
+    of_input: bool = False
 
     @property
     def count(self) -> int:

@@ -96,6 +96,8 @@ def _cached(
         raise UnfusableError("attention is not causal with a padding mask")
     if seen.kwargs.get("last") is not None:
         raise UnfusableError("the tokens of an image or of a prompt see each other in both directions")
+    if seen.kwargs.get("chunk") is not None:
+        raise UnfusableError(f"attention is limited to chunks, which {OPERATION} does not support")
     if position_bias is not None and not target.biases_group_queries:
         raise UnfusableError(
             f"scores have a positional bias, which {OPERATION} does not support on this target"

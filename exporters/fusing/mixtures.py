@@ -29,6 +29,7 @@ def expert_mixture(
     *,
     logits: Any,
     total: float | None,
+    of_input: bool = False,
 ) -> Any:
     """:func:`zoo.functional.mixture_of_experts`; ``total`` is the sum of the weights of each token, where it is known.
 
@@ -51,9 +52,10 @@ def fuse_mixtures(rewriter: Rewriter, target: Target) -> list[str]:
     """
     unfit: dict[str, str] = {}
     for node, call in rewriter.semantic_calls(functional.mixture_of_experts):
-        inner = call.args[5]
-        if activation_attributes(inner) is None and target.takes("MoE", dtype_of(node)):
-            unfit.setdefault(words := _words(inner), f"MoE: {node.meta['path']}: {words}")
+        inner, of_input = call.args[5], call.kwargs["of_input"]
+        if (of_input or activation_attributes(inner) is None) and target.takes("MoE", dtype_of(node)):
+            words = "experts whose input is weighted" if of_input else _words(inner)
+            unfit.setdefault(words, f"MoE: {node.meta['path']}: {words}")
         x, weights, experts, *_ = call.args
         routing = rewriter.semantic_call(_uncast(weights), functional.routing_weights)
         normalized = routing is not None and routing.kwargs["normalize"]
@@ -61,7 +63,9 @@ def fuse_mixtures(rewriter: Rewriter, target: Target) -> list[str]:
         logits = (
             _logits(rewriter, routing, experts, dtype_of(x)) if routing is not None and normalized else None
         )
-        mixed = rewriter.insert(node, expert_mixture, *call.args, logits=logits, total=total)
+        mixed = rewriter.insert(
+            node, expert_mixture, *call.args, logits=logits, total=total, of_input=of_input
+        )
         rewriter.replace(node, mixed)
     return [*unfit.values()]
 

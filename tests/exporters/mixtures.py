@@ -17,6 +17,8 @@ SIGMOID = {
     "scores": "sigmoid", "score_correction_bias": True, "scale": 1.7, "groups": {"count": 3, "top": 2, "group_score_top_k": 2},
 }  # fmt: skip
 
+OF_INPUT = {"scores": "sigmoid", "normalize": False, "weighs": "input"}
+
 ATTENTION = {"kind": "multi_head", "heads": 2}
 NORM = {"kind": "layer_norm"}
 
@@ -56,6 +58,7 @@ MIXTURES: dict[str, Model] = {
     "relu": decoder(mixture(MLP, router={"normalize": False})),
     "sigmoid": decoder(mixture(SWIGLU, router=SIGMOID)),
     "shared": decoder(mixture(SWIGLU, shared=SWIGLU, shared_gate=True)),
+    "weighted inputs": decoder(mixture(SWIGLU, router=OF_INPUT, shared=SWIGLU)),
     "odd": decoder(mixture({**SWIGLU, "hidden": 72})),
     "encoder": encoder(mixture(SWIGLU)),
     "encoder-decoder": encoder_decoder(mixture(MLP, top_k=1, router={"normalize": False})),

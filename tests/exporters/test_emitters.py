@@ -678,6 +678,14 @@ def test_a_window(causal: bool) -> None:
         ]
 
 
+def test_a_chunk() -> None:
+    x = torch.zeros(1)
+    seen = functional.attention_bias(None, None, *last_positions(4, 7, x), x, causal=True, chunk=4)
+    assert seen is not None
+    visible = [[key for key in range(7) if seen[0, 0, query, key] == 0] for query in range(4)]
+    assert visible == [[0, 1, 2, 3], [4], [4, 5], [4, 5, 6]]
+
+
 def test_numbers_rounded_to_bfloat16() -> None:
     assert_same(lambda x: x.to(torch.float32).to(torch.bfloat16).to(torch.float32), "i B T", sizes=SIZES)
     assert_same(lambda x: (x * 1.00390625).to(torch.bfloat16).to(torch.float32), "f B T", sizes=SIZES)
@@ -698,16 +706,16 @@ def test_a_row_with_every_key_masked_is_the_mean_of_all_values() -> None:
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("masked", [True, False])
-@pytest.mark.parametrize("window", [None, 2])
-def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool, window: int | None) -> None:
+@pytest.mark.parametrize("limit", [{}, {"window": 2}, {"chunk": 2}])
+def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool, limit: dict[str, Any]) -> None:
     def bias(x: Any, mask: Any, position: Any) -> Any:
         found = functional.attention_bias(
             (mask > 0) if masked else None,
             position if biased else None,
             *last_positions(x.shape[1], mask.shape[1], x),
             x,
-            causal=causal,
-            window=window,
+            causal=causal or "chunk" in limit,
+            **limit,
         )
         return x.sum() if found is None else found
 

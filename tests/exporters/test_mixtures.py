@@ -36,6 +36,7 @@ Patch = pytest.MonkeyPatch
 QUANTIZED = ("int8", "int4")
 UNFIT = {
     "gelu": "MoE: decoder.blocks.0.feed_forward.experts: gated experts with activation gelu_tanh",
+    "weighted inputs": "MoE: decoder.blocks.0.feed_forward.experts: experts whose input is weighted",
     "multiplied": "MoE: decoder.blocks.0.feed_forward.experts: gated experts with a multiplier of the gate",
 }
 ODD = "QMoE: decoder.blocks.0.feed_forward.experts: no block divides the widths 32 and 72 of experts"
@@ -181,6 +182,13 @@ def sums_as_they_are(patch: Patch) -> None:
     patch.setattr(mixture, "_times_total", lambda experts, mixed, parts: mixed)
 
 
+def weights_on_the_output(patch: Patch) -> None:
+    weighted = expert_loop._weighted
+    patch.setattr(
+        expert_loop, "_weighted", lambda experts, *rest: weighted(replace(experts, of_input=False), *rest)
+    )
+
+
 EVERYWHERE = [("cpu", "fp32"), ("cpu", "int8"), ("cpu", "int4"), ("portable", "fp32"), ("portable", "int4")]
 SABOTAGE: list[tuple[Callable[[Patch], None], str, tuple[str, str]]] = [
     *((gate_and_up_swapped, "gpt-oss", place) for place in EVERYWHERE),
@@ -191,6 +199,7 @@ SABOTAGE: list[tuple[Callable[[Patch], None], str, tuple[str, str]]] = [
         for place in EVERYWHERE
         if place[1] != "fp32"
     ),
+    *((weights_on_the_output, "weighted inputs", place) for place in EVERYWHERE),
     (rows_of_the_next_expert, "swiglu", ("cpu", "fp32")),
     *((no_limit, "gpt-oss", place) for place in EVERYWHERE[:3]),
     *((sums_as_they_are, name, ("cpu", "fp32")) for name in ("sigmoid", "relu")),

@@ -11,6 +11,7 @@ from exporters.export import export
 from exporters.options import Options
 from exporters.stored_size import stored_sizes
 from tests.zoo.test_sharing import SHARING, model, side
+from tests.zoo.tiny import BLOCK
 
 
 @pytest.mark.slow
@@ -24,3 +25,16 @@ def test_exports_store_shared_weights_once(target: str, precision: str, tmp_path
     assert all(".blocks.0." in name or ".blocks.1." in name for name in stored)
     assert stored
     assert (tmp_path / "x/model.onnx.data").stat().st_size == stored_sizes(spec, target)[precision]
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_a_norm_that_layers_apply_in_either_precision_has_one_value(precision: str, tmp_path: Path) -> None:
+    """The first layer's reads the embedding, in float32, and the second's what a norm made of it, in half."""
+    block = {**BLOCK, "kind": "post_norm", "sharing": {"sets": 1}}
+    result = export(model(block, 2), tmp_path / "x", Options(precision=precision))
+    assert result.verification is not None
+    graph = onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph
+    stored = [each.name for each in graph.initializer if "attention_norm.weight" in each.name]
+    assert sorted(stored) == [
+        f"decoder.blocks.0.attention_norm.weight{ending}" for ending in ("", ".float32")
+    ]

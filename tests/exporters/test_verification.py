@@ -427,6 +427,23 @@ def window_one_off(patch: Patch) -> None:
     body(patch, functional.attention_bias, bias)
 
 
+def no_chunks(patch: Patch) -> None:
+    original = unwrap(functional.attention_bias)
+    body(patch, functional.attention_bias, lambda *args, **k: original(*args, **{**k, "chunk": None}))
+
+
+def chunks_that_begin_one_later(patch: Patch) -> None:
+    original = unwrap(functional.attention_bias)
+
+    def bias(*args: Any, chunk: int | None = None, **named: Any) -> Any:
+        if chunk is not None:
+            mask, added, queries, keys, like = args
+            args = (mask, added, queries - 1 + chunk, keys - 1 + chunk, like)
+        return original(*args, chunk=chunk, **named)
+
+    body(patch, functional.attention_bias, bias)
+
+
 def no_softcap(patch: Patch) -> None:
     original = unwrap(functional.attention)
     body(patch, functional.attention, lambda *args, **k: original(*args, **{**k, "softcap": None}))
@@ -562,6 +579,8 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (heads_grouped_the_other_way, [gpt2(decoder={"layers": 1, "block": GROUPED})]),
     (no_window, [attending(make, window=window) for make in (bert, gpt2, t5) for window in (4, 4096)]),
     (window_one_off, [attending(make, window=6) for make in (bert, gpt2)]),
+    (no_chunks, [attending(gpt2, chunk=chunk) for chunk in (4, 4096)]),
+    (chunks_that_begin_one_later, [attending(gpt2, chunk=6)]),
     (no_softcap, [attending(make, softcap=50.0) for make in (bert, gpt2, t5)]),
     (softcap_after_the_mask, [attending(gpt2, softcap=2.0)]),
     (no_sinks, [attending(make, sinks=True) for make in (bert, gpt2, t5)]),

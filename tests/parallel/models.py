@@ -115,6 +115,12 @@ MODELS: dict[str, Model] = {
     "mixture": decoder(
         {"attention": GROUPED, "feed_forward": {**MIXTURE, "shared": GATED, "shared_gate": True}}
     ),
+    "weighted-inputs": decoder(
+        {
+            "attention": {**GROUPED, "chunk": 4},
+            "feed_forward": {**MIXTURE, "router": {"normalize": False, "weighs": "input"}},
+        }
+    ),
     "hybrid": mixer("gated_delta_net", heads=8, key_heads=4, key_width=4, value_width=4),
     "alibi": decoder(LAYER_NORM, position={"kind": "alibi"}),
     "norms-by-head": decoder({"attention": {**GROUPED, "qk_norm": _norm("head"), "output_gate": True}}),

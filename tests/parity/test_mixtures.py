@@ -9,6 +9,7 @@ from transformers import (
     DeepseekV2Config,
     DeepseekV3Config,
     GptOssConfig,
+    Llama4TextConfig,
     MixtralConfig,
     Qwen2MoeConfig,
     Qwen3MoeConfig,
@@ -16,6 +17,7 @@ from transformers import (
 from transformers.models.deepseek_v2.modeling_deepseek_v2 import DeepseekV2Moe
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3MoE
 from transformers.models.gpt_oss.modeling_gpt_oss import GptOssMLP
+from transformers.models.llama4.modeling_llama4 import Llama4TextMoe
 from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
 from transformers.models.phimoe.modeling_phimoe import sparsemixer
 from transformers.models.qwen2_moe.modeling_qwen2_moe import Qwen2MoeSparseMoeBlock
@@ -70,6 +72,11 @@ CASES: dict[str, tuple[type, Any, Mixture]] = {
         mixture(6, 2, router={"bias": True}, expert={"kind": "gated", "hidden": HIDDEN, "activation": "quick_gelu",
                                                      "limit": 1.0, "up_offset": 1.0}),
     ),
+    "llama 4": (
+        Llama4TextMoe,
+        Llama4TextConfig(hidden_size=WIDTH, intermediate_size=HIDDEN, num_local_experts=5, num_experts_per_tok=2),
+        mixture(5, 2, router={"scores": "sigmoid", "normalize": False, "weighs": "input"}, shared=SWIGLU),
+    ),
     "deepseek-v2, greedy": (
         DeepseekV2Moe,
         DeepseekV2Config(**DEEPSEEK, topk_method="greedy"),
@@ -112,6 +119,11 @@ def take(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
         put("experts.gate.bias", bias[..., 0::2])
         put("experts.up.bias", bias[..., 1::2])
         put("experts.down.bias", theirs["experts.down_proj_bias"])
+    elif "shared_expert.gate_proj.weight" in theirs and router == "router":  # d_in x d_out
+        gate, up = fused.mT.chunk(2, 1)
+        put("experts.gate.weight", gate)
+        put("experts.up.weight", up)
+        put("experts.down.weight", down.mT)
     else:
         gate, up = fused.chunk(2, 1)
         put("experts.gate.weight", gate)
@@ -164,7 +176,9 @@ def test_mixtures(name):
     x = torch.randn(3, 20, WIDTH, generator=generator)
     theirs = reference(x)
     theirs = theirs[0] if isinstance(theirs, tuple) else theirs
-    assert_close(ours(x), theirs)
+    assert_close(ours(x), theirs.reshape(x.shape))
+    with torch.enable_grad():
+        compare_gradients(ours, reference, x)
     weights, experts = ours.router.choose(ours.router(x))
     assert weights.shape == experts.shape == (3, 20, spec.top_k)
     assert set(experts.flatten().tolist()) == set(range(spec.experts))  # every expert has a part in it

@@ -7,13 +7,16 @@ from unittest.mock import ANY
 import pytest
 
 from specs.canonical import complete
-from specs.errors import SpecError
+from specs.difference import differences
+from specs.errors import SpecError, path_text
 from specs.load import MAX_EXTENDS, load, read, varied
 from specs.named_blocks import with_named_blocks
 from specs.reading import read_text
 from specs.resolved import resolved
 from specs.validation import validate
+from specs.variation import assignments
 from specs.writing import dump
+from specs.written_out import written_out
 
 
 @pytest.fixture
@@ -279,6 +282,31 @@ def test_a_named_block_may_unset_a_field_of_its_block(write):
     assert load(write("shown.yaml", shown)) == model
 
 
+def test_a_named_block_may_remove_a_part_of_its_block(write):
+    """By null, which stays wherever the spec is written: without it the block's own part would come back."""
+    norms = "decoder.block.attention.qk_norm={norm: {kind: rms_norm}}"
+    removed = "decoder.blocks.plain.attention={qk_norm: null, position: {kind: none}}"
+    layers = "decoder.layers=[{pattern: [{}, {use: plain}], repeat: 6}]"
+    model = load("gpt2", ["position={kind: rope}", norms, removed, layers])
+    attentions = [block.attention for block in model.decoder.layer_blocks()]
+    assert [each.qk_norm is None for each in attentions] == [False, True] * 6
+    assert resolved(model)["decoder"]["blocks"]["plain"]["attention"]["qk_norm"] is None
+    assert load(write("shown.yaml", dump(resolved(model)))) == model
+    whole = write("whole.yaml", dump(written_out(model)))
+    assert written_out(model)["decoder"]["blocks"]["plain"]["attention"]["qk_norm"] is None
+    assert complete(load(whole)) == complete(model)
+    assert [layer["attention"]["qk_norm"] is None for layer in complete(model)["decoder"]["layers"][:2]] == [
+        False,
+        True,
+    ]
+    kept = load("gpt2", ["position={kind: rope}", norms, removed.replace("qk_norm: null, ", ""), layers])
+    (found,) = differences(kept, model)
+    assert (path_text(found.path), found.layers) == ("decoder.block.attention.qk_norm", (1, 3, 5, 7, 9, 11))
+    steps = assignments(read(write("kept.yaml", dump(resolved(kept)))), read(whole))
+    assert steps is not None
+    assert "decoder.blocks.plain.attention.qk_norm=null" in steps
+
+
 def test_a_default_that_is_left_out_is_written_where_it_unsets_something(write):
     model = load(
         "gpt2",
@@ -494,6 +522,13 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
           "decoder.layers=[{}, {use: few}]"],
          "position.kind: requires equal numbers of heads in all blocks, because the layers of a stack share its biases\n"
          "  value: 'alibi'\n  The blocks have 6 and 12 heads: make them equal, or use rope."),
+        (["decoder.block.attention.chunk=1"], "decoder.block.attention.chunk: must be greater than or equal to 2\n"
+         "  value: 1\n  Use 2 or more."),
+        (["decoder.block.attention={kind: multi_head, heads: 12, window: 4, chunk: 8}"], "decoder.block.attention.chunk: must not be "
+         "set beside window, which limits what a query sees too\n  value: 8\n  Remove one of them."),
+        (["position={kind: none, query_scaling: {beta: 0.1, length: 64}}", f"decoder.block.attention={LATENT}"],
+         "position.query_scaling: requires queries that are rotated as a whole, and those of latent attention are not\n"
+         "  value: 'latent'\n  Remove it, or use multi_head or grouped_query."),
         (["decoder.block.attention.window=0"], "decoder.block.attention.window: must be greater than or equal to 1\n"
          "  value: 0\n  Use 1 or more."),
         (["decoder.block.attention.position={kind: learned}"], "decoder.block.attention.position.kind: must be "
@@ -521,8 +556,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  Use beta_fast: 32 and beta_slow: 1, as in the paper."),
         (["position={kind: rope, scaling: {kind: llama3, factor: 8, low_freq_factor: 4, high_freq_factor: 1, "
           "original_context_length: 9}}"],
-         "position.scaling.high_freq_factor: must exceed low_freq_factor, which is 4.0\n  value: 1.0\n"
-         "  Use a value above 4.0; Llama 3.1 has 4.0 with low_freq_factor 1.0."),
+         "position.scaling.high_freq_factor: must not be below low_freq_factor, which is 4.0\n  value: 1.0\n"
+         "  Use 4.0 or more; Llama 3.1 has 4.0 with low_freq_factor 1.0."),
     ],
 )  # fmt: skip
 def test_an_error_has_option_path_rule_value_and_remedy(assignments, message):
@@ -533,7 +568,8 @@ def test_an_error_has_option_path_rule_value_and_remedy(assignments, message):
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "shown"), [("window", "4", "4"), ("position", "{kind: rope}", "'rope'")]
+    ("key", "value", "shown"),
+    [("window", "4", "4"), ("chunk", "4", "4"), ("position", "{kind: rope}", "'rope'")],
 )
 def test_a_decoder_has_no_distance_from_its_encoder(key, value, shown):
     path = "decoder.block.cross_attention"
@@ -553,6 +589,19 @@ def test_a_slope_that_favours_one_side_has_no_place_in_a_bidirectional_stack():
         "position.precision: must be float32 in a bidirectional stack, because rounding errors grow with the key position"
         in told("bert-base", "position={kind: alibi, precision: bfloat16}")
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("encoder.block.attention.chunk=4", "encoder.block.attention.chunk: requires a causal stack\n  value: 4\n"
+         "  Remove it, or use window."),
+        ("position={kind: none, query_scaling: {beta: 0.1, length: 8}}", "position.query_scaling: requires a causal stack, "
+         "where a query sees more keys the later it is\n  value: 8\n  Remove it."),
+    ],
+)  # fmt: skip
+def test_what_counts_from_the_first_token_on_has_no_place_in_a_bidirectional_stack(change, message):
+    assert message in told("bert-base", change)
 
 
 def test_a_missing_key_is_located_at_its_mapping(write):

@@ -205,6 +205,8 @@ PUBLISHED = {
     "lfm2-350m": 354_483_968,
     "lfm2-700m": 742_489_344,
     "lfm2-8b-a1b": 8_339_929_856,
+    "llama-4-maverick-17b-128e-text": 400_711_848_960,  # with images 401,583,781,376, of which the card says 400B
+    "llama-4-scout-17b-16e-text": 107_769_861_120,  # with images 108,641,793,536, of which the card says 109B
     "llama-13b": 13_015_864_320,
     "llama-2-13b": 13_015_864_320,
     "llama-2-70b": 68_976_648_192,
@@ -311,7 +313,9 @@ PUBLISHED = {
     "qwen2.5-vl-3b": 3_754_622_976,
     "qwen2.5-vl-72b": 73_410_777_344,
     "qwen2.5-vl-7b": 8_292_166_656,
+    "qwen3-vl-235b-a22b": 235_670_022_896,
     "qwen3-vl-2b": 2_127_532_032,
+    "qwen3-vl-30b-a3b": 31_070_754_032,
     "qwen3-vl-4b": 4_437_815_808,
     "qwen3-vl-8b": 8_767_123_696,
     "qwen2-vl-2b": 2_208_985_600,

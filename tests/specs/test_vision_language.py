@@ -49,6 +49,8 @@ PACKED_IMAGES = "embedding={kind: packed_patches, patch_size: 14}"
         (PACKED, ["image.block.attention.window=8"], "image.block.attention.window: counts tokens of a sequence, and patches have rows and columns"),
         (PRESET, ["image.block.attention.patch_window=8"], "image.block.attention.patch_window: requires an embedding of packed_patches"),
         (PACKED, ["position.sections.pairs=[16, 24, 23]"], "position.sections.pairs: must have the sum 64, half the rotated dimensions"),
+        (PACKED, ["decoder.layers=[{repeat: 2}, {use: plain}]", "decoder.blocks.plain.attention.position={kind: none, query_scaling: {beta: 0.1, length: 8}}"],
+         "position.sections: must not be set beside query_scaling of some layers"),
         (PACKED, ["position.query_scaling={beta: 0.1, length: 8}"], "position.query_scaling: must not be set where pairs rotate by axis"),
         (PACKED, ["position.scaling={kind: dynamic_ntk, factor: 2.0, original_context_length: 64}"], "position.scaling.kind: must not depend on the length of an input"),
         (DEEP, ["connector.deepstack.layers=[11, 5]"], "connector.deepstack.layers: must be layers of the images in order, from 0 to 23"),

@@ -32,8 +32,30 @@ ERNIE = {
     "tie_word_embeddings": True, "torch_dtype": "bfloat16", "use_bias": False, "use_cache": True,
     "vocab_size": 103424,
 }  # fmt: skip
+LLAMA4 = {
+    "architectures": ["Llama4ForCausalLM"], "attention_bias": False, "attention_chunk_size": 8192,
+    "attention_dropout": 0.0, "bos_token_id": 200000, "eos_token_id": [200001, 200007, 200008],
+    "for_llm_compressor": False, "head_dim": 128, "hidden_act": "silu", "hidden_size": 5120,
+    "initializer_range": 0.02, "interleave_moe_layer_step": 1, "intermediate_size": 8192,
+    "intermediate_size_mlp": 16384, "max_position_embeddings": 10485760, "model_type": "llama4_text",
+    "no_rope_layers": [], "num_attention_heads": 40, "num_experts_per_tok": 1, "num_hidden_layers": 48,
+    "num_key_value_heads": 8, "num_local_experts": 16, "output_router_logits": False, "pad_token_id": 200018,
+    "rms_norm_eps": 1e-05,
+    "rope_scaling": {
+        "factor": 16.0, "high_freq_factor": 1.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192,
+        "rope_type": "llama3",
+    },
+    "rope_theta": 500000.0, "router_aux_loss_coef": 0.001, "router_jitter_noise": 0.0, "torch_dtype": "bfloat16",
+    "use_cache": True, "use_qk_norm": True, "vocab_size": 202048,
+}  # fmt: skip
+"""The text_config of Llama 4 Scout."""
 
 MIXTURES: dict[str, Any] = {
+    "llama-4-scout-17b-16e-text": LLAMA4,
+    "llama-4-maverick-17b-128e-text": {
+        **LLAMA4, "interleave_moe_layer_step": 2, "max_position_embeddings": 1048576, "num_local_experts": 128,
+        "rope_scaling": None, "use_qk_norm": False,
+    },
     "granite-3.1-2b": GRANITE,
     "granite-3.1-8b": {
         **GRANITE, "attention_multiplier": 0.0078125, "hidden_size": 4096, "intermediate_size": 12800,

@@ -241,18 +241,19 @@ def test_relative_positions_of_a_decoder_step_by_its_cache(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("position", "window"),
+    ("position", "limit"),
     [
-        ({"kind": "alibi"}, None),
-        ({"kind": "relative_bias"}, None),
-        ({"kind": "disentangled", "buckets": 4, "max_distance": 8}, None),
-        ({"kind": "rope"}, 2),
+        ({"kind": "alibi"}, {}),
+        ({"kind": "relative_bias"}, {}),
+        ({"kind": "disentangled", "buckets": 4, "max_distance": 8}, {}),
+        ({"kind": "rope"}, {"window": 2}),
+        ({"kind": "rope"}, {"chunk": 3}),
     ],
 )
 def test_distances_that_count_padding_are_caught(
-    position: Any, window: int | None, monkeypatch: pytest.MonkeyPatch
+    position: Any, limit: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    block = {**BLOCK, "attention": {**BLOCK["attention"], "window": window}}
+    block = {**BLOCK, "attention": {**BLOCK["attention"], **limit}}
     spec = gpt2(position=position, decoder={"layers": 2, "block": block})
     assert not failures(spec)
 

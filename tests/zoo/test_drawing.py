@@ -400,6 +400,7 @@ def test_labels_of_attention():
     assert [part.title for part in attention.on_queries_keys] == ["RMSNorm", "RoPE"]  # from below to above
     assert attention.on_queries_keys[0].parameters == 28 * 2 * 128
     assert "sinks" in attentions(read(load("gpt-oss-20b")))[0].details
+    assert "chunk 8,192" in attentions(read(load("llama-4-scout-17b-16e-text")))[0].details
     assert "window \u00b164" in attentions(read(load("modernbert-base")))[1].details
     assert attentions(read(load("llama-3.1-8b")))[0].on_queries_keys[0].details[1] == "llama3 \u00d7 8"
     assert attentions(read(load("pythia-70m")))[0].on_queries_keys[0].details[1] == "16 of 64 dims"
@@ -435,6 +436,15 @@ def test_labels_of_feed_forwards():
         "SwiGLU 14,336",
         "softmax router",
         "352M active",
+    )
+    scout = next(
+        part for part in read(load("llama-4-scout-17b-16e-text")).parts() if part.role == "feed-forward"
+    )
+    assert scout.details[:4] == (
+        "1 of 16 experts",
+        "SwiGLU 8,192",
+        "shared: SwiGLU 8,192",
+        "sigmoid router, weighs inputs",
     )
     assert "12.9B active per token" in read(load("mixtral-8x7b")).facts
     assert not any("active" in fact for fact in read(load("llama-3-8b")).facts)

@@ -84,8 +84,9 @@ def test_cross_attention_caches_count_in_addition_to_self_attention(spec: Model)
     assert found.held(2, 3, encoded[0][0].shape[2]) == given_bytes(*encoded, *own)
 
 
-def test_a_window_needs_no_more_than_its_tokens() -> None:
-    windowed = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": 4}}
+@pytest.mark.parametrize("limit", ["window", "chunk"])
+def test_a_window_needs_no_more_than_its_tokens(limit: str) -> None:
+    windowed = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, limit: 4}}
     layers = [{"repeat": 2}, {"use": "local", "repeat": 3}]
     spec = gpt2(decoder={"layers": layers, "block": BLOCK, "blocks": {"local": windowed}})
     found = cache(spec, torch.float16)

@@ -74,6 +74,7 @@ def dependence(spec: Model, grid: VisibilityGrid, mask: Tensor | None) -> Tensor
         gpt2(decoder=one_layer(7), context_length=200),
         gpt2(decoder=one_layer(40), context_length=200),
         gpt2(decoder=one_layer(9), context_length=200, position={"kind": "alibi", "precision": "bfloat16"}),
+        gpt2(decoder=one_layer(chunk=9), context_length=200),
         bert(encoder=one_layer(), context_length=200),
         bert(encoder=one_layer(8), context_length=200),
         bert(encoder=one_layer(50), context_length=200, position={"kind": "relative_bias"}),
@@ -83,6 +84,7 @@ def dependence(spec: Model, grid: VisibilityGrid, mask: Tensor | None) -> Tensor
         "window",
         "wide window",
         "alibi",
+        "chunks",
         "both ways",
         "window both ways",
         "wide window both ways",
@@ -96,7 +98,9 @@ def test_a_position_sees_those_that_its_output_depends_on(spec: Model, padding: 
     other = ~torch.eye(len(allowed), dtype=torch.bool)  # each depends on itself by the residual
     seeing = allowed.any(1)[:, None] & other  # one that sees nothing gets the mean of all
     assert torch.equal(allowed & seeing, found & seeing)
-    assert allowed.sum() < allowed.numel() or (padding == "none" and "window" not in sight.title)
+    assert allowed.sum() < allowed.numel() or (
+        padding == "none" and not {"window", "chunks"} & {*sight.title.split()}
+    )
 
 
 def test_windows_are_shown_to_their_end() -> None:
@@ -107,6 +111,8 @@ def test_windows_are_shown_to_their_end() -> None:
     (endless,) = sight_of(gpt2(decoder=one_layer(400), context_length=200))
     assert endless.keys.length == 24
     assert endless.title == "causal, window of 400"
+    (chunked,) = sight_of(gpt2(decoder=one_layer(chunk=40), context_length=200))
+    assert (chunked.title, chunked.keys.length) == ("causal, chunks of 40", 100)
 
 
 def test_layers_with_equal_visibility_are_merged() -> None:

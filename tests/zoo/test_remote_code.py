@@ -46,11 +46,23 @@ def both(spec: Model, directory: Path, **options: object) -> tuple[Any, Any]:
     ).eval()
 
 
+MIXTURE = {
+    "kind": "mixture",
+    "experts": 3,
+    "top_k": 2,
+    "expert": {"kind": "gated", "hidden": 8, "activation": "silu"},
+    "router": {"scores": "sigmoid", "normalize": False, "weighs": "input"},
+}
 SPECS = {
     "learned positions": gpt2(name="rc-learned"),
     "grouped": grouped().model_copy(update={"name": "rc-grouped"}),
     "soft caps": grouped(softcap=2.0).model_copy(update={"name": "rc-caps"}),
     "windows": grouped(window=3).model_copy(update={"name": "rc-windows"}),
+    "growing queries, weighted inputs": gpt2(
+        name="rc-inputs",
+        position={"kind": "none", "query_scaling": {"beta": 0.5, "length": 2, "offset": 1}},
+        decoder={"layers": 2, "block": {**BLOCK, "feed_forward": MIXTURE}},
+    ),
     "alibi": gpt2(name="rc-alibi", position={"kind": "alibi"}),
 }
 
@@ -171,4 +183,6 @@ def test_what_the_code_cannot_express_is_refused_by_name(tmp_path: Path) -> None
         UserError, match="tiny-t5: architecture encoder-decoder cannot be written as remote code"
     ):
         zoo.convert(t5(), "random", tmp_path / "out", remote_code=True)
+    with pytest.raises(UserError, match="layer 0 cannot be written as remote code"):
+        zoo.convert(grouped(chunk=4), "random", tmp_path / "out", remote_code=True)
     assert not (tmp_path / "out").exists()

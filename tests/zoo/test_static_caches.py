@@ -15,6 +15,8 @@ from zoo.components.mixer import State
 
 PLACES = 9
 WINDOWED = {"layers": 2, "block": {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": 3}}}
+CHUNKED = {"layers": 2, "block": {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "chunk": 3}}}
+GROWING = {"kind": "none", "query_scaling": {"beta": 0.7, "length": 2, "offset": 1}}
 BESIDE = {"layers": 2, "block": {**BLOCK, "mixer": {"kind": "short_convolution"}}}
 
 
@@ -48,9 +50,18 @@ def places(*lengths: int) -> Tensor:
         gpt2(position={"kind": "alibi"}),
         gpt2(position={"kind": "relative_bias", "max_distance": 5, "buckets": 8}),
         gpt2(decoder=WINDOWED),
+        gpt2(decoder=CHUNKED, position=GROWING),
         gpt2(decoder=BESIDE),
     ],
-    ids=["learned", "rope", "alibi", "relative bias", "window", "a mixer beside attention"],
+    ids=[
+        "learned",
+        "rope",
+        "alibi",
+        "relative bias",
+        "window",
+        "chunks, growing queries",
+        "a mixer beside attention",
+    ],
 )
 def test_a_ragged_prompt_and_steps_are_the_full_pass_of_each_row(spec: Model) -> None:
     model, ids, lengths = filled(spec), torch.randint(20, (2, 9)), (5, 2)

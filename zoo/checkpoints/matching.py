@@ -78,6 +78,10 @@ def match(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -> 
     """
     matching = _Matching(files, names, model, spec)
     matching.find()
+    if names.older is not None and matching.faulty:
+        older = _Matching(files, names.older, model, spec)
+        older.find()
+        matching = matching if older.faulty else older
     matching.raise_faults()
     matching.check_copies()
     return matching.match
@@ -174,15 +178,23 @@ class _Matching:
             else:
                 self._copies += [_Copy(parameter, *pair) for pair in zip(first, stored, strict=False)]
 
-    def raise_faults(self) -> None:
-        """Raise one error for all faults."""
-        family = self._names.name
-        faults = {
-            f"without a place in {family} checkpoints": self._nameless,
+    @property
+    def faulty(self) -> bool:
+        """Whether any fault was found."""
+        return any(self._faults().values())
+
+    def _faults(self) -> dict[str, list[str]]:
+        """Return the faults of each kind."""
+        return {
+            f"without a place in {self._names.name} checkpoints": self._nameless,
             "missing": list(self._missing),
             "left over": [self._available[name].name for name in self._left_over],
             "wrong": list(self._wrong.values()),
         }
+
+    def raise_faults(self) -> None:
+        """Raise one error for all faults."""
+        family, faults = self._names.name, self._faults()
         counts = [f"{len(items)} {what}" for what, items in faults.items() if items]
         if not counts:
             return

@@ -217,7 +217,7 @@ class SelfAttention(Projections, Mixer):
 
     def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.window, self.patch_window = spec.window, spec.patch_window
+        self.window, self.patch_window, self.chunk = spec.window, spec.patch_window, spec.chunk
         self.position = context.position
         self.turns_input = _turns_input(spec.position or context.position_kind)
         self.bias_gate = BiasGate(spec.heads, self.width) if _is_gated(context) else None
@@ -241,7 +241,7 @@ class SelfAttention(Projections, Mixer):
         if self.norms_rotated:
             query = self.query_norm(query)
         query = position.scale_queries(query, positions)
-        bias = context.biases[BiasKey(position.name, self.window, self.patch_window)]
+        bias = context.biases[BiasKey(position.name, self.window, self.patch_window, self.chunk)]
         distances = context.distances.get(position.name)
         if self.bias_gate is not None:
             gated = self.bias_gate(x) * context.gated[position.name]  # B H T S

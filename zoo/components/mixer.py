@@ -92,11 +92,13 @@ def check_state(states: Sequence[Sequence[StateTensor]], given: Sequence[State])
 
 
 class BiasKey(NamedTuple):
-    """What identifies a bias: the name of the position that acts on the scores, and the windows of tokens and of patches."""
+    """What identifies a bias: the name of the position that acts on the scores, and the limits of what a query
+    sees: windows of tokens and of patches, and chunks."""
 
     position: str
     window: int | None = None
     patch_window: int | None = None
+    chunk: int | None = None
 
 
 class BlocksKey(NamedTuple):

@@ -59,6 +59,7 @@ class Experts(nn.Module):
         self.up = Matrices(count, width, expert.hidden, bias=expert.hidden_bias)
         self.inner = GatedInner(expert) if isinstance(expert, Gated) else Inner(expert)
         self.down = Matrices(count, expert.hidden, width, bias=expert.output_bias)
+        self.weighs_input = spec.router.weighs == "input"
         self.multiplier = expert.multipliers.output if isinstance(expert, Gated) else 1.0
 
     def sharding(self) -> Sharding:
@@ -69,15 +70,17 @@ class Experts(nn.Module):
         """x: B T D, weights and experts: B T K -> B T D."""
         x = in_dtype(x, self.up.weight.dtype)
         into = tuple(part() for part in (self.up, self.gate) if part is not None)
+        weights = in_dtype(weights, x.dtype)
         mixed = functional.mixture_of_experts(
-            x, in_dtype(weights, x.dtype), experts, into, self.down(), self.inner
+            x, weights, experts, into, self.down(), self.inner, of_input=self.weighs_input
         )
         return scaled(mixed, self.multiplier)
 
 
 @builds(spec.Mixture)
 class Mixture(nn.Module):
-    """The sum of weight * expert(norm(x)) over experts, plus shared(norm(x)); the router may have a norm of its own."""
+    """The sum of weight * expert(norm(x)), or expert(weight * norm(x)), over experts, plus shared(norm(x)); the router may have
+    a norm of its own."""
 
     def __init__(self, spec: spec.Mixture, context: BuildContext) -> None:
         super().__init__()

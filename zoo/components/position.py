@@ -44,7 +44,7 @@ def head_products(query: Tensor, key: Tensor) -> Tensor:
 
 @builds(spec.NoPosition)
 class Position(nn.Module):
-    """The base, which does none of the four.
+    """The base, which does none of the four, and at most scales queries.
 
     ``name`` identifies a position within its stack; ``gated`` says that each layer scales what it adds to the scores.
     """
@@ -54,6 +54,7 @@ class Position(nn.Module):
 
     def __init__(self, spec: spec.PositionKind, context: BuildContext) -> None:
         super().__init__()
+        self.query_scaling = getattr(spec, "query_scaling", None)
 
     def prepare(self, width: int) -> None:
         """Prepare, when the model is built, to rotate queries and keys of a width."""
@@ -72,7 +73,13 @@ class Position(nn.Module):
 
     def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
         """Scale rotated queries.  x: B H T K, positions: B T -> B H T K."""
-        return x
+        scaling = self.query_scaling
+        if scaling is None:
+            return x
+        counted = positions + scaling.offset if scaling.offset else positions
+        periods = (counted // scaling.length).to(torch.float32)  # B T
+        factors = 1.0 + scaling.beta * torch.log(1.0 + periods)
+        return x * factors[:, None, :, None].to(x.dtype)
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor | None:
         """Add to the scores.
@@ -233,14 +240,6 @@ class Rope(Position):
         return functional.rotary_embedding(
             x, cos, sin, dimensions=self.dimensions or width, interleaved=self.interleaved
         )
-
-    def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
-        scaling = self.spec.query_scaling
-        if scaling is None:
-            return x
-        periods = (positions // scaling.length).to(torch.float32)  # B T
-        factors = 1.0 + scaling.beta * torch.log(1.0 + periods)
-        return x * factors[:, None, :, None].to(x.dtype)
 
 
 def _longest(positions: Tensor) -> Tensor:

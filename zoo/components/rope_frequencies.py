@@ -89,7 +89,7 @@ def _llama3(scaling: Llama3Scaling, frequencies: Tensor, rotation: Rotation) -> 
     wavelengths = 2 * math.pi / frequencies
     turns = scaling.original_context_length / wavelengths  # over the original context
     kept = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)
-    kept = kept.clamp(0, 1)
+    kept = kept.nan_to_num(1.0).clamp(0, 1)  # a number by 0 where no transition is between them
     return (1 - kept) * frequencies / scaling.factor + kept * frequencies, 1.0
 
 

@@ -157,10 +157,16 @@ _STATED_NULLS = ("attention", "mixer", "feed_forward", "norm", "activation")
 """Keys for which None says that there is none: the branches of a block, the norm of Mamba-2, the dense layer of a head."""
 
 
-def _tidy(data: Data) -> Data:
-    """Return plain data without None values, except those that a spec states."""
-    return {
-        key: _tidy(value) if isinstance(value, dict) else value
-        for key, value in data.items()
-        if value is not None or key in _STATED_NULLS
-    }
+def _tidy(data: Data, base: Data | None = None) -> Data:
+    """Return plain data without None values, except those that a spec states and those that remove a value of the ``base`` that the
+    data is merged with, as each named block is with the stack's block."""
+    kept: Data = {}
+    for key, value in data.items():
+        below = None if base is None else base.get(key)
+        if key == "blocks":
+            kept[key] = {name: _tidy(variant, data["block"]) for name, variant in value.items()}
+        elif isinstance(value, dict):
+            kept[key] = _tidy(value, below if isinstance(below, dict) else None)
+        elif value is not None or below is not None or key in _STATED_NULLS:
+            kept[key] = value
+    return kept

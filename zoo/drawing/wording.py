@@ -128,6 +128,8 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
         details.append(f"window {spec.window:,}" if causal else f"window ±{spec.window // 2:,}")
     if spec.block_summaries is not None:
         details.append(f"sums of blocks of {spec.block_summaries.size:,}")
+    if spec.chunk is not None:
+        details.append(f"chunk {spec.chunk:,}")
     if spec.patch_window is not None:
         details.append(f"windows of {spec.patch_window:,} {TIMES} {spec.patch_window:,} patches")
     if spec.scale is not None and abs(spec.scale * width**0.5 - 1) > 1e-6:
@@ -210,7 +212,9 @@ def _mixture_details(spec: Mixture) -> Iterator[str]:
     yield feed_forward_words(spec.expert)
     if spec.shared is not None:
         yield f"shared: {feed_forward_words(spec.shared)}{', gated' if spec.shared_gate else ''}"
-    yield f"{router.scores.replace('_', ' ')} router{' with correction' if router.score_correction_bias else ''}"
+    correction = " with correction" if router.score_correction_bias else ""
+    weighing = ", weighs inputs" if router.weighs == "input" else ""
+    yield f"{router.scores.replace('_', ' ')} router{correction}{weighing}"
     if router.groups is not None:
         yield f"{router.groups.top} of {router.groups.count} groups"
 

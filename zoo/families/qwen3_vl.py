@@ -18,7 +18,7 @@ from zoo.families.common.template import Data, Field, Place, UnfitError
 from zoo.families.common.tensors import Tensors, affine, fused, modules, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
-_NORM = {"kind": "layer_norm", "eps": 1e-6}
+NORM = {"kind": "layer_norm", "eps": 1e-6}
 _PLACES = "num_position_embeddings"
 
 
@@ -72,7 +72,7 @@ VISION = Family(
             f.Depth("depth", default=27),
             {
                 "kind": "pre_norm",
-                "norm": _NORM,
+                "norm": NORM,
                 "attention": {
                     "kind": "multi_head",
                     "heads": f.Int("num_heads", default=16),
@@ -128,7 +128,7 @@ FAMILIES = (
         classes={"Qwen3VLForConditionalGeneration": HeadClass("language_modeling")},
         images=VISION,
         text=TEXT,
-        norm=_NORM,
+        norm=NORM,
         deep=True,
     ),
 )

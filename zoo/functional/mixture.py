@@ -30,14 +30,20 @@ def mixture_of_experts(
     into: tuple[ExpertMatrices, ...],
     down: ExpertMatrices,
     inner: Callable[..., Tensor],
+    *,
+    of_input: bool = False,
 ) -> Tensor:
     """The weighted sum of the chosen experts, down(inner(*into(x))), of each token (Shazeer et al., 2017).
 
-    x: B T D, weights and experts: B T K, ``into``: up, and gate if experts have one -> B T D.
+    x: B T D, weights and experts: B T K, ``into``: up, and gate if experts have one -> B T D.  of_input: weights multiply what
+    experts read, and their outputs are added as they are (Llama 4).
     """
     chosen = x.unsqueeze(-2)  # B T 1 D
+    chosen = chosen * weights.unsqueeze(-1) if of_input else chosen  # B T (K or 1) D
     hidden = inner(*(expert_linear(chosen, *part, experts) for part in into))  # B T K H
     outputs = expert_linear(hidden, *down, experts)  # B T K D
+    if of_input:
+        return outputs.sum(-2)
     return torch.matmul(weights.unsqueeze(-2), outputs).squeeze(-2)
 
 

@@ -81,6 +81,7 @@ def attention_bias(
     *,
     causal: bool,
     window: int | None = None,
+    chunk: int | None = None,
     last: Tensor | None = None,
     unlimited: Tensor | None = None,
     groups: Tensor | None = None,
@@ -90,7 +91,7 @@ def attention_bias(
     key_mask: B S with 1 for real tokens, position_bias: (B or 1) H (T or 1) S, queries and keys: their positions, (B or 1) T
     and (B or 1) S, needed only for a causal or windowed bias -> (B or 1) (H or 1) T S in the dtype of ``like``, or None for
     no bias.  window: a causal query sees the last ``window`` keys, itself included; other queries see half as many on
-    either side.  last: the position of the last key that each causal query sees, (B or 1) T, where that is not its own.
+    either side.  chunk: a causal query sees keys of its own chunk alone, where these divide positions from 0 on.  last: the position of the last key that each causal query sees, (B or 1) T, where that is not its own.
     unlimited: the queries that a window does not limit, (B or 1) T, if any.
     groups: the number of each token's group, B T, where tokens see only those of their own, as the patches of one image.
     """
@@ -102,8 +103,9 @@ def attention_bias(
         first = None if window is None else here - (window - 1 if causal else window // 2)
         until = here if causal else here + window // 2  # type: ignore[operator]
         allowed = there <= (until if last is None else last[:, None, :, None])  # (B or 1) 1 T S
-        if first is not None:
-            near = there >= first
+        near = None if first is None else there >= first
+        near = near if chunk is None else there // chunk == here // chunk
+        if near is not None:
             near = near if unlimited is None else near | unlimited[:, None, :, None]
             allowed = allowed & near
     if groups is not None:

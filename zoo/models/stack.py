@@ -178,8 +178,8 @@ class Stack(nn.Module):
 
     def view(self, attention: nn.Module) -> BiasKey:
         """The key of an attention's bias."""
-        windows = (getattr(attention, name, None) for name in ("window", "patch_window"))
-        return BiasKey(self.position_of(attention).name, *windows)
+        limits = (getattr(attention, name, None) for name in BiasKey._fields[1:])
+        return BiasKey(self.position_of(attention).name, *limits)
 
     @property
     def positions(self) -> list[Position]:
@@ -211,6 +211,7 @@ class Stack(nn.Module):
                 like,
                 causal=self.causal,
                 window=key.window,
+                chunk=key.chunk,
                 **ahead,
                 **together,
             )

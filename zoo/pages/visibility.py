@@ -110,7 +110,7 @@ def sights(model: ZooModel, spec: Model) -> list[Sight]:
 def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -> Iterator[Sight]:
     """Self-attention visibility in the layers of a stack; equal layers are merged."""
     longest = spec.context_length_of(stack_spec)
-    grid = _grid([view.window for view in stack.views], longest)
+    grid = _grid([view.window or view.chunk for view in stack.views], longest)
     if longest and any(isinstance(position, RelativeBias2d) for position in stack.positions):
         grid = VisibilityGrid(longest, -(-longest // CELLS))  # its bias is for all patches
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
@@ -131,6 +131,7 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
         title += " within each image" if isinstance(spec.embedding_of(stack_spec), PackedPatches) else ""
         title += f", windows of {view.patch_window:,} patches" if view.patch_window else ""
         title += f", window of {view.window:,}" if view.window else ""
+        title += f", chunks of {view.chunk:,}" if view.chunk else ""
         allowed = {padding: _allowed(context.biases[view], grid, grid) for padding, context in scopes.items()}
         yield Sight(title, tuple(layers), len(stack.blocks), sinks, block, grid, grid, allowed, True)
 
@@ -150,7 +151,7 @@ def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSp
 
 
 def _grid(windows: Sequence[int | None], longest: int | None) -> VisibilityGrid:
-    """Return the number of positions to show: enough to see windows end, where they end within the context."""
+    """Return the number of positions to show: enough to see windows or chunks end, where they end within the context."""
     ending = [window for window in windows if window and window < (longest or window + 1)]
     length = max([FEWEST, *(int(REACH * window) for window in ending)])
     length = min(length, longest or length)

@@ -163,14 +163,14 @@ class _Generator:
                     self._check_mixer(mixer, layer)
             extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
             summed = getattr(block.attention, "summaries", None) is not None
-            apart = getattr(block.attention, "patch_window", None) or stack.sources[layer] is not None
-            if extra or summed or apart:
+            limited = any(getattr(block.attention, each, None) for each in ("patch_window", "chunk"))
+            if extra or summed or limited or stack.sources[layer] is not None:
                 what = (
                     extra[0]
                     if extra
                     else "block_summaries"
                     if summed
-                    else "attention to the keys of another layer, or within windows of patches,"
+                    else "attention to the keys of another layer, or within chunks or windows of patches,"
                 )
                 raise RemoteCodeError(
                     f"{spec.name}: {what} in layer {layer} cannot be written as remote code\n  Remove it, or use a family that has it."

@@ -37,7 +37,7 @@ def stored_bytes(folded: Folded, dtype: torch.dtype) -> int:
 
 @dataclass(frozen=True)
 class CachedLayers:
-    """``layers`` equal layers: cached values per token, and the attention window, if any.
+    """``layers`` equal layers: cached values per token, and the attention window or the size of its chunks, if any.
 
     ``latent``: values per token for a runtime that caches latents and recomputes keys and values from them.
     ``state``: bytes per sequence of states whose size does not grow with its tokens.
@@ -130,7 +130,7 @@ def cache(spec: Model, dtype: torch.dtype) -> CacheSizes | None:
         latent = (
             block.attention.kv_rank + block.attention.rotated if isinstance(block.attention, Latent) else None
         )
-        window = getattr(block.attention, "window", None)
+        window = getattr(block.attention, "window", None) or getattr(block.attention, "chunk", None)
         constant = sum(each.values * (each.dtype or dtype).itemsize for each in block.state if not each.grows)
         own[_values(block.state), window, latent, constant] += len(layers)
         if block.cross_attention is not None:

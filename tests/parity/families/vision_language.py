@@ -55,7 +55,7 @@ def check(
     spec = import_spec(directory / "reference")
     theirs: Inputs = partial(_by_row, spec) if by_row else partial(_marked, spec) if marked else dict
     if spec.packs_images:
-        theirs = partial(_typed, spec)
+        theirs = partial(typed, spec)
     ours = load(spec, directory / "reference")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
     given = drawn_inputs(spec, seed)
@@ -233,7 +233,8 @@ def _converted(spec: Model, directory: Path, reference: Any, without: Sequence[s
     place.mkdir()
     convert(spec, str(directory / "reference"), place, model_type=reference.config.model_type)
     assert json.loads((place / "config.json").read_text())["architectures"] == [type(reference).__name__]
-    back, report = type(reference).from_pretrained(place, output_loading_info=True)
+    same = {"experts_implementation": reference.config._experts_implementation}
+    back, report = type(reference).from_pretrained(place, output_loading_info=True, **same)
     missing = [name for name in report["missing_keys"] if not name.startswith(tuple(without))]
     assert not missing
     for kind in ("unexpected_keys", "mismatched_keys"):
@@ -249,7 +250,7 @@ def _marked(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {**given, "token_type_ids": of_images.long() * (spec.decoder.bidirectional == "image")}
 
 
-def _typed(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def typed(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The inputs with the types of tokens, 1 for placeholders, where there are images."""
     assert isinstance(spec.connector, ConnectorKind)
     if "pixel_values" not in given:

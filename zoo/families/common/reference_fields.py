@@ -351,6 +351,14 @@ use_cache use_expert_bias
     "llama": """
 attention_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp use_cache
 """,
+    "llama4_text": """
+attention_bias attn_scale attn_temperature_tuning floor_scale image_size image_token_id
+interleave_moe_layer_step intermediate_size intermediate_size_mlp moe_layers no_rope_layer_interval
+no_rope_layers num_channels num_experts_per_tok num_key_value_heads num_local_experts
+output_router_logits patch_size pixel_shuffle_ratio projector_dropout projector_input_dim
+projector_output_dim router_aux_loss_coef router_jitter_noise text_config use_cache use_qk_norm
+vision_config
+""",
     "llava": """
 image_seq_length image_token_id image_token_index multimodal_projector_bias projector_hidden_act
 text_config vision_config vision_feature_layer vision_feature_select_strategy
@@ -580,6 +588,12 @@ attention_bias deepstack_visual_indexes depth image_token_id in_channels interme
 num_key_value_heads num_position_embeddings out_hidden_size patch_size spatial_merge_size
 temporal_patch_size text_config video_token_id vision_config vision_end_token_id
 vision_start_token_id
+""",
+    "qwen3_vl_moe": """
+attention_bias decoder_sparse_step deepstack_visual_indexes depth image_token_id in_channels
+intermediate_size mlp_only_layers num_experts num_experts_per_tok num_heads num_key_value_heads
+num_position_embeddings out_hidden_size patch_size spatial_merge_size temporal_patch_size
+text_config video_token_id vision_config vision_end_token_id vision_start_token_id
 """,
     "recurrent_gemma": """
 attention_bias attention_window_size block_types conv1d_width final_w_init_variance_scale
