@@ -141,7 +141,8 @@ def test_greedy_tokens_of_a_prompt_and_of_its_pieces(both):
     told = reference.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=11, **options)
     assert ours.generate(ids.tolist(), 11) == told[:, 10:].tolist()
     with torch.no_grad():
-        expected, past, parts = reference(told).logits, None, []
+        expected, past = reference(told).logits, None
+        parts: list[torch.Tensor] = []
         for start, end in ((0, 3), (3, 9), (9, 10), (10, 21)):
             outputs = ours(told[:, start:end], torch.ones_like(told[:, :end]), past)
             past, parts = outputs.present_key_values, [*parts, outputs["logits"]]
@@ -151,7 +152,7 @@ def test_greedy_tokens_of_a_prompt_and_of_its_pieces(both):
 def test_gradients_reach_the_embedding_alike(both):
     ids = torch.randint(1, 61, (2, 13), generator=torch.Generator().manual_seed(1))
     weights = torch.randn(2, 13, 61, generator=torch.Generator().manual_seed(2))
-    found = []
+    found: list[torch.Tensor] = []
     for model, table in zip(both, ("model.embed_tokens.weight", "embedding.token.weight"), strict=True):
         scores = model(ids).logits if table.startswith("model") else model(ids)["logits"]
         found += torch.autograd.grad((scores * weights).sum(), [dict(model.named_parameters())[table]])
