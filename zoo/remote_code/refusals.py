@@ -32,7 +32,8 @@ def check(model: Any, spec: Model) -> None:
         )
     if model.embedding.token is None:
         raise RemoteCodeError(
-            f"{spec.name}: remote code reads tokens, and the model reads {spec.embedding.kind}"
+            f"{spec.name}: remote code reads tokens, and the model reads {spec.embedding.kind}\n"
+            "  Use a model of text, or a family that can express the spec."
         )
     known = {"language_modeling": "decoder", "none": ""}
     if spec.head.kind not in HEADS and spec.architecture not in (
@@ -60,7 +61,10 @@ def check(model: Any, spec: Model) -> None:
                 f"{spec.name}: {what} in layer {layer} cannot be written as remote code\n  Remove it, or use a family that has it."
             )
         if block.attention is None:
-            raise RemoteCodeError(f"{spec.name}: layer {layer} has no attention, which remote code requires")
+            raise RemoteCodeError(
+                f"{spec.name}: layer {layer} has no attention, which remote code requires\n"
+                "  Use attention in every layer, or a family that can express the spec."
+            )
 
 
 def _check_kinds(model: Any, spec: Model) -> None:
