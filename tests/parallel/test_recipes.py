@@ -15,16 +15,21 @@ ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "examples" / "parallel"
 
 
-def printed(*command: str) -> str:
-    """What a recipe prints."""
+def started(*command: str) -> subprocess.CompletedProcess[str]:
+    """A recipe, run to its end."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join((str(ROOT), *sys.path)),
         "OMP_NUM_THREADS": "1",
     }
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=600, cwd=ROOT
     )
+
+
+def printed(*command: str) -> str:
+    """What a recipe prints."""
+    done = started(*command)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -69,6 +74,31 @@ def test_training_under_accelerate(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert losses(second)[10] < losses(first)[10]
     note = "Without GPUs, Accelerate has no FSDP: each of 2 processes trains a copy of the model."
     assert first.count(note) == second.count(note) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--tp", "2", "--spec", "odd.yaml"), "heads (3)\n  value: tp=2\n  Use tp=1.\n"),
+        (("--spec", "other.yaml"), " is a checkpoint of another spec\n"),
+    ],
+)
+def test_what_does_not_fit_is_refused_without_a_traceback(
+    options: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "odd.yaml").write_text(
+        "extends: tiny-gpt\nd_model: 48\ndecoder: {block: {attention: {heads: 3}}}\n"
+    )
+    (tmp_path / "other.yaml").write_text("extends: tiny-gpt\nposition: {kind: rope}\n")
+    out = ("--out", str(tmp_path / "run"), "--steps", "1")
+    assert [*torchrun(2, *out)] == [1]
+    own = [str(tmp_path / each) if each.endswith(".yaml") else each for each in options]
+    recipe = (str(RECIPES / "train_torchrun.py"), "--data", "README.md", *out, *own)
+    failed = started(*launcher(2), *recipe)
+    assert failed.returncode == 1
+    assert message in failed.stderr
+    assert "parallelize" not in failed.stderr  # of a traceback
 
 
 DIES = """
