@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
+from exporters.static_cache import AROUND_IMAGE
 from exporters.targets import Padding
 from specs.connector import ConnectorKind
 from specs.disentangled import Disentangled
@@ -385,9 +386,9 @@ def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterato
 
     yield seen(Case("one token", draw.tokens(1)))
     yield seen(Case("one sequence without an image", draw.tokens(7)))
-    if room < vectors + 6:
+    if room < vectors + AROUND_IMAGE:
         return
-    long = max(vectors + 6, min(draw.long, room))
+    long = max(vectors + AROUND_IMAGE, min(draw.long, room))
     yield seen(Case("an image", draw.tokens(vectors + 3)), (0, 1))
     yield seen(
         Case("an image in each row, long", draw.tokens(long, long), main=draw.limited),
@@ -395,7 +396,7 @@ def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterato
         (1, long - vectors - 1),
     )
     yield seen(Case("an empty image", draw.tokens(vectors + 2)), (0, 0), empty=True)
-    if room >= 2 * vectors + 6:
+    if room >= 2 * vectors + AROUND_IMAGE:
         two = draw.tokens(2 * vectors + 3, 5)
         yield seen(Case("two images in one row, none in the next", two), (0, 1), (0, vectors + 2))
     if padding == "either":
@@ -454,9 +455,13 @@ def _reach(spec: Model) -> int:
 
 
 def _limit(spec: Model) -> int:
-    """The widest window or the rope switch length, whichever is larger; reduced models have smaller ones."""
+    """The widest window, two of the largest blocks or the rope switch length, whichever is largest; reduced models have smaller
+    ones."""
     windows = [getattr(mixer, "window", None) or 0 for mixer in _mixers(spec)]
-    return max([*windows, spec.rope_switch_length or 0])
+    blocks = [getattr(mixer, "block_summaries", None) for mixer in _mixers(spec)]
+    return max(
+        [*windows, *(2 * each.size for each in blocks if each is not None), spec.rope_switch_length or 0]
+    )
 
 
 def _mixers(spec: Model) -> list[object]:

@@ -115,11 +115,15 @@ class ExpectedCase:
 
 @dataclass(frozen=True)
 class Expected:
-    """The model's outputs in every case, the change of each stored weight, and the outputs with a token axis."""
+    """The model's outputs in every case, the change of each stored weight, and the outputs with a token axis.
+
+    ``tied``: in every case a router chooses between experts with equal scores, and outputs are compared all the same.
+    """
 
     cases: tuple[ExpectedCase, ...]
     weights: Mapping[str, StoredWeight]
     per_token: frozenset[str]
+    tied: bool = False
 
 
 def expect(
@@ -144,7 +148,8 @@ def expect(
         found = [run_again(model, each, full_pass) for each in found]
     per_token = per_token_outputs(model)
     comparable = [each for each in found if each.case.decided is None or bool(each.case.decided.any())]
-    return Expected(tuple(comparable), weights, per_token)
+    whole = [replace(each, case=replace(each.case, decided=None)) for each in found]
+    return Expected(tuple(comparable or whole), weights, per_token, tied=not comparable)
 
 
 def per_token_outputs(model: ZooModel) -> frozenset[str]:
@@ -253,7 +258,9 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
         outputs = model.decode(x, at, None)
     elif encoder is not None:
         encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)
-        outputs = model.decode(batch.inputs, encoded.present_key_values, encoder.mask)
+        outputs = model.decode(
+            batch.inputs, encoded.present_key_values, encoder.mask, decoder_attention_mask=batch.mask
+        )
         apart = {ENCODED: encoded.last_hidden_state}
     else:
         outputs = model(_inputs(batch, model), batch.mask, token_type_ids=batch.types)

@@ -8,6 +8,9 @@ from specs.model import Model
 
 OPTION = option_name("cache_length")
 
+AROUND_IMAGE = 6
+"""The tokens that verification puts around an image at least."""
+
 
 def cache_length(spec: Model, wanted: int | None) -> int:
     """The number of cache slots of a decoder: ``wanted``, or its context length; a reduced model may have fewer."""
@@ -31,6 +34,11 @@ def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
             f"{option_name('target')} {target.name} needs the length of its caches, and {spec.name} has no context_length\n"
             f"  Pass {OPTION} 1024, or the longest sequence needed."
         )
+    least = spec.vectors_per_image + AROUND_IMAGE if spec.connector and not spec.packs_images else 1
+    if wanted is not None and wanted < least:
+        raise UserError(
+            f"{OPTION} must be at least {least}, for an image and some text\n  value: {wanted}\n  Use {least} or more."
+        )
     if wanted is not None and context is not None and wanted > context:
         raise UserError(
             f"{OPTION} must not exceed the context_length, which is {context}\n  value: {wanted}\n"
@@ -40,7 +48,7 @@ def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
 
 def _no_use(spec: Model, target: Target) -> str:
     if not spec.decodes:
-        return f"{spec.name} is an encoder, which has no cache"
+        return f"{spec.name} has no decoder, and so no cache"
     static = ", ".join(
         f"{option_name('target')} {other.name}" for other in TARGETS.values() if other.static_cache
     )

@@ -40,9 +40,10 @@ class VerificationError(UserError):
             lines.append(
                 f"The export differs from the PyTorch model: {worst.case}, {worst.output}: {difference}."
             )
-        if not verification.comparisons:
+        if failed and verification.tied:
             lines.append(
-                "Nothing could be compared: in every case a router chooses between experts with equal scores."
+                "In every case a router chooses between experts with equal scores, and either choice is right: "
+                "export weights whose routers tell tokens apart."
             )
         if (rounded := verification.worst_weight) is not None and not rounded.passed:
             lines.append(
@@ -155,7 +156,8 @@ class Verification:
     ``ran`` describes the files that ran. ``worst_weight`` is the weight that rounding changed most, and
     ``worst_product`` the product with the largest error of its own, where inputs are rounded. ``overflow`` names a
     layer whose results exceed the range of the precision. ``not_run`` is the provider that the graphs are for, where
-    another one ran. ``ties`` describes the codes of a quantized cache.
+    another one ran. ``ties`` describes the codes of a quantized cache. ``tied``: in every case a router chooses between
+    experts with equal scores.
     """
 
     provider: str
@@ -169,6 +171,7 @@ class Verification:
     overflow: str = ""
     not_run: str | None = None
     ties: CodeTies | None = None
+    tied: bool = False
 
     @property
     def passed(self) -> bool:
@@ -223,5 +226,10 @@ class Verification:
         product = self.worst_product or reduced.worst_product
         ties = self.ties if reduced.ties is None or self.ties is None else self.ties + reduced.ties
         return replace(
-            self, subject=subject, comparisons=(*self.comparisons, *others), worst_product=product, ties=ties
+            self,
+            subject=subject,
+            comparisons=(*self.comparisons, *others),
+            worst_product=product,
+            ties=ties,
+            tied=self.tied or reduced.tied,
         )

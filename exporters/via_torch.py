@@ -31,6 +31,7 @@ _LOOPS = frozenset(
     {
         functional.diagonal_recurrence,
         functional.gated_delta_rule,
+        functional.generalized_delta_rule,
         functional.linear_attention,
         functional.selective_scan,
     }

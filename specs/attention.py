@@ -1,6 +1,7 @@
 """Attention: number and width of heads, visible keys, and score functions."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_serializer, model_validator
@@ -18,6 +19,7 @@ from specs.base import (
     Width,
     custom_error,
 )
+from specs.block_summaries import BlockSummaries
 from specs.descriptions import ValueDescriptions
 from specs.norm import LayerNorm, Norm, RMSNorm
 from specs.registry import register
@@ -135,6 +137,8 @@ class MultiHeadShape(Component):
     patch_window: Annotated[Annotated[int, Field(ge=1, le=2**16)] | None, OmitDefault()] = None
     """Side of the square windows, in patches, that divide an image of any size from its first patch on; patches attend only to
     those of their window (Qwen2.5-VL: 8). Default: to the whole image."""
+    block_summaries: Annotated[BlockSummaries | None, OmitDefault()] = None
+    """Sums of blocks of tokens, whose keys and values all queries see (LongT5). Default: none."""
     softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None
     """Bound c on the scores, which become `c * tanh(score / c)` before the mask (Gemma 2). Default: unbounded."""
     sinks: Annotated[bool, OmitDefault()] = False
@@ -205,6 +209,16 @@ class MultiHeadShape(Component):
                 self.patch_window,
                 "Remove it.",
             )
+        if self.block_summaries is not None:
+            here = replace(context, position=self.position or context.position)
+            yield from (fault.under("block_summaries") for fault in self.block_summaries.faults(here))
+            if self.reuses_keys_values:
+                yield Fault(
+                    ("block_summaries",),
+                    "require keys and values of the layer's own",
+                    self.block_summaries.size,
+                    "Remove them, or remove reuses_keys_values.",
+                )
         if self.qk_norm is not None:
             yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(context))
         if self.value_norm is not None:
@@ -230,6 +244,27 @@ class MultiHeadShape(Component):
             return
         yield from position.faults(context)
         yield from position.attention_faults(self, context)
+
+
+def trained_query_faults(attention: Component, context: RuleContext) -> Iterable[Fault]:
+    """The violated rules of an attention of trained queries, which have no place among the vectors that they attend to."""
+    if not isinstance(attention, MultiHeadShape):
+        yield Fault(("kind",), "must have heads of equal width", attention.kind, "Use multi_head.")
+        return
+    if attention.reuses_keys_values:
+        yield Fault(
+            ("reuses_keys_values",),
+            "must be false for trained queries, which no layer with keys and values precedes",
+            True,
+            "Remove it.",
+        )
+    if attention.window is not None:
+        rule = "must be null for trained queries, which attend to all vectors"
+        yield Fault(("window",), rule, attention.window, "Remove it.")
+    if attention.position is not None:
+        rule = "must be null for trained queries, which have no place in a sequence"
+        yield Fault(("position",), rule, attention.position.kind, "Remove it.")
+    yield from attention.faults(context)
 
 
 @register("attention")

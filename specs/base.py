@@ -95,7 +95,7 @@ class Spec(BaseModel):
 class RuleContext:
     """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads, ``patches`` says that
     the stack reads the patches of images, ``packed`` that these may have any size, and ``token_decoder`` that the model is a
-    decoder that reads tokens alone."""
+    decoder that reads tokens alone; ``position`` is what acts inside the attention at hand: its own, or the stack's."""
 
     d_model: int
     context_length: int | None
@@ -105,6 +105,7 @@ class RuleContext:
     patches: bool = False
     token_decoder: bool = False
     packed: bool = False
+    position: Any = None
 
 
 class Component(Spec):

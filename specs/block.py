@@ -9,6 +9,7 @@ import specs.mamba
 import specs.mamba2
 import specs.mixture
 import specs.rg_lru
+import specs.rwkv
 import specs.short_convolution
 import specs.side_by_side  # noqa: F401 - these register their kinds
 from specs.altup import LowRankResidual

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from specs.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from specs.base import Component
 from specs.block import BlockParts
+from specs.connector import ResamplerConnector
 from specs.embedding import EmbeddingKind, Projection, Tokens
 from specs.errors import SpecPath
 from specs.full import full
@@ -53,6 +54,9 @@ def _computed(model: Model) -> dict[str, Any]:
         }
     if (connector := data.pop("connector")) is not None:
         data["connector"] = {**connector, **_hidden(connector, data["d_model"])}
+        if isinstance(model.connector, ResamplerConnector):
+            attention = _attention(model.connector.block.attention, data["d_model"])
+            data["connector"]["block"] = {**connector["block"], "attention": attention}
     _replace(data["head"], "scale", "inverse_sqrt_d_model", model.output_width**-0.5)
     return data
 

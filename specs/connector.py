@@ -8,7 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from specs.activation import Activation
+from specs.attention import Attention, trained_query_faults
 from specs.base import Component, Fault, OmitDefault, RuleContext, Slot, Spec, Width
+from specs.feed_forward import FeedForward, TwoLayer
 from specs.norm import Norm
 from specs.registry import register
 from specs.roles import Role
@@ -43,7 +45,9 @@ class ConnectorKind(Component):
     """Side of the squares of patches whose vectors are joined to one, `shuffle ** 2` as wide (pixel shuffle: Idefics 3,
     SmolVLM)."""
     norm: Annotated[Norm | None, OmitDefault()] = None
-    """Norm of the vectors before they are projected. Default: none."""
+    """Norm of the vectors before any are joined. Default: none."""
+    joined_norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of what is projected, after the vectors of a square are joined (InternVL). Default: none."""
     deepstack: Annotated[DeepStack | None, OmitDefault()] = None
     """Vectors of earlier layers of images of any size, added after the first layers of the decoder. Default: none."""
 
@@ -60,6 +64,11 @@ class ConnectorKind(Component):
     def vector_count(self, patches: int, others: int) -> int:
         """The number of vectors of an image with so many patches, and other vectors."""
         return patches // self.square**2 + (others if self.class_token else 0)
+
+    @property
+    def takes_any_size(self) -> bool:
+        """Whether images may have any size, whose patches come in one sequence."""
+        return True
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         vocabulary = context.vocab_size
@@ -100,3 +109,56 @@ class MlpConnector(ConnectorKind):
     """Activation between the two projections."""
     bias: bool = True
     """Whether the projections add biases."""
+
+
+class ResamplerBlock(Spec):
+    """One layer of a resampler: x + f(norm(x)) for attention and feed-forward."""
+
+    norm: Norm
+    """Norm before the attention, of queries and of vectors apart, and before the feed-forward; also the last norm of the
+    connector."""
+    attention: Attention
+    """Attention of the queries to the vectors and to themselves, together: a kind with heads, without window or position."""
+    feed_forward: FeedForward
+    """Feed-forward of the queries."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of its parts."""
+        yield from (fault.under("attention") for fault in trained_query_faults(self.attention, context))
+        for part in ("norm", "feed_forward"):
+            yield from (fault.under(part) for fault in getattr(self, part).faults(context))
+
+
+@register("connector")
+class ResamplerConnector(ConnectorKind):
+    """Trained queries that attend to the projected vectors of an image, of which every query becomes one (perceiver resampler:
+    Alayrac et al., 2022; Idefics 2: Laurençon et al., 2024)."""
+
+    kind: Literal["resampler"] = "resampler"
+    projection: FeedForward
+    """Projection of the vectors to the width of the tokens: `mlp` or `gated`."""
+    queries: Annotated[int, Field(ge=1, le=2**16)]
+    """Number of queries, and of the vectors of an image."""
+    layers: Annotated[int, Field(ge=1, le=256)]
+    """Number of layers, each of which attends to the same vectors."""
+    block: ResamplerBlock
+    """Norm, attention and feed-forward of every layer."""
+
+    @property
+    def takes_any_size(self) -> bool:
+        return False
+
+    def vector_count(self, patches: int, others: int) -> int:
+        return self.queries
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if not isinstance(self.projection, TwoLayer):
+            yield Fault(
+                ("projection", "kind"),
+                "must be mlp or gated, which also map from one width to another",
+                self.projection.kind,
+                "Use mlp.",
+            )
+        yield from (fault.under("projection") for fault in self.projection.faults(context))
+        yield from (fault.under("block") for fault in self.block.faults(context))

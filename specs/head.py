@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 
 from specs.activation import Activation
-from specs.attention import MultiHeadShape
+from specs.attention import trained_query_faults
 from specs.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
 from specs.descriptions import ValueDescriptions
 from specs.errors import MISSING
@@ -56,23 +56,8 @@ class AttentionPooling(Spec):
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of its parts."""
-        attention = self.attention
-        if not isinstance(attention, MultiHeadShape):
-            yield Fault(
-                ("attention", "kind"),
-                "must have heads of equal width",
-                attention.kind,
-                "Use multi_head.",
-            )
-            return
-        if attention.reuses_keys_values:
-            yield Fault(
-                ("attention", "reuses_keys_values"),
-                "must be false in a head, which has no layers",
-                True,
-                "Remove it.",
-            )
-        for part in ("attention", "norm", "feed_forward"):
+        yield from (fault.under("attention") for fault in trained_query_faults(self.attention, context))
+        for part in ("norm", "feed_forward"):
             yield from (fault.under(part) for fault in getattr(self, part).faults(context))
 
 

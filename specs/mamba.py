@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from specs.activation import Activation
-from specs.base import Component, Fault, RuleContext, Width
+from specs.attention import Heads, divisors
+from specs.base import Component, Fault, OmitDefault, RuleContext, Width
 from specs.norm import Norm
 from specs.registry import register
 from specs.roles import Role
@@ -21,7 +22,10 @@ class Mamba(Component):
     state_size: Annotated[Width, Role.WIDTH] = 16
     """Number of states of a channel."""
     step_rank: Annotated[Width, Role.WIDTH]
-    """Width from which the step sizes of all channels are projected."""
+    """Width from which the step sizes of all channels, or of a head's, are projected."""
+    heads: Annotated[Heads, OmitDefault()] = 1
+    """Number of blocks of channels, each with step sizes, inputs and outputs of states of its own (Zamba: 2). It must divide
+    `width`."""
     kernel_size: KernelSize = 4
     """Number of tokens that the convolution sees: a token and those before it."""
     activation: Activation = "silu"
@@ -34,5 +38,12 @@ class Mamba(Component):
     """Norm of the narrow step sizes and of B and C, each with separate weights (Jamba, Falcon-Mamba). Default: none."""
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.width % self.heads:
+            yield Fault(
+                ("heads",),
+                f"must divide width, which is {self.width}",
+                self.heads,
+                f"Use a divisor: {divisors(self.width)}.",
+            )
         if self.norm is not None:
             yield from (fault.under("norm") for fault in self.norm.faults(context))

@@ -216,6 +216,7 @@ class Model(Spec):
             patches=self.embedding_of(stack).of_patches,
             packed=self.embedding_of(stack).packed,
             token_decoder=self.architecture == "decoder",
+            position=self.position_of(stack),
         )
 
     def _stack_faults(self) -> Iterable[Fault]:
@@ -497,6 +498,13 @@ class Model(Spec):
                 "must be 1 for images of any size, whose patches come by the squares that are joined",
                 connector.pool,
                 "Use shuffle.",
+            )
+        if not connector.takes_any_size:
+            yield Fault(
+                ("connector", "kind"),
+                "must keep the vectors of images apart where these have any size",
+                connector.kind,
+                "Use mlp.",
             )
         if connector.class_token:
             yield Fault(

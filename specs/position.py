@@ -173,6 +173,17 @@ class Rope(PositionKind):
         ),
     ] = "half_split"
     """Pairing of dimensions."""
+    rotates: Annotated[
+        Literal["queries_and_keys", "input"],
+        ValueDescriptions(
+            {
+                "queries_and_keys": "The projected queries and keys of each head.",
+                "input": "The input of the query and key projections, in pieces as wide as a head (wav2vec2-Conformer).",
+            }
+        ),
+        OmitDefault(),
+    ] = "queries_and_keys"
+    """Vectors that are rotated."""
     scaling: RopeScaling | None = None
     """Rescaling of the frequencies for contexts longer than those trained on. Default: none."""
     query_scaling: QueryScaling | None = None
@@ -222,6 +233,8 @@ class Rope(PositionKind):
 
     def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
         width = attention.head_width(context.d_model)
+        if self.rotates == "input":
+            yield from self._input_faults(attention, width, context)
         if self.sections is not None and 2 * sum(self.sections.pairs) != (self.dimensions or width):
             yield Fault(
                 ("sections", "pairs"),
@@ -254,6 +267,31 @@ class Rope(PositionKind):
         elif isinstance(self.scaling, RopeScalingKind):
             yield from (
                 fault.under("scaling") for fault in self.scaling.width_faults(self.dimensions or width)
+            )
+
+    def _input_faults(
+        self, attention: MultiHeadShape | Latent, width: int, context: RuleContext
+    ) -> Iterable[Fault]:
+        if isinstance(attention, Latent) or self.sections is not None:
+            yield Fault(
+                ("rotates",),
+                "must be queries_and_keys in latent attention, and where pairs rotate by axis",
+                self.rotates,
+                "Remove it.",
+            )
+        elif attention.values == "keys" or attention.reuses_keys_values:
+            yield Fault(
+                ("rotates",),
+                "requires keys and values of the layer's own, because values are not rotated",
+                self.rotates,
+                "Remove it, or remove values and reuses_keys_values.",
+            )
+        elif context.d_model % width:
+            yield Fault(
+                ("rotates",),
+                f"requires a head width that divides the input, whose width is {context.d_model}",
+                width,
+                "Remove it, or remove head_dim.",
             )
 
 

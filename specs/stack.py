@@ -26,6 +26,7 @@ from specs.head import Head
 from specs.latent import Latent
 from specs.position import NoPosition, Position, PositionKind
 from specs.roles import Role
+from specs.rwkv import first_value_faults
 from specs.suggest import suggestion
 
 MAX_LAYERS = 10_000
@@ -252,6 +253,7 @@ class Stack(Spec):
         if self.altup is not None:
             yield from (fault.under("altup") for fault in self.altup.faults(context))
         yield from self._source_faults(context)
+        yield from first_value_faults(self.block_names(), self.layer_blocks())
         yield from self._sharing_faults()
 
     def _source_faults(self, context: RuleContext) -> Iterable[Fault]:

@@ -37,8 +37,11 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
             data[stack] = {**draw(stacks(cross=cross, decoding=stack == "decoder", latent=latent)), **own}
             if draw(st.integers(0, 4)) == 0:
                 data[stack]["context_length"] = draw(st.integers(3, 12))
+    if "encoder" in data and not data["encoder"]["causal"]:
+        draw_summaries(draw, data["encoder"], data["position"])
     if "encoder" in data and not data["encoder"]["causal"] and draw(st.integers(0, 3)) == 0:
         draw_conformer(draw, data["encoder"]["block"])
+    draw_rotated_input(draw, data)
     reads_tokens = architecture == "decoder" or draw(st.integers(0, 3)) > 0
     if not reads_tokens:
         draw_whole_inputs(draw, data)
@@ -51,6 +54,28 @@ def model_data(draw: st.DrawFn, architectures: list[str] = ARCHITECTURES) -> Dat
         st.sampled_from([{"kind": "normal"}, {"kind": "xavier_uniform"}, {"kind": "t5"}])
     )
     return data
+
+
+def draw_summaries(draw: st.DrawFn, encoder: Data, position: Data) -> None:
+    """Let some attentions with relative biases see sums of blocks."""
+    for block in (encoder["block"], *encoder.get("blocks", {}).values()):
+        attention = block["attention"]
+        if attention is None or attention["kind"] == "latent":
+            continue
+        acting = attention.get("position") or encoder.get("position") or position
+        if acting["kind"] == "relative_bias" and draw(st.booleans()):
+            size = draw(st.sampled_from([1, 2]))
+            attention["block_summaries"] = {"size": size, "norm": draw(norms(or_none=False))}
+
+
+def draw_rotated_input(draw: st.DrawFn, data: Data) -> None:
+    """Let rotary positions turn the input of queries and keys, where heads divide it."""
+    stacks = [data[name] for name in ("encoder", "decoder") if name in data]
+    blocks = [block for stack in stacks for block in (stack["block"], *stack.get("blocks", {}).values())]
+    every = [block["attention"] for block in blocks if block["attention"] is not None]
+    divided = all(each["kind"] != "latent" and each["head_dim"] is None for each in every)
+    if data["position"]["kind"] == "rope" and divided and draw(st.booleans()):
+        data["position"]["rotates"] = "input"
 
 
 def draw_conformer(draw: st.DrawFn, block: Data) -> None:
@@ -282,12 +307,20 @@ def stacks(draw: st.DrawFn, *, cross: bool, decoding: bool, latent: bool) -> Dat
             draw_without_attention(draw, data["blocks"]["other"], cross=cross)
         else:
             patterns.append([{"use": "other", "repeat": 2}])
+        if (data["blocks"]["other"].get("mixer") or {}).get("kind") == "rwkv7":
+            data["blocks"]["later"] = with_first_values(data["blocks"]["other"])
+            patterns = [[{"use": "other"}, {"repeat": 1}, {"use": "later", "repeat": 2}]]
         data["layers"] = draw(st.sampled_from(patterns))
     data["final_norm"] = draw(st.sampled_from([None, True, False]))
     data["weighted_layer_sum"] = draw(st.sampled_from([False, False, False, True]))
     if not decoding:
         data["causal"] = draw(st.sampled_from([None, None, True]))
     return data
+
+
+def with_first_values(block: Data) -> Data:
+    """A block of RWKV-7 whose values are mixed with those of the first layer."""
+    return {**block, "mixer": {**block["mixer"], "value_rank": 2}}
 
 
 def draw_without_attention(draw: st.DrawFn, block: Data, *, cross: bool) -> None:
@@ -318,7 +351,8 @@ def multipliers(*parts: str) -> st.SearchStrategy[Data]:
 def mixers(draw: st.DrawFn) -> Data:
     """A mixer with a state of constant size."""
     convolving = ["short_convolution", "gated_delta_net", "kimi_delta_attention", "mamba", "mamba2", "rg_lru"]
-    data: Data = {"kind": draw(st.sampled_from([*convolving, "linear_attention"]))}
+    shifting = ["rwkv7", "rwkv_channel_mix"]
+    data: Data = {"kind": draw(st.sampled_from([*convolving, *shifting, "linear_attention"]))}
     if data["kind"] in convolving:
         data["kernel_size"] = draw(st.sampled_from([2, 3, 5]))
     match data["kind"]:
@@ -340,6 +374,7 @@ def mixers(draw: st.DrawFn) -> Data:
             data["output_norm"] = {"norm": draw(norms()), "over": draw(st.sampled_from(["width", "head"]))}
         case "mamba":
             data["width"], data["step_rank"] = draw(st.sampled_from([(8, 3), (12, 4)]))
+            data["heads"] = draw(st.sampled_from([1, 1, 2, 4]))
             data["norm"] = draw(st.none() | norms())
             data["state_size"] = 4 if data["norm"] else draw(st.sampled_from([1, 4]))
         case "mamba2":
@@ -349,6 +384,16 @@ def mixers(draw: st.DrawFn) -> Data:
             data["step_limit"] = draw(st.sampled_from([None, {"least": 0.01, "most": 0.2}]))
             data["multipliers"] = draw(
                 multipliers("input", "gate", "value", "key", "query", "step", "output")
+            )
+        case "rwkv7":
+            data["heads"], data["head_dim"] = draw(st.sampled_from([(1, 4), (2, 3)]))
+            data["decay_rank"], data["update_rank"], data["gate_rank"] = draw(
+                st.sampled_from([(2, 2, 2), (3, 1, 5)])
+            )
+        case "rwkv_channel_mix":
+            data["hidden"], data["activation"] = (
+                draw(st.sampled_from([8, 12])),
+                draw(st.sampled_from(ACTIVATIONS)),
             )
         case "rg_lru":
             data["width"], data["heads"] = draw(st.sampled_from([(8, 1), (12, 3)]))

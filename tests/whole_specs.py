@@ -99,6 +99,7 @@ STACKS = ("encoder", "decoder")
 CHANGES: list[Callable[[st.DrawFn, Data], None]] = [
     set_on("position", to=scaled_ropes()),
     set_on("position", to=st.just({"kind": "alibi", "precision": "bfloat16"})),
+    set_on("position", to=st.just({"kind": "rope", "rotates": "input"})),
     set_on("position", to=st.just({"kind": "sinusoidal", "base": 100.0})),
     set_on("position", to=st.just({"kind": "sinusoidal", "offset": 3, "table": True})),
     set_on("position", to=st.just({"kind": "relative_bias", "buckets": 12, "max_distance": 7})),
@@ -127,6 +128,10 @@ CHANGES: list[Callable[[st.DrawFn, Data], None]] = [
             (("block", "attention", "dropout"), st.just(0.1)),
             (("block", "attention", "scale"), st.sampled_from([0.05, 3.0])),
             (("block", "attention", "sinks"), st.just(True)),
+            (
+                ("block", "attention", "block_summaries"),
+                st.sampled_from([{"size": 4, "norm": {"kind": "rms_norm"}}]),
+            ),
             (("block", "feed_forward", "dropout"), st.just(0.1)),
             (("block", "feed_forward", "activation"), st.sampled_from(["identity", "xielu", *ACTIVATIONS])),
             (("block", "feed_forward", "router", "scale"), st.just(0.3)),

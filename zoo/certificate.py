@@ -70,7 +70,8 @@ def certify(directory: str | Path, provider: str | None = None) -> Certificate:
             found.faults.append(f"{name} has other contents than were recorded")
     if not probe:
         found.note = (
-            "No case was recorded: the export was not verified, was too large to run, or is in bfloat16."
+            "No case was recorded: the export was not verified, was too large to run, is in bfloat16, or has routers "
+            "that choose between experts with equal scores."
         )
     elif not found.faults:
         for graph in manifest["graphs"].values():  # without which the runtime refuses a graph

@@ -24,13 +24,14 @@ class BuildContext:
 
     ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
     stack of ``layers``; ``cross`` says that the stack attends to an encoder, whose width is ``encoder_width``;
-    ``input_width`` is that of what an attention reads, where it is not that of the stream;
+    ``input_width`` is that of what an attention or a feed-forward reads, where it is not that of the stream;
     ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are; ``patch_grid`` are
     the patches that the last vectors of an image are made of.
     ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told;
     ``head_width`` is that of the one attention in which a position acts.
     ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
     that is not the stack's.
+    ``summarized`` says that an attention in which the position acts sees sums of blocks.
     ``modules`` are those that several layers of a stack share.  ``token`` is the token table, which a head may score against or share, and a second embedding shares.
     """
 
@@ -51,6 +52,7 @@ class BuildContext:
     position: Position | None = None
     token: nn.Embedding | None = None
     altup: AltUp | None = None
+    summarized: bool = False
     modules: dict[str, nn.Module] = field(default_factory=dict)
 
     @classmethod

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from specs.base import Component, Spec
-from specs.connector import ConnectorKind
+from specs.connector import ConnectorKind, ResamplerConnector
 from specs.embedding import Patches
 from specs.head import AtToken, sought_token
 from specs.mixture import Mixture
@@ -101,8 +101,8 @@ def small_tables(spec: Model) -> Model:
 
 
 def small_inputs(spec: Model) -> Model:
-    """The same model for images of at most 3 x 3 patches, or 2 x 2 vectors of several, and audio of at most 24 vectors; tokens
-    are unchanged."""
+    """The same model for images of at most 3 x 3 patches, or 2 x 2 vectors of several, or 9 vectors of a resampler, and audio of at
+    most 24 vectors; tokens are unchanged."""
     stacks: dict[str, Stack] = {}
     for name, stack in spec.stacks():
         embedding = spec.embedding_of(stack)
@@ -115,7 +115,11 @@ def small_inputs(spec: Model) -> Model:
         elif not embedding.any_length:
             context = _at_most(spec.context_length_of(stack), SMALL_AUDIO)
             stacks[name] = stack.model_copy(update={"context_length": context})
-    return spec.model_copy(update={**stacks, "expect": Expectation()}) if stacks else spec
+    changes: dict[str, Any] = dict(stacks)
+    if isinstance(spec.connector, ResamplerConnector):
+        queries = min(spec.connector.queries, SMALL_SIDE**2)
+        changes["connector"] = spec.connector.model_copy(update={"queries": queries})
+    return spec.model_copy(update={**changes, "expect": Expectation()}) if changes else spec
 
 
 def _at_most(size: int | None, limit: int) -> int | None:

@@ -11,6 +11,7 @@ from zoo import functional
 OPERATION = "LinearAttention"
 
 REASONS = {
+    functional.generalized_delta_rule: "it erases along the key that it recalls by",
     functional.selective_scan: "it takes one decay per channel and state of every token, which would all be in memory",
     functional.diagonal_recurrence: "it takes longer for heads of width 1 than a Scan over tokens",
 }

@@ -1,4 +1,5 @@
-"""The layout of ``optimum.onnxruntime``, which loads encoders, decoders and encoder-decoders of the reference implementation."""
+"""The layout of ``optimum.onnxruntime``, which loads encoders, alone or two, decoders and encoder-decoders of the reference
+implementation."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ from specs.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.families.common.config import CONFIG
 from zoo.manifest import Manifest
+from zoo.tracing.dual_encoder_tasks import whole_task
+from zoo.tracing.task import Task
 from zoo.tracing.tasks import tasks_with_first_step
 from zoo.usage import Usage
 
@@ -47,11 +50,18 @@ _OWN_WIDTH = frozenset({"deepseek_v3", "gemma", "gemma3_text", "gpt_oss"})
 TOKENIZER = "tokenizer_config.json"
 _TOKENIZERS = {"TokenizersBackend": "PreTrainedTokenizerFast"}
 """Class names that version 5 of transformers writes, with names that version 4 reads, too."""
+_LISTED, _LISTED_IN_4 = "extra_special_tokens", "additional_special_tokens"
+"""The list of further special tokens in version 5, which reads version 4's name, too; version 4 fails on a list of the first name."""
+
+
+def _tasks(model: Any, spec: Model, last_only: bool) -> list[Task]:
+    """The graphs of a model; of a dual encoder the whole alone, as the client looks for a single file."""
+    if spec.architecture == "dual-encoder":
+        return [whole_task(spec, "model")]
+    return tasks_with_first_step(model, spec, last_only)
 
 
 def _misfit(deployment: Deployment) -> str | None:
-    if deployment.spec.architecture == "dual-encoder":
-        return "it has no class for dual encoders"
     if deployment.spec.architecture == "vision-language":
         return "it has no class for decoders that read images"
     fault = unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured
@@ -87,14 +97,17 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
 
 
 def _tokenizer(origin: Path) -> dict[str, Data]:
-    """Return the tokenizer's settings with the class name of the client's transformers version, where it differs."""
+    """Return the tokenizer's settings as the client's transformers version reads them, where they differ."""
     settings = stated_in(origin / TOKENIZER)
-    renamed = _TOKENIZERS.get(settings.get("tokenizer_class", ""))
-    return {TOKENIZER: {**settings, "tokenizer_class": renamed}} if renamed else {}
+    changed = dict(settings)
+    if renamed := _TOKENIZERS.get(settings.get("tokenizer_class", "")):
+        changed["tokenizer_class"] = renamed
+    if isinstance(settings.get(_LISTED), list):
+        changed[_LISTED_IN_4] = changed.pop(_LISTED)
+    return {} if changed == settings else {TOKENIZER: changed}
 
 
 def _usage(spec: Model, manifest: Manifest) -> Usage:
-    purpose = purpose_of(spec)
     graph = next(iter(manifest.graphs.values()))
     embedding = spec.embedding_of(spec.first_stack)
     imports, given = ["import torch"], []
@@ -112,10 +125,17 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             f"ids = torch.tensor([[{example_ids(spec, graph)}]])  # from the model's tokenizer",
             'inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}',
         ]
+    purpose = purpose_of(spec).suffix
+    if spec.architecture == "dual-encoder" and spec.image is not None:
+        purpose = "ZeroShotImageClassification"
+        image = spec.embedding_of(spec.image)
+        shape = ", ".join(map(str, (1, *image.input_shape(None))))
+        imports = list(dict.fromkeys([*imports, "import torch"]))
+        given.append(f'inputs["{image.input_name}"] = torch.zeros({shape})  # from the preprocessor')
     generates = spec.head.kind == "language_modeling"
     start = ", decoder_start_token_id=0" if lacks_start_token(spec, manifest) else ""
     run = f"model.generate(**inputs, max_new_tokens=20{start})" if generates else "model(**inputs)"
-    name = f"ORTModelFor{purpose.suffix}"
+    name = f"ORTModelFor{purpose}"
     lines = [
         f"from optimum.onnxruntime import {name}",
         *imports,
@@ -131,12 +151,13 @@ LAYOUT = Layout(
     "optimum",
     client="optimum-onnx",
     guide=(
-        "`optimum.onnxruntime` (optimum-onnx 0.1): `ORTModelForFeatureExtraction`, `ForCausalLM`, `ForSeq2SeqLM`, ...",
+        "`optimum.onnxruntime` (optimum-onnx 0.1): `ORTModelForFeatureExtraction`, `ForCausalLM`, `ForSeq2SeqLM`, "
+        "`ForZeroShotImageClassification`, ...",
         "`model.onnx`; or `encoder_model.onnx`, `decoder_model.onnx` for the first step and `decoder_with_past_model.onnx` "
         "for the others",
         "`config.json`, `generation_config.json`, tokenizer",
     ),
-    tasks=tasks_with_first_step,
+    tasks=_tasks,
     misfit=_misfit,
     settings=_settings,
     usage=_usage,

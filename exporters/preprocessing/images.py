@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from exporters.preprocessing.canvas_tiles import CanvasTiles
 from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, input_shape
 from exporters.preprocessing.tiles import Grid, Tiles
 from specs.errors import UserError
@@ -24,7 +25,7 @@ from zoo.checkpoints.carried import stated_in
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 """The endings of image files, by which those of a directory are found."""
 
-LANCZOS, BILINEAR = 1, 2
+BILINEAR = 2
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 """Pillow's color modes by their number of channels."""
 
@@ -47,7 +48,7 @@ class Pixels:
     factor: float = 1 / 255
     mean: tuple[float, ...] = (0.5,)
     std: tuple[float, ...] = (0.5,)
-    tiles: Tiles | None = None
+    tiles: Tiles | CanvasTiles | None = None
 
     @classmethod
     def beside(cls, *directories: Path) -> Pixels | None:
@@ -70,11 +71,11 @@ class Pixels:
     def _read(cls, stated: Mapping[str, Any]) -> Pixels:
         crops = stated.get("do_center_crop") is True
         normalizes = stated.get("do_normalize", True)
-        resized, tiles = stated.get("do_resize", True), Tiles.stated(stated)
+        resized, tiles = stated.get("do_resize", True), Tiles.stated(stated) or CanvasTiles.stated(stated)
         return cls(
             size=_size(stated.get("size"), shorter=crops) if resized else None,
             crop=_sides(stated.get("crop_size") or stated.get("size")) if crops else None,
-            resample=number_in(stated.get("resample"), LANCZOS if tiles else BILINEAR, int),
+            resample=number_in(stated.get("resample"), tiles.usual_resample if tiles else BILINEAR, int),
             factor=number_in(stated.get("rescale_factor"), 1 / 255, float)
             if stated.get("do_rescale", True)
             else 1.0,
@@ -130,7 +131,7 @@ def read_images(paths: Sequence[Path], form: Pixels | None, spec: Model) -> tupl
     if form.tiles is not None:
         raise UserError(
             f"{PREPROCESSOR} cuts images into tiles, which only generating text reads\n"
-            f"  value: max_image_size {form.tiles.side}\n  Remove max_image_size there to read whole images."
+            f"  value: {form.tiles.setting}\n  {form.tiles.remedy}"
         )
     digest, found = hashlib.sha256(), []
     for path in paths:

@@ -18,6 +18,11 @@ class Grid:
     rows: int = 0
     columns: int = 0
 
+    @property
+    def images(self) -> int:
+        """The number of tiles, with the whole image."""
+        return self.rows * self.columns + 1
+
 
 @dataclass(frozen=True)
 class Tiles:
@@ -30,6 +35,18 @@ class Tiles:
     side: int
     longest: int | None = LONGEST
     splits: bool = True
+    usual_resample = 1
+    """Pillow's number of the filter that is used unless a checkpoint states another: Lanczos."""
+
+    @property
+    def setting(self) -> str:
+        """The setting that asks for tiles."""
+        return f"max_image_size {self.side}"
+
+    @property
+    def remedy(self) -> str:
+        """How images stay whole."""
+        return "Remove max_image_size there to read whole images."
 
     @classmethod
     def stated(cls, stated: Mapping[str, Any]) -> Tiles | None:
@@ -51,12 +68,18 @@ class Tiles:
         image = image.resize((width, height), resample)
         if width == height == side:
             return [image], Grid()
-        tiles = [
-            image.crop((left, top, left + side, top + side))
-            for top in range(0, height, side)
-            for left in range(0, width, side)
-        ]
-        return [*tiles, image.resize((side, side), resample)], Grid(height // side, width // side)
+        whole = image.resize((side, side), resample)
+        return [*cut_to_squares(image, side), whole], Grid(height // side, width // side)
+
+
+def cut_to_squares(image: Any, side: int) -> list[Any]:
+    """The squares of an image of Pillow whose sides are multiples of theirs, row after row."""
+    width, height = image.size
+    return [
+        image.crop((left, top, left + side, top + side))
+        for top in range(0, height, side)
+        for left in range(0, width, side)
+    ]
 
 
 def _longest_edge(stated: Mapping[str, Any], name: str, default: int | None) -> int | None:

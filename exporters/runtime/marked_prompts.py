@@ -1,7 +1,8 @@
-"""Texts about images as the token ids that the processors of Gemma 3, PaliGemma and Qwen-VL write."""
+"""Texts about images as the token ids that the processors of Gemma 3, InternVL, PaliGemma and Qwen-VL write."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from exporters.runtime.text import TextTokenizer
@@ -33,6 +34,10 @@ def marked_ids(texts: Sequence[str], images: int, spec: Model, tokenizer: TextTo
         marks = [mark for mark in _AROUND if len(tokenizer.plain(mark)) == 1]
         whole = placeholder.join(marks) if len(marks) == len(_AROUND) else placeholder
         return tokenizer.ids(_with_images(texts, images, whole, placeholder))
+    around = tokenizer.stated("start_image_token"), tokenizer.stated("end_image_token")
+    if around[0] and around[1]:
+        marked = _with_images(texts, images, placeholder, placeholder)
+        return tokenizer.ids([_between(text, placeholder, around[0], around[1]) for text in marked])
     if begin is None or end is None:
         return tokenizer.ids(texts)
     whole = f"\n\n{begin}{placeholder * spec.vectors_per_image}{end}\n\n"
@@ -44,6 +49,13 @@ def _with_images(texts: Sequence[str], images: int, mark: str, placeholder: str)
     """Texts as they are, or a single one without marks and placeholders after the mark of each image."""
     bare = len(texts) == 1 and mark not in texts[0] and placeholder not in texts[0]
     return [mark * images + texts[0]] if bare else list(texts)
+
+
+def _between(text: str, placeholder: str, start: str, end: str) -> str:
+    """A text of InternVL: each placeholder that stands alone is between marks."""
+    one = re.escape(placeholder)
+    alone = f"(?<!{re.escape(start)})(?<!{one}){one}(?!{one})"
+    return re.sub(alone, lambda _: f"{start}{placeholder}{end}", text)
 
 
 def _started(text: str, placeholder: str, start: str) -> str:

@@ -1,4 +1,4 @@
-"""The tokens of an image in tiles: what stands for it in a prompt of Idefics 3 or SmolVLM."""
+"""The tokens of an image in tiles: what stands for it in a prompt of Idefics 3, SmolVLM or InternVL."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ _MARKS = {"fake_image_token": "<fake_token_around_image>", "global_image_token":
 
 
 def image_ids(grids: Sequence[Grid], spec: Model, tokenizer: TextTokenizer) -> list[list[int]]:
-    """The token ids of each image, with a placeholder for every vector, between marks of rows and columns."""
+    """The token ids of each image, with a placeholder for every vector, between marks of rows and columns; InternVL has none
+    between its tiles."""
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
+    if tokenizer.stated("start_image_token"):
+        return [[connector.token] * spec.vectors_per_image * grid.images for grid in grids]
     stated = stated_in(tokenizer.path.parent / "tokenizer_config.json")
     mark, whole = (
         stated[name] if isinstance(stated.get(name), str) else usual for name, usual in _MARKS.items()

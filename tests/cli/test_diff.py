@@ -181,6 +181,14 @@ def test_a_part_that_only_one_has_is_written_as_in_a_spec(run):
     )
 
 
+def test_a_list_of_modules_that_only_one_has_is_shown_as_its_members(run):
+    lines = run("diff", "idefics2-8b", "llava-1.5-7b").stdout.splitlines()
+    (found,) = (line.split() for line in lines if "ResamplerLayer" in line)
+    assert found[:4] == ["-", "layers.0-2", "x3", "ResamplerLayer"]
+    assert found[-1] != found[-2]
+    assert "-651,202,560" in found
+
+
 def test_depth_bounds_the_table(run):
     shallow = run("diff", "gpt2", "gpt2-medium", "--depth", 2).stdout
     assert "blocks.0-11 x12" in shallow

@@ -1,4 +1,4 @@
-"""``zoo run`` of Gemma 3 with images continues a text as the reference and its processor do."""
+"""``zoo run`` of models with images continues a text as the reference and its processor do: Gemma 3, PaliGemma, InternVL."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import find_text
 from specs.errors import UserError
 from specs.load import load
-from tests.exporters.preprocessing.test_tiles import save_tokenizer
+from tests.exporters.preprocessing.test_tiles import internvl_processor, save_tokenizer
 from tests.parity.reference import build
 from zoo import import_checkpoint
 
@@ -103,6 +103,24 @@ def test_texts_are_begun_as_by_the_processor_of_paligemma(text: str, tmp_path: P
     found = with_placeholders(spec, marked_ids([text], count, spec, tokenizer), count)
     expected = processor(text=[text], images=[[Image.new("RGB", (8, 8))] * count])["input_ids"]
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["what is this?", "<IMG_CONTEXT>\nwhat is <IMG_CONTEXT>?", "<img><IMG_CONTEXT></img> is it?"]
+)
+def test_placeholders_are_marked_as_by_the_processor_of_internvl(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor = internvl_processor(tmp_path, 8, monkeypatch)
+    tokenizer = find_text(tmp_path, None, needed=True)
+    assert tokenizer is not None
+    changes = ["vocab_size=300", "connector.token=259", "image.embedding.image_size=56", "expect={}"]
+    spec, count = load("internvl3-1b", changes), max(1, text.count("<IMG_CONTEXT>"))
+    found = with_placeholders(spec, marked_ids([text], count, spec, tokenizer), count)
+    given = text if "<IMG_CONTEXT>" in text else f"<IMG_CONTEXT>{text}"
+    given = given.replace("<img><IMG_CONTEXT></img>", "<IMG_CONTEXT>")  # which the processor marks
+    whole = [Image.new("RGB", (8, 8))] * count
+    assert found == processor(text=[given], images=[whole], crop_to_patches=False)["input_ids"]
 
 
 def test_crops_beside_an_image_are_refused(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from transformers import (
     Idefics3Config,
     Idefics3ForConditionalGeneration,
     Idefics3Processor,
+    InternVLConfig,
+    InternVLForConditionalGeneration,
     PreTrainedTokenizerFast,
 )
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
@@ -22,7 +24,7 @@ from typer.testing import CliRunner
 from cli.app import app
 from exporters.export import export
 from exporters.options import Options
-from tests.exporters.preprocessing.test_tiles import MARKS, save_tokenizer
+from tests.exporters.preprocessing.test_tiles import MARKS, internvl_processor, save_tokenizer
 from tests.parity.reference import build
 from zoo import import_checkpoint
 
@@ -77,6 +79,39 @@ def test_a_text_about_images_in_tiles(tmp_path: Path) -> None:
     result = invoke("run", tmp_path / "x", *options, "--ids", "257,257", "--max-new-tokens", 8)
     assert result.exit_code == 2
     assert "--image needs a tokenizer, whose tokens mark the tiles of an image" in result.stderr
+
+
+@pytest.mark.slow
+def test_a_text_about_images_in_tiles_of_internvl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = InternVLConfig(
+        vision_config=dict(
+            hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8,
+        ),
+        text_config=dict(
+            model_type="qwen2", vocab_size=300, hidden_size=48, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, intermediate_size=96, max_position_embeddings=1024,
+        ),
+        image_token_id=259,
+    )  # fmt: skip
+    place = tmp_path / "reference"
+    reference = build(InternVLForConditionalGeneration, config, 3)
+    reference.save_pretrained(place)
+    processor = internvl_processor(place, 32, monkeypatch)
+    photo = Image.fromarray(load_sample_images().images[0]).crop((0, 0, 400, 150))
+    text = "Here: <IMG_CONTEXT>\nand?"
+    given = processor(text=[text], images=[[photo]], return_tensors="pt")
+    assert given["pixel_values"].shape == (5 * 2 + 1, 3, 32, 32)
+    with torch.no_grad():
+        told = reference.generate(
+            **given, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0
+        )
+    export(import_checkpoint(place), tmp_path / "x", Options(weights=str(place), verify=False))
+    image = _saved(photo, tmp_path / "a.png")
+    result = invoke("run", tmp_path / "x", "--image", image, "--text", text, "--max-new-tokens", 8, "--json")
+    assert result.exit_code == 0, result.output
+    (found,) = json.loads(result.stdout)["sequences"]
+    assert found["prompt_ids"] == given["input_ids"][0].tolist()
+    assert found["ids"] == told[0, given["input_ids"].shape[1] :].tolist()
 
 
 def _saved(photo: Image.Image, path: Path) -> Path:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from PIL import Image
+from sklearn.datasets import load_sample_images
 
 from exporters.export import export
 from exporters.options import Options
@@ -24,6 +26,14 @@ NEW_TOKENS = 32
 Agree = Callable[..., None]
 Near = Callable[..., None]
 Hears = Callable[..., None]
+Fits = Callable[..., None]
+
+
+def photos(side: int) -> torch.Tensor:
+    """A temple and a flower as ViT reads them: B 3 H W, from -1 to 1."""
+    resized = [Image.fromarray(each).resize((side, side)) for each in load_sample_images().images]
+    pixels = torch.stack([torch.frombuffer(bytearray(each.tobytes()), dtype=torch.uint8) for each in resized])
+    return pixels.view(-1, side, side, 3).permute(0, 3, 1, 2) / 127.5 - 1
 
 
 @pytest.fixture(scope="session")
@@ -119,5 +129,31 @@ def hears(tmp_path: Path) -> Hears:
         print(f"Moonshine for {target}\n  {layout:<16}{found}\n  {'transformers':<16}{expected}")
         assert found == expected
         assert expected[0] != expected[1]
+
+    return check
+
+
+@pytest.fixture
+def fits(made: Callable[[str], Checkpoint], tmp_path: Path) -> Fits:
+    """Whether a client gives two texts for two photographs the scores of the reference, from an export of a CLIP."""
+
+    def check(client: Client, layout: str, target: str, **request: Any) -> None:
+        origin, images = made("clip"), photos(32)
+        options = Options(weights=str(origin.directory), layout=layout, target=target)
+        export(import_checkpoint(origin.directory), tmp_path / "deployed", options)
+        texts = ["A sentence of words", "The quick brown fox has words"]
+        rows = [origin.tokenizer(text).input_ids for text in texts]
+        longest = max(map(len, rows))
+        ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+        with torch.no_grad():
+            expected = origin.model(input_ids=ids, attention_mask=mask, pixel_values=images).logits_per_image
+        pairs = {"texts": texts, "sizes": list(images.shape), "values": images.flatten().tolist()}
+        (answer,) = client(tmp_path / "deployed", pairs=pairs, **request)
+        print(
+            f"CLIP for {target}\n  {layout:<16}{answer['scores']}\n  {'transformers':<16}{expected.tolist()}"
+        )
+        assert torch.allclose(torch.tensor(answer["scores"]), expected, atol=1e-4)
+        assert float((expected[0] - expected[1]).abs().max()) > 1e-2
 
     return check

@@ -1,4 +1,4 @@
-"""Generate, from texts or recordings, or embed, with optimum.onnxruntime: a request on stdin, the answers on stdout."""
+"""Generate, from texts or recordings, embed or match, with optimum.onnxruntime: a request on stdin, the answers on stdout."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 request = json.load(sys.stdin)
 model = getattr(optimum.onnxruntime, request["class_name"]).from_pretrained(request["directory"])
-tokenizer = AutoTokenizer.from_pretrained(request["directory"]) if "batches" in request else None
+tokenizer = AutoTokenizer.from_pretrained(request["directory"]) if {"batches", "pairs"} & {*request} else None
 new_tokens = request.get("new_tokens")
 
 
@@ -29,7 +29,17 @@ def generated(inputs: Any) -> list[list[int]]:
     return found[:, -new_tokens:].tolist()
 
 
+def matches(pairs: dict[str, Any]) -> list[list[float]]:
+    """The score of each text for each image."""
+    images = torch.tensor(pairs["values"]).view(pairs["sizes"])
+    batch = tokenizer(pairs["texts"], padding=True, return_tensors="pt")
+    found = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], pixel_values=images)
+    return found.logits_per_image.tolist()
+
+
 answers = [answer(texts) for texts in request.get("batches", [])]
 for samples in request.get("heard", []):
     answers.append({"tokens": generated({"input_values": torch.tensor(samples)[None]})})
+if "pairs" in request:
+    answers.append({"scores": matches(request["pairs"])})
 print(json.dumps(answers))

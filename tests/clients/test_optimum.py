@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from exporters.export import export
 from exporters.options import Options
 from tests.clients.client import OPTIMUM, SENTENCE_TRANSFORMERS
-from tests.clients.conftest import Agree, Hears, Near
+from tests.clients.conftest import Agree, Fits, Hears, Near
 from tests.parity.minilm import SENTENCES, load_minilm
 from zoo import import_checkpoint
 
@@ -46,6 +46,11 @@ def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_tokens_from_recordings(target: str, hears: Hears) -> None:
     hears(OPTIMUM, "optimum", target, class_name="ORTModelForSpeechSeq2Seq")
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_texts_fit_images(target: str, fits: Fits) -> None:
+    fits(OPTIMUM, "optimum", target, class_name="ORTModelForZeroShotImageClassification")
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

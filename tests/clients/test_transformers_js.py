@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
-from sklearn.datasets import load_sample_images
 from tokenizers import Tokenizer, decoders, models
 from transformers import (
     Idefics3Config,
@@ -36,7 +34,7 @@ from exporters.export import export
 from exporters.options import Options
 from tests.clients.checkpoints import SIZES, Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
-from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Hears, Near
+from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Fits, Hears, Near, photos
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.reference import build, difference
 from tests.parity.speech import (
@@ -174,13 +172,6 @@ def deploy(origin: Checkpoint, directory: Path) -> None:
     export(import_checkpoint(origin.directory), directory / "deployed", options)
 
 
-def photos(side: int) -> torch.Tensor:
-    """A temple and a flower as ViT reads them: B 3 H W, from -1 to 1."""
-    resized = [Image.fromarray(each).resize((side, side)) for each in load_sample_images().images]
-    pixels = torch.stack([torch.frombuffer(bytearray(each.tobytes()), dtype=torch.uint8) for each in resized])
-    return pixels.view(-1, side, side, 3).permute(0, 3, 1, 2) / 127.5 - 1
-
-
 def letters_of(words: list[str]) -> Any:
     """A tokenizer.json of a vocabulary: the client reads no vocab.json."""
     letters = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, "<unk>"))
@@ -280,26 +271,8 @@ def test_tokens_from_recordings(target: str, hears: Hears) -> None:
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])
-def test_texts_fit_images(target: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
-    origin, images = made("clip"), photos(32)
-    spec = import_checkpoint(origin.directory)
-    options = Options(weights=str(origin.directory), layout="transformers-js", target=target)
-    export(spec, tmp_path / "deployed", options)
-    texts = ["A sentence of words", "The quick brown fox has words"]
-    rows = [origin.tokenizer(text).input_ids for text in texts]
-    longest = max(map(len, rows))
-    ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
-    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
-    with torch.no_grad():
-        expected = origin.model(input_ids=ids, attention_mask=mask, pixel_values=images).logits_per_image
-    (answer,) = TRANSFORMERS_JS(
-        tmp_path / "deployed",
-        class_name="AutoModel",
-        pairs={"texts": texts, "sizes": list(images.shape), "values": images.flatten().tolist()},
-    )
-    print(f"CLIP for {target}\n  transformers.js {answer['scores']}\n  transformers    {expected.tolist()}")
-    assert torch.allclose(torch.tensor(answer["scores"]), expected, atol=1e-4)
-    assert float((expected[0] - expected[1]).abs().max()) > 1e-2
+def test_texts_fit_images(target: str, fits: Fits) -> None:
+    fits(TRANSFORMERS_JS, "transformers-js", target, class_name="AutoModel")
 
 
 SEEN = dict(

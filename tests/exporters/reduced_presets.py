@@ -89,12 +89,13 @@ def filled(spec: Model) -> ZooModel:
 
 def save_with_outliers(spec: Model, path: Path) -> None:
     """Write weights as training leaves them: a few dimensions of the residual stream are far larger than the others, and
-    norms turn some of them down."""
+    norms turn some of them down.  The first matrix of an adapter has none: its rows are its rank, and the second one would
+    multiply them."""
     generator = torch.Generator().manual_seed(7)
     weights = {}
     for name, tensor in weight_tensors(filled(spec)):
         values = tensor.detach().clone()
-        if values.dim() >= 2:
+        if values.dim() >= 2 and not name.endswith("adapter.down.weight"):
             rows = torch.randint(values.shape[0], (max(1, values.shape[0] // 64),), generator=generator)
             values[rows] *= OUTLIER
         elif "norm" in name:

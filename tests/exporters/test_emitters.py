@@ -171,6 +171,14 @@ case(
     HEADS,
     HEADS,
 )
+case(
+    functional.generalized_delta_rule,
+    lambda x, y: functional.generalized_delta_rule(
+        x, y, y, -x.sigmoid(), F.normalize(x, dim=-1), F.normalize(x, dim=-1) * y.sigmoid(), None, None
+    ),
+    HEADS,
+    HEADS,
+)
 for target in (torch.cumsum, "cumsum"):
     apply = (lambda x, dim: x.cumsum(dim)) if target == "cumsum" else torch.cumsum
     case(target, lambda x, apply=apply: apply(x, 1))

@@ -61,7 +61,7 @@ def test_presets_are_verified_in_every_precision(precision: str, part: int, tmp_
     for name, spec, target, outliers in _chosen(part, precision):
         if outliers:
             save_with_outliers(spec, weights)
-        static = TARGETS[target].static_cache and spec.architecture != "encoder"
+        static = TARGETS[target].static_cache and spec.decodes
         options = Options(
             target=target,
             precision=precision,

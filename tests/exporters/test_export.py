@@ -49,6 +49,7 @@ POSITIONS: list[dict[str, Any]] = [
     {"kind": "rope"},
     {"kind": "rope", "layout": "interleaved", "dimensions": 2},
     {"kind": "rope", "scaling": {"kind": "linear", "factor": 2.0}},
+    {"kind": "rope", "rotates": "input"},
     *[
         {"kind": "rope", "scaling": {**scaling, "original_context_length": border}}
         for border in (3, 8, 16)

@@ -14,6 +14,9 @@ import onnxruntime
 import pytest
 import torch
 import transformers
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
 from exporters.export import export
 from exporters.layouts import LAYOUTS, Deployment, LayoutError, check_layout
@@ -27,6 +30,7 @@ from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
 from tests.exporters.models import contents, written
+from tests.exporters.reduced_presets import structure
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo import import_checkpoint
@@ -167,6 +171,17 @@ def test_optimum_has_a_graph_for_the_first_step_and_one_for_the_others(tmp_path:
     projections = [any("cross_attention.key" in name for name in names(graph.initializer))
                    for graph in (encoder, first, other)]  # fmt: skip
     assert projections == [False, True, False]  # once per sequence
+
+
+def test_optimum_has_one_graph_of_two_encoders(tmp_path: Path) -> None:
+    directory = deployed(structure("clip-vit-b32"), tmp_path / "x", "optimum")
+    assert files(directory) == {"model.onnx", "model.onnx_data", "config.json"}
+    graph = onnx.load(directory / "model.onnx", load_external_data=False).graph
+    assert names(graph.input) == ["input_ids", "attention_mask", "pixel_values"]
+    assert {"logits_per_text", "logits_per_image", "text_embeds", "image_embeds"} == {*names(graph.output)}
+    usage = (directory / "README.md").read_text("utf-8")
+    assert "model = ORTModelForZeroShotImageClassification.from_pretrained" in usage
+    assert 'inputs["pixel_values"] = torch.zeros(1, 3, 96, 96)' in usage
 
 
 @one_in(2)
@@ -358,6 +373,43 @@ def test_a_tokenizer_of_a_later_transformers_has_a_name_that_optimum_knows(
     assert settings == {"tokenizer_class": "PreTrainedTokenizerFast", "a": 1}
 
 
+def test_special_tokens_of_a_later_transformers_are_listed_as_optimum_reads_them(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    origin = tmp_path / "origin"
+    shutil.copytree(checkpoint, origin)
+    words = Tokenizer(WordLevel({"<s>": 3, "</s>": 4, "<pad>": 5, "a": 0, "b": 1}, unk_token="<pad>"))
+    words.pre_tokenizer = Whitespace()
+    written = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words,
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        extra_special_tokens=["<x>", "<y>"],
+    )
+    written.save_pretrained(origin)
+    assert read(origin / "tokenizer_config.json")["extra_special_tokens"] == ["<x>", "<y>"]
+    deployed(import_checkpoint(checkpoint), tmp_path / "x", "optimum", weights=str(origin))
+    settings = read(tmp_path / "x" / "tokenizer_config.json")
+    assert settings["additional_special_tokens"] == ["<x>", "<y>"]
+    assert "extra_special_tokens" not in settings
+    again = transformers.AutoTokenizer.from_pretrained(tmp_path / "x")
+    assert again.extra_special_tokens == ["<x>", "<y>"]
+    assert (again.all_special_ids, again.get_vocab()) == (written.all_special_ids, written.get_vocab())
+    assert again.decode(again("a<x>b<y>").input_ids, skip_special_tokens=True) == "a b"
+
+
+@pytest.mark.parametrize("stated", [{"extra_special_tokens": {"image_token": "<x>"}}, {"a": 1}])
+def test_other_settings_of_a_tokenizer_stay_as_they_are(
+    stated: dict[str, Any], checkpoint: Path, tmp_path: Path
+) -> None:
+    origin = tmp_path / "origin"
+    shutil.copytree(checkpoint, origin)
+    (origin / "tokenizer_config.json").write_text(json.dumps(stated))
+    deployed(import_checkpoint(checkpoint), tmp_path / "x", "optimum", weights=str(origin))
+    assert read(tmp_path / "x" / "tokenizer_config.json") == stated
+
+
 # ------------------------------------------------------------------------------------------ refusals
 
 
@@ -372,6 +424,9 @@ REFUSALS = [
     ("optimum", gpt2(position={"kind": "alibi"}), "fits no class of any known family", "onnx, genai"),
     ("optimum", gpt2(head={"kind": "classification", "labels": 3, "pooling": "last"}), "and the head is classification", "onnx"),
     ("optimum", llama(head_dim=8), "caches with 2 heads of width 16, and the model has 2 of width 8", "onnx, genai, transformers-js"),
+    ("optimum", load("llava-1.5-7b"), "it has no class for decoders that read images", "onnx, transformers-js"),
+    ("transformers-js", load("idefics2-8b"), "it lacks the class Idefics2ForConditionalGeneration", "onnx"),
+    ("transformers-js", load("internvl3-1b"), "it lacks the class InternVLForConditionalGeneration", "onnx"),
     ("optimum", load("mixtral-8x7b"), "mixtral caches with 32 heads of width 128, and the model has 8", "onnx, genai"),
     ("transformers-js", load("gpt1"), "it lacks the class OpenAIGPTLMHeadModel", "onnx, genai, optimum"),
     ("transformers-js", load("falcon-7b"), "where multi_query is true", "onnx, genai, optimum"),

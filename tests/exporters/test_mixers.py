@@ -10,7 +10,7 @@ import pytest
 from exporters.export import export
 from exporters.options import Options
 from specs.model import Model
-from tests.zoo.tiny import BLOCK, gpt2
+from tests.zoo.tiny import BLOCK, gpt2, t5
 
 MIXERS: dict[str, dict[str, Any]] = {
     "short_convolution": {},
@@ -26,6 +26,8 @@ MIXERS: dict[str, dict[str, Any]] = {
         "multipliers": {"input": 1.2, "gate": 0.5, "key": 0.7, "step": 1.5, "output": 0.9},
     },
     "rg_lru": {"width": 8, "heads": 2},
+    "rwkv7": {"heads": 2, "head_dim": 4, "decay_rank": 2, "update_rank": 3, "gate_rank": 4},
+    "rwkv_channel_mix": {"hidden": 16},
 }
 
 
@@ -61,3 +63,11 @@ def test_every_kind_of_mixer_is_exported_for_every_target(
     found = export(hybrid(kind), tmp_path / "x", options)
     outputs = {each.output for each in found.verification.comparisons}
     assert {"logits", "present", "state"} <= outputs
+
+
+@pytest.mark.parametrize("target", ["portable", "tensorrt"])
+def test_state_beside_an_encoder_skips_padding(target: str, tmp_path: Path) -> None:
+    block = {**BLOCK, "mixer": {"kind": "short_convolution"}}
+    spec = t5(decoder={"layers": 1, "block": block}, context_length=10)
+    found = export(spec, tmp_path / "x", Options(target=target))
+    assert {"present", "state"} <= {each.output for each in found.verification.comparisons}

@@ -14,7 +14,13 @@ from exporters.fusing.rewriter import Rewriter
 from exporters.targets import TARGETS
 from tests.exporters.graphs import Module, graph_of, placeholder, runtime
 from tests.thinned import one_in
-from tests.zoo.recurrences import delta_rule_by_tokens, drawn_delta_inputs, drawn_mask
+from tests.zoo.recurrences import (
+    delta_rule_by_tokens,
+    drawn_delta_inputs,
+    drawn_generalized_inputs,
+    drawn_mask,
+    generalized_rule_by_tokens,
+)
 from zoo import functional
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer
@@ -75,6 +81,27 @@ def test_a_delta_rule_in_half_precision_computes_in_float32(target: str) -> None
         exact = delta_rule_by_tokens(type(given)(*(part.double() for part in rounded)), real)
         torch.testing.assert_close(mixed.double(), exact[0], atol=1e-3, rtol=1e-3)
         torch.testing.assert_close(state.double(), exact[1], **EXACT)
+
+
+@pytest.mark.parametrize("target", ["portable", "portable-27", "cpu", "cuda"])
+@pytest.mark.parametrize("started", [True, False])
+def test_generalized_delta_rules_of_any_length(target: str, started: bool) -> None:
+    keys, rest = "f B 3 T 5", ("f B 3 5 3", "i B T") if started else ()
+
+    def generalized(*inputs: Any) -> Any:
+        return functional.generalized_delta_rule(*inputs, *(() if started else (None, None)))
+
+    model = graph_of(Module(generalized), keys, keys, "f B 3 T 3", keys, keys, keys, *rest, target=target)
+    run = runtime(model)
+    assert operations(model)["Scan"] == 1
+    for tokens in LENGTHS:
+        given, real = drawn_generalized_inputs(tokens), drawn_mask(2, tokens)
+        *rows, state = given.to(torch.float32).given
+        results = run(*rows, *((state, real) if started else ()))
+        zeros = given._replace(state=torch.zeros_like(given.state))
+        expected = generalized_rule_by_tokens(given if started else zeros, real if started else None)
+        for got, other in zip(results.values(), expected, strict=True):
+            torch.testing.assert_close(got.double(), other, **EXACT)
 
 
 class Convolution(nn.Module):

@@ -48,3 +48,26 @@ def test_a_state_space_model_is_exported_and_verified(
     (facts,) = result.graphs.values()
     reasons = [reason for reason in facts["unfused"] if reason.startswith("LinearAttention")]
     assert len(reasons) == int(target in ("cpu", "cuda") and not fused)
+
+
+ONE_MIXER = ["position={kind: none}", "decoder.block.attention=null", "decoder.layers=1"]
+
+
+@pytest.mark.parametrize("heads", [2, 4])
+def test_each_head_of_mamba_is_scanned_by_itself(heads: int, tmp_path: Path) -> None:
+    mixer = (
+        f"{{kind: mamba, width: 64, step_rank: 4, state_size: 8, heads: {heads}, norm: {{kind: rms_norm}}}}"
+    )
+    export(load("tiny-gpt", [*ONE_MIXER, f"decoder.block.mixer={mixer}"]), tmp_path / "x", Options())
+    model = onnx.load(tmp_path / "x/model.onnx", load_external_data=False)
+    assert [node.op_type for node in model.graph.node].count("Scan") == heads
+
+
+def test_a_generalized_delta_rule_is_not_fused(tmp_path: Path) -> None:
+    mixer = "{kind: rwkv7, heads: 4, head_dim: 16, decay_rank: 4, update_rank: 4, gate_rank: 4}"
+    spec = load("tiny-gpt", [*ONE_MIXER, f"decoder.block.mixer={mixer}"])
+    (facts,) = export(spec, tmp_path / "x", Options(target="cpu")).graphs.values()
+    assert (
+        "LinearAttention: decoder.blocks.0.mixer: it erases along the key that it recalls by"
+        in facts["unfused"]
+    )

@@ -22,7 +22,7 @@ from exporters.verification import REDUCED, VerificationError
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
-from tests.zoo.tiny import bert, gpt2, t5, whisper
+from tests.zoo.tiny import bert, gpt2, llava, t5, whisper
 from zoo import functional
 from zoo.records import CacheRecord
 from zoo.reduced import (
@@ -192,6 +192,11 @@ def test_the_cache_length_defaults_to_the_context_length(tmp_path: Path) -> None
         ),
         (gpt2(), {"cache_length": 0}, "must be at least 1\n  value: 0\n  Use 10."),
         (
+            llava(),
+            {"cache_length": 9},
+            "must be at least 10, for an image and some text\n  value: 9\n  Use 10 or more.",
+        ),
+        (
             gpt2(),
             {"cache_length": 8, "target": "cpu"},
             "target cpu has growing caches, unlike target tensorrt",
@@ -201,7 +206,7 @@ def test_the_cache_length_defaults_to_the_context_length(tmp_path: Path) -> None
             {"layout": "genai"},
             "onnxruntime-genai cannot load tiny-gpt2: it has no execution provider for target",
         ),
-        (bert(), {"cache_length": 8}, "tiny-bert is an encoder, which has no cache"),
+        (bert(), {"cache_length": 8}, "tiny-bert has no decoder, and so no cache"),
     ],
 )
 def test_caches_that_cannot_be(spec: Model, options: dict[str, Any], reason: str, tmp_path: Path) -> None:

@@ -670,6 +670,15 @@ def test_the_largest_difference_is_reported() -> None:
     assert str(VerificationError(verification)) == message
 
 
+def test_a_difference_where_all_experts_tie_is_told_with_the_remedy() -> None:
+    found = (comparison("a", "logits", 0.5, False),)
+    message = str(VerificationError(Verification("p", "r", "the model itself", found, tied=True)))
+    assert message.splitlines()[1:] == [
+        "  In every case a router chooses between experts with equal scores, and either choice is right: "
+        "export weights whose routers tell tokens apart."
+    ]
+
+
 def test_nothing_compared_is_nothing_proven() -> None:
     assert not Verification("CPUExecutionProvider", "onnxruntime", "the model itself").passed
 
@@ -822,6 +831,22 @@ def test_a_case_without_a_clear_row_is_not_compared(tmp_path: Path, monkeypatch:
     found = certify(tmp_path / "x")
     assert found.passed
     assert found.outputs
+
+
+@pytest.mark.parametrize("cache_precision", ["float", "int8"])
+def test_a_model_without_a_clear_row_is_compared_all_the_same(
+    cache_precision: str, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    """The check value is not recorded: another machine may choose otherwise."""
+    monkeypatch.setattr(Router, "margin", lambda self, x: x[..., 0] * 0)
+    block = {**BLOCK, "feed_forward": {"kind": "mixture", "experts": 4, "top_k": 2,
+                                       "expert": {"kind": "mlp", "hidden": 6, "activation": "relu"}}}  # fmt: skip
+    spec = gpt2(d_model=16, decoder={"layers": 1, "block": block})
+    result = export(spec, tmp_path / "x", Options(target="cpu", cache_precision=cache_precision))
+    assert result.verification is not None
+    assert result.verification.tied
+    assert not any("rows" in comparison.shape for comparison in result.verification.comparisons)
+    assert not certify(tmp_path / "x").outputs
 
 
 def test_the_margin_of_a_router() -> None:

@@ -126,11 +126,12 @@ LOOPS = {
     "mamba": "selective_scan",
     "mamba2": "linear_attention",
     "rg_lru": "diagonal_recurrence",
+    "rwkv7": "generalized_delta_rule",
 }
 
 
 def test_every_mixer_is_exported_or_refused() -> None:
-    assert {*LOOPS, "short_convolution"} == {*MIXERS}
+    assert {*LOOPS, "short_convolution", "rwkv_channel_mix"} == {*MIXERS}
 
 
 @pytest.mark.parametrize("kind", LOOPS)

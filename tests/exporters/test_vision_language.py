@@ -30,6 +30,25 @@ CONNECTORS: dict[str, dict[str, Any]] = {
         "norm": {"kind": "rms_norm"},
         "bias": False,
     },
+    "norm of joined vectors": {
+        "kind": "mlp",
+        "token": 3,
+        "shuffle": 2,
+        "joined_norm": {"kind": "layer_norm"},
+    },
+    "resampler": {
+        "kind": "resampler",
+        "token": 19,
+        "norm": {"kind": "layer_norm"},
+        "projection": {"kind": "mlp", "hidden": 10, "activation": "gelu"},
+        "queries": 3,
+        "layers": 2,
+        "block": {
+            "norm": {"kind": "rms_norm"},
+            "attention": {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "sinks": True},
+            "feed_forward": {"kind": "gated", "hidden": 12, "activation": "silu"},
+        },
+    },
 }
 
 

@@ -187,6 +187,15 @@ def by_delta_rule(x: Any, per_channel: bool) -> Any:
     return mixed.sum() + state.sum()
 
 
+def by_generalized_rule(x: Any) -> Any:
+    """The generalized delta rule of two heads, whose inputs are parts of x, B T 6."""
+    heads = torch.stack((x, x + 1), 1)  # B 2 T 6
+    query, key, value = heads[..., :2], heads[..., 2:4], heads[..., 1:5]
+    decay, recall, erase = -key, heads[..., 4:], heads[..., 1:3]
+    mixed, state = functional.generalized_delta_rule(query, key, value, decay, recall, erase, None, None)
+    return mixed.sum() + state.sum()
+
+
 SAVED: dict[str, Callable[[Applied, Any], Any]] = {
     "add": lambda m, x: x + m.vector + 0,
     "neg": lambda m, x: (-x).neg() + 0,
@@ -248,6 +257,11 @@ SAVED: dict[str, Callable[[Applied, Any], Any]] = {
     },
     "gated_delta_rule": lambda m, x: by_delta_rule(x, per_channel=False),
     "gated_delta_rule per channel": lambda m, x: by_delta_rule(x, per_channel=True),
+    "generalized_delta_rule": lambda m, x: by_generalized_rule(x),
+    "token_shift": lambda m, x: functional.token_shift(x, None, None)[0] * m.vector + 0,
+    "token_shift beside padding": lambda m, x: (
+        functional.token_shift(x, None, functional.token_alignment(x[..., 0] > 0.5, 2))[0] * m.vector + 0
+    ),
     "causal_convolution": lambda m, x: (
         functional.causal_convolution(x, m.weight.transpose(0, 1)[:, :3], m.vector, None, None)[0] + 0
     ),

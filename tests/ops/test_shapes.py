@@ -372,6 +372,16 @@ def test_delta_rules(
     assert_known(functional.gated_delta_rule, query, query, value, -decay, value[..., 0], state, real)
 
 
+@relaxed
+@given(st.integers(1, 70), st.booleans(), st.booleans(), st.sampled_from(FLOATS))
+def test_generalized_delta_rules(tokens: int, started: bool, masked: bool, dtype: torch.dtype) -> None:
+    query, value = tensor(2, 3, tokens, 4, dtype=dtype), tensor(2, 3, tokens, 5, dtype=dtype)
+    state = tensor(2, 3, 4, 5, dtype=torch.promote_types(dtype, torch.float32)) if started else None
+    real = tensor(2, tokens, dtype=torch.int64) if masked else None
+    decay = -tensor(2, 3, tokens, 4, dtype=torch.float32)
+    assert_known(functional.generalized_delta_rule, query, query, value, decay, query, query, state, real)
+
+
 def test_sizes_are_plain_numbers() -> None:
     assert result_info(size, (info(X), -1), {}) == 6
     assert result_info(operator.floordiv, (-7, 2), {}) == -4
@@ -419,7 +429,8 @@ def test_every_rule_is_tested_here() -> None:
              torch.reshape, "chunk", torch.chunk, "split", torch.split, "narrow", torch.narrow, torch.cat, torch.stack, "expand", torch.unflatten, "unflatten", operator.getitem,
              operator.matmul, torch.matmul, "matmul", F.scaled_dot_product_attention, functional.positions_from,
              functional.constant, functional.rounded_to_bfloat16, size, "scatter", torch.gather, "gather", functional.expert_linear,
-             functional.linear_attention, functional.selective_scan, functional.diagonal_recurrence, functional.gated_delta_rule}  # fmt: skip
+             functional.linear_attention, functional.selective_scan, functional.diagonal_recurrence, functional.gated_delta_rule,
+             functional.generalized_delta_rule}  # fmt: skip
     assert named == {target for target in operations() if not _is_fused(target)}
 
 
@@ -460,6 +471,9 @@ IMPOSSIBLE: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (functional.gated_delta_rule, (HEADS[:, :3], HEADS[:, :3], HEADS, GATE, GATE, None, None), ValueError, r"a delta rule cannot combine .* shapes \(2, 3, 3, 6\), \(2, 3, 3, 6\), \(2, 4, 3, 6\)"),
     (functional.gated_delta_rule, (HEADS, HEADS[..., :5], HEADS, GATE, GATE, None, None), ValueError, "a delta rule cannot combine"),
     (functional.gated_delta_rule, (HEADS, HEADS, HEADS, HEADS[..., :5], GATE, None, None), ValueError, "a delta rule cannot combine"),
+    (functional.generalized_delta_rule, (HEADS, HEADS, HEADS, HEADS, HEADS, HEADS[..., :5], None, None), ValueError, r"a generalized delta rule cannot combine .* \(2, 4, 3, 6\), \(2, 4, 3, 5\)"),
+    (functional.generalized_delta_rule, (HEADS, HEADS, HEADS[:, :, 1:], HEADS, HEADS, HEADS, None, None), ValueError, "a generalized delta rule cannot combine"),
+    (functional.generalized_delta_rule, (HEADS, HEADS, HEADS, HEADS, HEADS, HEADS, tensor(2, 4, 5, 6), None), ValueError, "a delta rule expects a state"),
     (functional.gated_delta_rule, (HEADS, HEADS, HEADS, GATE, GATE, tensor(2, 4, 5, 6), None), ValueError, r"a delta rule expects a state of shape \(2, 4, 6, 6\), got \(2, 4, 5, 6\)"),
     (functional.expert_linear, (X, tensor(4, 5, 7), None, CHOSEN), ValueError, "a linear layer of experts expects 7 input features, got 6"),
     (functional.expert_linear, (X, tensor(4, 5, 6), None, CHOSEN[:1]), ValueError, r"rows of shape \(2, 3, 6\) do not fit chosen experts of shape \(1, 3\)"),

@@ -44,6 +44,21 @@ def mixer(kind: str, **fields: Any) -> Model:
     return Model.model_validate({**data, "decoder": stack})
 
 
+def rwkv() -> Model:
+    """RWKV-7 of three layers with time and channel mixing in turn, of which the later ones read the values of the first."""
+    time = {"kind": "rwkv7", "heads": 4, "head_dim": 4, "decay_rank": 3, "update_rank": 4, "gate_rank": 5}
+    block = {"kind": "pre_norm", "norm": RMS, "attention": None, "feed_forward": None}
+    stack = {
+        "layers": [{"use": "first"}, {"use": "channels"}, {}],
+        "block": {**block, "mixer": {**time, "value_rank": 2}},
+        "blocks": {
+            "first": {**block, "mixer": time},
+            "channels": {**block, "mixer": {"kind": "rwkv_channel_mix", "hidden": 32}},
+        },
+    }
+    return decoder({"attention": GROUPED}, decoder=stack, position={"kind": "none"})
+
+
 def encoder(**changes: Any) -> Model:
     """A BERT of two layers that predicts masked tokens."""
     block = {"kind": "post_norm", "norm": {"kind": "layer_norm"}, "attention": HEADS, "feed_forward": MLP}
@@ -64,10 +79,10 @@ def encoder(**changes: Any) -> Model:
     )
 
 
-def encoder_decoder() -> Model:
-    """A T5 of two and two layers, tied."""
-    attention = {"kind": "multi_head", "heads": 4, "bias": False, "scale": 1.0}
-    block = {"kind": "pre_norm", "norm": RMS, "attention": attention, "feed_forward": {**MLP, "bias": False}}
+def encoder_decoder(**attention: Any) -> Model:
+    """A T5 of two and two layers, tied; ``attention`` are further keys of that of the encoder."""
+    of_decoder = {"kind": "multi_head", "heads": 4, "bias": False, "scale": 1.0}
+    block = {"kind": "pre_norm", "norm": RMS, "attention": of_decoder, "feed_forward": {**MLP, "bias": False}}
     return Model.model_validate(
         {
             "name": "small-t5",
@@ -75,7 +90,7 @@ def encoder_decoder() -> Model:
             "vocab_size": 32,
             "d_model": 16,
             "position": {"kind": "relative_bias"},
-            "encoder": {"layers": 2, "block": block},
+            "encoder": {"layers": 2, "block": {**block, "attention": {**of_decoder, **attention}}},
             "decoder": {"layers": 2, "block": block},
             "head": {"kind": "language_modeling"},
             "initialization": {"kind": "t5"},
@@ -94,6 +109,7 @@ MODELS: dict[str, Model] = {
     "encoder": encoder(),
     "decoder": decoder(LAYER_NORM, position={"kind": "learned"}),
     "encoder-decoder": encoder_decoder(),
+    "block-summaries": encoder_decoder(block_summaries={"size": 4, "norm": RMS}),
     "tied": decoder(LAYER_NORM, position={"kind": "learned"}, **TIED),
     "grouped-query": decoder({"attention": GROUPED}),
     "mixture": decoder(
@@ -128,6 +144,7 @@ MODELS: dict[str, Model] = {
         },
     ),
     "mamba": mixer("mamba", width=32, state_size=4, step_rank=4, norm=RMS),
+    "mamba-heads": mixer("mamba", width=32, state_size=4, step_rank=4, heads=4),
     "mamba2": mixer("mamba2", heads=8, head_dim=4, state_size=4, groups=4),
     "mamba2-one-group": mixer("mamba2", heads=8, head_dim=4, state_size=4, groups=1),
     "kimi-delta": mixer("kimi_delta_attention", heads=4, head_dim=4),
@@ -137,9 +154,11 @@ MODELS: dict[str, Model] = {
     ),
     "rg-lru": mixer("rg_lru", width=16, heads=4),
     "short-convolution": mixer("short_convolution"),
+    "rwkv7": rwkv(),
     "relative-key": decoder(LAYER_NORM, position={"kind": "relative_key", "before": 3, "after": 3}),
     "relative-sinusoidal": decoder(LAYER_NORM, position={"kind": "relative_sinusoidal"}),
     "relative-bias-by-layer": decoder(LAYER_NORM, position={"kind": "relative_bias", "per_layer": True}),
+    "rotated-input": decoder(LAYER_NORM, position={"kind": "rope", "rotates": "input"}),
     "values-normed": decoder({"attention": {**GROUPED, "value_norm": RMS}}),
 }
 """By what is special about each."""

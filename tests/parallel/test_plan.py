@@ -170,3 +170,12 @@ def test_layers_that_share_weights_or_read_the_embedding_are_no_stages(
     check_stages(model, 1)
     with pytest.raises(UserError, match=re.escape(message)):
         check_stages(model, 2)
+
+
+def test_layers_that_read_the_values_of_the_first_are_no_stages() -> None:
+    from zoo.parallel.pipeline import check_stages
+
+    model = assemble(MODELS["rwkv7"])
+    check_stages(model, 1)
+    with pytest.raises(UserError, match=r"decoder\.layers read the values of the first, and stages"):
+        check_stages(model, 2)

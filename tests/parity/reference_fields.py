@@ -16,6 +16,7 @@ import transformers
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 from tests.parity.families.neobert import NeoBERTConfig
+from tests.parity.families.rwkv7 import RWKV7Config
 from zoo.families.common import config
 from zoo.families.registry import MODEL_TYPES
 
@@ -42,7 +43,7 @@ def shared_fields() -> set[str]:
     return _defined(PreTrainedConfig).union(*(_read_in(place / f"{name}.py") for name in _SHARED))
 
 
-OF_CODE = {"neobert": NeoBERTConfig}
+OF_CODE: dict[str, type[PreTrainedConfig]] = {"neobert": NeoBERTConfig, "rwkv7": RWKV7Config}
 """The configs of families whose reference is code that is published with a checkpoint."""
 
 

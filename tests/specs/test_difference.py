@@ -102,6 +102,7 @@ def test_parts_of_different_kinds_are_reported_whole():
                 "theta": 10000.0,
                 "dimensions": 64,
                 "layout": "half_split",
+                "rotates": "queries_and_keys",
                 "scaling": None,
                 "query_scaling": None,
                 "sections": None,

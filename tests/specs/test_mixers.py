@@ -18,6 +18,7 @@ from specs.writing import dump
 MIXER = "{kind: short_convolution}"
 MAMBA2 = "{kind: mamba2, heads: 4, head_dim: 8, state_size: 8}"
 MAMBA = "{kind: mamba, width: 64, step_rank: 4}"
+RWKV = "{kind: rwkv7, heads: 4, head_dim: 16, decay_rank: 4, update_rank: 4, value_rank: 2, gate_rank: 4}"
 LINEAR = "{kind: linear_attention, heads: 4, key_width: 8, value_width: 8}"
 HALF = "decoder.block.feed_forward_residual={kind: add, scale: 0.5}"
 PLAIN = ("decoder.block.attention=null", f"decoder.block.mixer={MIXER}", "position.kind=none")
@@ -63,6 +64,11 @@ def faults(spec: str, *changes: str) -> list[str]:
             "Use 2 or more.",
         ),
         (
+            (PLAIN[0], "position.kind=none", f"decoder.block.mixer={RWKV}"),
+            "decoder.block.mixer.value_rank: requires a layer before it with a mixer of kind rwkv7, as wide, without value_rank",
+            "Put such a layer before it, or remove it.",
+        ),
+        (
             (
                 *PLAIN[:2],
                 "position.kind=none",
@@ -91,6 +97,11 @@ def faults(spec: str, *changes: str) -> list[str]:
             ),
             "decoder.block.mixer.multipliers.key: must be greater than 0",
             "",
+        ),
+        (
+            (*PLAIN[:2], "position.kind=none", f"decoder.block.mixer={MAMBA}", "decoder.block.mixer.heads=3"),
+            "decoder.block.mixer.heads: must divide width, which is 64",
+            "Use a divisor: 1, 2, 4, 8, 16, 32, 64.",
         ),
         (
             (*PLAIN[:2], "position.kind=none", "decoder.block.mixer={kind: rg_lru, width: 6, heads: 4}"),

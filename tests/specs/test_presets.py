@@ -58,8 +58,16 @@ PUBLISHED = {
     "clip-vit-l14-336": 427_944_193,
     "paligemma-3b-224": 2_923_466_480,
     "paligemma2-3b-224": 3_032_242_416,
+    "long-t5-local-base": 247_577_856,  # these four of the reference's classes, by sizes of T5 1.1
+    "long-t5-tglobal-base": 247_577_856 + 12 * 768 + 32 * 12,
+    "long-t5-tglobal-large": 783_150_080 + 24 * 1024 + 32 * 16,
+    "long-t5-tglobal-xl": 2_849_757_184 + 24 * 2048 + 32 * 32,
     "llava-1.5-7b": 7_050_828_800,  # of 7,063,427,072: the last layer of images and its norm are not read
     "llava-1.5-13b": 13_338_896_384,
+    "idefics2-8b": 8_402_768_112,  # that of the reference class for sizes from memory
+    "internvl3-1b": 938_193_024,  # those of the reference class for the sizes of the published configs
+    "internvl3-2b": 2_088_957_440,
+    "internvl3-8b": 7_944_373_760,
     "smolvlm-256m": 256_484_928,
     "smolvlm-500m": 507_482_304,
     "smolvlm-2.2b": 2_246_272_880,
@@ -123,6 +131,7 @@ PUBLISHED = {
     "falcon-7b": 6_921_720_704,
     "falcon-h1-0.5b": 521_411_104,
     "falcon-h1-7b": 7_585_648_736,
+    "zamba-7b": 7_232_490_496,
     "zamba2-1.2b": 1_215_064_704,
     "zamba2-2.7b": 2_662_214_560,
     "zamba2-7b": 7_356_749_648,
@@ -334,6 +343,10 @@ PUBLISHED = {
     "recurrentgemma-2b": 2_682_862_080,
     "roberta-base": 124_645_632,
     "roberta-large": 355_359_744,
+    "rwkv7-0.1b": 191_034_624,
+    "rwkv7-0.4b": 450_767_872,
+    "rwkv7-1.5b": 1_527_404_544,
+    "rwkv7-2.9b": 2_947_735_040,
     "seed-oss-36b": 36_151_104_512,
     "smollm2-1.7b": 1_711_376_384,
     "smollm2-135m": 134_515_008,
@@ -401,6 +414,10 @@ PUBLISHED = {
     "vit-large-16": 304_326_632,
     "moonshine-base": 61_513_920,
     "moonshine-tiny": 27_092_736,
+    "wav2vec2-conformer-rel-pos-large-960h-ft": 618_591_904
+    - 1024
+    - 8_389_760,  # without what masks frames and is not read
+    "wav2vec2-conformer-rope-large-960h-ft": 593_376_928 - 1024 - 8_389_760,
     "w2v-bert-2.0": 580_493_120 - 1024,
     "parakeet-ctc-0.6b": 608_799_745,
     "parakeet-ctc-1.1b": 1_062_540_289,

@@ -23,20 +23,21 @@ WITHOUT_FAMILY = {
 }
 """What no class of transformers is."""
 
-OWN_CODE = {"neobert"}
+OWN_CODE = {"neobert", "rwkv7-0.1b", "rwkv7-0.4b", "rwkv7-1.5b", "rwkv7-2.9b"}
 """Families whose classes are published with their checkpoints, and not in transformers."""
 
-TIED_TILL_LOADED = {"t5", "mt5", "umt5"}
+TIED_TILL_LOADED = {"t5", "mt5", "umt5", "longt5"}
 """Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""
 
 UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")
 """Parameters that are not trained (ERNIE's, which other families have as a buffer), or that only training reads (DINOv2's)."""
 
 UNREAD = {
+    "wav2vec2-conformer": ("wav2vec2_conformer.encoder.pos_conv_embed.",),
     "vision-encoder-decoder": ("encoder.pooler.",),
     "llava": ("model.vision_tower.post_layernorm.", "model.vision_tower.head."),
 }
-"""The pooler of a ViT that a decoder attends to, and what follows the images' layers in LLaVA: no output depends on it."""
+"""The convolution over positions of a conformer, the pooler of a ViT that a decoder attends to, and what follows the images' layers in LLaVA: no output depends on it."""
 
 
 @one_in(12)

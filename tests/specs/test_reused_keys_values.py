@@ -41,7 +41,7 @@ PER_LAYER = "{width: 8, activation: gelu, norm: {kind: rms_norm}}"
         (
             "siglip-base-16",
             ["image.head.pooling.attention.reuses_keys_values=true"],
-            "image.head.pooling.attention.reuses_keys_values: must be false in a head, which has no layers",
+            "image.head.pooling.attention.reuses_keys_values: must be false for trained queries, which no layer",
         ),
         (
             "gpt2",

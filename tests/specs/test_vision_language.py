@@ -11,6 +11,15 @@ from specs.model import Model
 from specs.resolved import resolved
 
 PRESET, PACKED, DEEP = "llava-1.5-7b", "qwen2-vl-2b", "qwen3-vl-2b"
+RESAMPLED, BLOCK = "idefics2-8b", "connector.block"
+RESAMPLER = (
+    "connector={kind: resampler, token: 1, projection: {kind: mlp, hidden: 8, activation: relu}, queries: 4, layers: 1, "
+    "block: {norm: {kind: rms_norm}, attention: {kind: multi_head, heads: 4}, "
+    "feed_forward: {kind: mlp, hidden: 8, activation: relu}}}"
+)
+BRANCH = (
+    "{feed_forward: {kind: mlp, hidden: 8, activation: relu}, norm: {kind: none}, output_norm: {kind: none}}"
+)
 PACKED_IMAGES = "embedding={kind: packed_patches, patch_size: 14}"
 
 
@@ -52,6 +61,25 @@ PACKED_IMAGES = "embedding={kind: packed_patches, patch_size: 14}"
         ("qwen2-0.5b", ["position.sections={pairs: [8, 12, 12]}"], "position.sections: belong to the decoder of a vision-language model with packed_patches"),
         ("vit-base-16", ["position={kind: rope, sections: {pairs: [8, 12, 12]}}"], "position.sections: belong to a decoder, among whose tokens images are"),
         ("vit-base-16", [PACKED_IMAGES], "embedding.kind: belongs to the images of a vision-language model"),
+        (PACKED, [RESAMPLER], "connector.kind: must keep the vectors of images apart where these have any size"),
+        (RESAMPLED, ["connector.queries=0"], "connector.queries: must be greater than or equal to 1"),
+        (RESAMPLED, ["connector.token=32003"], "connector.token: must be below vocab_size, which is 32003"),
+        (RESAMPLED, ["connector.shuffle=3"], "connector.shuffle: must divide the number of patches in a row, which is 70"),
+        (
+            RESAMPLED,
+            [f"connector.projection={{kind: side_by_side, branches: {{a: {BRANCH}, b: {BRANCH}}}, output_norm: {{kind: none}}}}"],
+            "connector.projection.kind: must be mlp or gated, which also map from one width to another",
+        ),
+        (RESAMPLED, [f"{BLOCK}.attention.kv_heads=3"], f"{BLOCK}.attention.kv_heads: must divide heads, which is 16"),
+        (RESAMPLED, [f"{BLOCK}.attention.window=8"], f"{BLOCK}.attention.window: must be null for trained queries, which attend to all vectors"),
+        (RESAMPLED, [f"{BLOCK}.attention.position={{kind: rope}}"], f"{BLOCK}.attention.position: must be null for trained queries"),
+        (RESAMPLED, [f"{BLOCK}.attention.reuses_keys_values=true"], f"{BLOCK}.attention.reuses_keys_values: must be false for trained queries"),
+        (
+            RESAMPLED,
+            [f"{BLOCK}.attention={{kind: latent, heads: 4, head_dim: 8, rope_dim: 4, value_dim: 8, kv_rank: 8}}"],
+            f"{BLOCK}.attention.kind: must have heads of equal width",
+        ),
+        (RESAMPLED, [f"{BLOCK}.norm={{kind: rms_norm, weight: false, unit_offset: true}}"], f"{BLOCK}.norm.unit_offset: must be false"),
         (PRESET, ["architecture=decoder"], "image: does not belong to architecture: decoder"),
     ],
 )  # fmt: skip
@@ -67,6 +95,7 @@ def test_violated_rules_name_the_place(preset, changes, message):
         ("connector.shuffle=4", 36),
         ("connector.pool=3", 64),
         ("connector.class_token=true", 577),
+        (RESAMPLER, 4),
     ],
 )
 def test_an_image_takes_as_many_placeholders_as_vectors_remain(change, vectors):
@@ -86,3 +115,10 @@ def test_widths_and_stacks_are_those_of_both():
 def test_the_hidden_width_of_a_connector_is_that_of_the_tokens_unless_stated():
     assert canonical(load(PRESET)) == canonical(load(PRESET, ["connector.hidden=4096"]))
     assert canonical(load(PRESET)) != canonical(load(PRESET, ["connector.hidden=64"]))
+
+
+def test_kinds_of_attention_of_a_resampler_that_mean_the_same_are_equal():
+    grouped = [f"{BLOCK}.attention.kv_heads=16"]
+    whole = [f"{BLOCK}.attention={{kind: multi_head, heads: 16, head_dim: 96, bias: false}}"]
+    assert canonical(load(RESAMPLED, grouped)) == canonical(load(RESAMPLED, whole))
+    assert canonical(load(RESAMPLED, grouped)) != canonical(load(RESAMPLED))

@@ -94,6 +94,16 @@ STATE_SPACES: dict[str, Any] = {
         "ssm_out_multiplier": 0.23570226039551587, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
         "use_cache": True, "vocab_size": 32784,
     },
+    "zamba-7b": {
+        "architectures": ["ZambaForCausalLM"], "attention_dropout": 0.0, "attn_layer_offset": 4, "attn_layer_period": 6,
+        "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "gelu", "hidden_mamba_act": "silu", "hidden_size": 3712,
+        "initializer_range": 0.02, "intermediate_size": 14848, "mamba_conv_bias": True, "mamba_d_conv": 4,
+        "mamba_d_state": 16, "mamba_dt_rank": 232, "mamba_expand": 2, "mamba_proj_bias": False,
+        "max_position_embeddings": 4096, "model_type": "zamba", "n_mamba_heads": 2, "num_attention_heads": 16,
+        "num_hidden_layers": 76, "num_key_value_heads": 16, "num_logits_to_keep": 1, "rms_norm_eps": 1e-05,
+        "rope_theta": 10000, "sliding_window": None, "torch_dtype": "bfloat16", "transformers_version": "4.42.0.dev0",
+        "unk_token_id": 0, "use_cache": True, "use_mamba_kernels": True, "vocab_size": 32000,
+    },
     "recurrentgemma-2b": {
         "architectures": ["RecurrentGemmaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
         "attention_window_size": 2048, "block_types": ["recurrent", "recurrent", "attention"],

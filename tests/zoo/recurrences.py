@@ -53,6 +53,70 @@ def drawn_delta_inputs(
     )
 
 
+class GeneralizedInputs(NamedTuple):
+    """What the generalized delta rule reads, with the removal key and the update rate of RWKV-7."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    decay: Tensor
+    removal: Tensor
+    update: Tensor
+    state: Tensor
+
+    def to(self, dtype: torch.dtype) -> GeneralizedInputs:
+        """The same in another dtype."""
+        return GeneralizedInputs(*(each.to(dtype) for each in self))
+
+    @property
+    def given(self) -> tuple[Tensor, ...]:
+        """The arguments of ``zoo.functional.generalized_delta_rule``, without the mask."""
+        query, key, value, decay, removal, update, state = self
+        return query, key, value, decay, removal * (-decay).exp(), removal * update, state
+
+
+def drawn_generalized_inputs(
+    tokens: int,
+    *,
+    batch: int = 2,
+    heads: int = 3,
+    width: int = 5,
+    out: int = 3,
+    strength: float = 0.6,
+    seed: int = 0,
+) -> GeneralizedInputs:
+    """Random inputs in float64: removal keys of length 1, decays of at most ``strength`` in logarithms."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    keys = (batch, heads, tokens, width)
+    return GeneralizedInputs(
+        drawn(*keys),
+        drawn(*keys),
+        drawn(batch, heads, tokens, out),
+        drawn(*keys).sigmoid() * -strength,
+        torch.nn.functional.normalize(drawn(*keys), dim=-1),
+        drawn(*keys).sigmoid(),
+        drawn(batch, heads, width, out),
+    )
+
+
+def generalized_rule_by_tokens(inputs: GeneralizedInputs, real: Tensor | None) -> tuple[Tensor, Tensor]:
+    """S_t = S_{t-1} (diag(w_t) - removal_t^T (update_t * removal_t)) + value_t^T key_t, y_t = S_t query_t^T, as the paper of
+    RWKV-7 has it, with states of values by keys; padding leaves the state as it is."""
+    query, key, value, decay, removal, update, state = inputs
+    state, outputs = state.transpose(2, 3), []
+    for t in range(value.shape[2]):
+        erased = removal[:, :, t, :, None] * (update * removal)[:, :, t, None, :]
+        transition = torch.diag_embed(decay[:, :, t].exp()) - erased
+        after = state @ transition + value[:, :, t, :, None] * key[:, :, t, None, :]
+        state = after if real is None else torch.where(real[:, t, None, None, None] != 0, after, state)
+        outputs.append((state @ query[:, :, t, :, None])[..., 0])
+    return torch.stack(outputs, 2), state.transpose(2, 3)
+
+
 def drawn_mask(batch: int, tokens: int, seed: int = 0) -> Tensor:
     """A mask with padding anywhere: B T."""
     generator = torch.Generator().manual_seed(seed)

@@ -297,6 +297,17 @@ def test_sinks_of_one_head_before_a_norm_may_have_no_gradient() -> None:
     assert "except sinks of single heads" in check.explanation
 
 
+@pytest.mark.parametrize(
+    ("mixer", "position"),
+    [({"kind": "rg_lru", "width": 8, "heads": 2}, "none"), ({"kind": "short_convolution"}, "learned")],
+)
+def test_states_that_count_no_tokens_are_read_with_a_mask(mixer: dict[str, Any], position: str) -> None:
+    block = {**BLOCK, "attention": None, "mixer": mixer}
+    spec = gpt2(decoder={"layers": 2, "block": block}, position={"kind": position})
+    found = statuses(spec)
+    assert {found["cache, empty"], found["cache, token by token"]} == {"passed"}
+
+
 def test_parameters_without_a_gradient_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     has_an_unused_parameter(monkeypatch)
     check = named(check_behaviour(gpt2()).checks, "gradients")

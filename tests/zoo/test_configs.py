@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import CONFIG_MAPPING
 
 from specs.canonical import canonical, differences
 from specs.catalog import preset_names
@@ -20,6 +22,7 @@ from tests.thinned import one_in
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config, ConfigError, UnsupportedFieldsError
+from zoo.families.common.inexpressible import INEXPRESSIBLE
 from zoo.families.common.layers import pattern
 from zoo.families.registry import MODEL_TYPES, family
 
@@ -43,7 +46,13 @@ def read(**changes: Any) -> Any:
     ("changes", "message"),
     [
         ({"model_type": "lama"}, "config.json: model_type: is not a supported family\n  value: 'lama'\n  Did you mean 'llama'?"),
-        ({"model_type": "rwkv"}, "config.json: model_type: is not a supported family\n  value: 'rwkv'\n  Supported families: albert, apertus, arcee, bamba, bart, beit, bert,"),
+        ({"model_type": "rwkv"}, "config.json: model_type: is not supported: specs cannot express the recurrence of RWKV-4"),
+        ({"model_type": "qwen4_exp", "text_config": {}}, "config.json: model_type: is not supported: specs cannot express several residual streams"),
+        ({"model_type": "xlnet"}, "config.json: model_type: is not a supported family\n  value: 'xlnet'\n  Supported families: albert, apertus, arcee, bamba, bart, beit, bert,"),
+        (
+            {"model_type": "florence2", "text_config": {"model_type": "bart"}},
+            "config.json: model_type: is not supported: specs cannot express images whose width and resolution change",
+        ),
         ({"model_type": "parakeet_rnnt"}, "config.json: model_type: is not supported: specs cannot express a decoder that steps"),
         ({"model_type": None}, "config.json: model_type: is not a supported family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
@@ -107,7 +116,9 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     },
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
-    **dict.fromkeys(("siglip", "idefics3", "smolvlm"), lambda fields: {"vision_config": fields}),
+    **dict.fromkeys(
+        ("siglip", "idefics2", "idefics3", "smolvlm", "internvl"), lambda fields: {"vision_config": fields}
+    ),
     "parakeet_ctc": lambda fields: {"encoder_config": fields},
     "blip": lambda fields: {
         "text_config": {"model_type": "blip_text_model"},
@@ -410,3 +421,12 @@ def test_families_without_a_mixer_say_so(name: str) -> None:
         with suppress(NoFamilyError):
             fitting.append(write_config(spec, model_type)["model_type"])
     assert fitting == FAMILIES_WITH_MIXERS[name]
+
+
+def test_what_is_inexpressible_is_a_family_that_is_not_supported() -> None:
+    known = {*CONFIG_MAPPING, *(config.model_type for config in CONFIG_MAPPING.values())}
+    assert set(INEXPRESSIBLE) <= known
+    assert not set(INEXPRESSIBLE) & set(MODEL_TYPES)
+    for model_type, because in INEXPRESSIBLE.items():
+        with pytest.raises(ConfigError, match=re.escape(because)):
+            read(model_type=model_type)

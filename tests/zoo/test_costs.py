@@ -22,7 +22,7 @@ from tests.thinned import one_in
 from tests.zoo.expert_flops import flop_counter
 from tests.zoo.task_sizes import shapes
 from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
-from tests.zoo.whole_chunks import tokens
+from tests.zoo.whole_chunks import small_blocks, source_tokens, tokens
 from zoo.builder import ZooModel, assemble
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
@@ -43,7 +43,7 @@ PRESETS = ["bert-base", "gpt2", "t5-small", "llama-3-8b", "gemma2-2b", "mixtral-
 def smallest(name: str) -> Model:
     """A preset's narrowest reduced model."""
     *_, (small, _) = reduced_models(small_inputs(load(name)))
-    return small
+    return small_blocks(small)
 
 
 def run(model: ZooModel, task: Task, sizes: dict[str, int]) -> int:
@@ -85,14 +85,14 @@ def assert_counted(spec: Model, **sizes: int) -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_matrix_products_are_those_that_torch_counts(name: str) -> None:
     spec = smallest(name)
-    assert_counted(spec, B=3, T=tokens(spec), P=5, S=6)
+    assert_counted(spec, B=3, T=tokens(spec), P=5, S=source_tokens(spec))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*structures()} - set(PRESETS)))
 def test_matrix_products_of_all_structures_are_those_that_torch_counts(name: str) -> None:
     spec = smallest(name)
-    assert_counted(spec, B=3, T=tokens(spec), P=5, S=6)
+    assert_counted(spec, B=3, T=tokens(spec), P=5, S=source_tokens(spec))
 
 
 SIZES = st.integers(1, 5)

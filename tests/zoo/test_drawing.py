@@ -110,6 +110,21 @@ def test_every_variant_is_drawn(data):
     check_all(read(Model.model_validate(data)))
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("internvl3-1b", {"Pixel shuffle": "patches to one vector", "LayerNorm": "", "Connector": "4,096 → 896"}),
+        ("idefics2-8b", {"Feed-forward, SwiGLU": "14,336 → 4,096", "Resampler": "64 queries"}),
+    ],
+)  # fmt: skip
+def test_connectors_are_drawn_part_by_part(name, said):
+    diagram = read(load(name))
+    check_all(diagram)
+    parts = [(part.title, part.details) for part in diagram.parts()]
+    for title, detail in said.items():
+        assert any(detail in " ".join(details) for found, details in parts if found == title)
+
+
 # ------------------------------------------------------------------------------------- the way through a block
 
 
@@ -584,7 +599,10 @@ def test_a_scene_as_data():
         ),
         ("lfm2-350m", ["Short convolution", "convolution over 3 tokens"]),
         ("mamba-130m", ["Mamba", "1,536 channels \u00d7 16 states"]),
+        ("zamba-7b", ["Mamba", "7,424 channels \u00d7 16 states", "in 2 heads"]),
         ("mamba2-130m", ["Mamba-2", "24 heads, states 128 \u00d7 64"]),
+        ("rwkv7-0.1b", ["RWKV-7", "12 heads, states 64 \u00d7 64", "values mixed with the first layer's"]),
+        ("rwkv7-0.1b", ["RWKV channel mix", "3,072 wide, over 2 tokens", "ReLU\u00b2"]),
         ("kimi-linear-48b-a3b", ["Kimi Delta Attention", "32 heads, states 128 \u00d7 128"]),
         (
             "minimax-text-01",

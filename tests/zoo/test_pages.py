@@ -290,6 +290,17 @@ def test_layers_in_words() -> None:
     assert layers_text(range(0, 24, 2), 24) == "layers 0, 2, 4, \u2026, 22 (12 of 24)"
 
 
+@pytest.mark.parametrize(
+    ("preset", "said"),
+    [
+        ("beit-base-16", "2-D relative bias"),
+        ("parakeet-ctc-0.6b", "a trained vector for each of 8 heads"),
+    ],
+)
+def test_positions_of_patches_and_frames_are_drawn(preset: str, said: str) -> None:
+    assert said in html(load(preset))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["deepseek-v3", "gpt3-175b", "phi-3.5-mini", "whisper-large-v3"])
 def test_the_largest_pages_are_small(preset: str) -> None:

@@ -24,14 +24,14 @@ from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from tests.zoo.expert_flops import flop_counter
 from tests.zoo.task_sizes import shapes
-from tests.zoo.tiny import bert, gpt2, t5
-from tests.zoo.whole_chunks import tokens
+from tests.zoo.tiny import BLOCK, bert, gpt2, llava, t5
+from tests.zoo.whole_chunks import small_blocks, source_tokens, tokens
 from zoo.reduced import reduced_models, small_inputs
 from zoo.reports.costs import costs
 from zoo.reports.training import training
 from zoo.tracing.tasks import training_task
 
-SIZES = {"B": 3, "S": 6}
+SIZES = {"B": 3}
 LAYER_NORM_ONLY = ["bert-base", "gpt2", "vit-base-16", "whisper-tiny"]
 PRESETS = [*LAYER_NORM_ONLY, "t5-small", "gemma2-2b", "deepseek-v3", "gpt-oss-20b"]
 OTHERS = sorted({*structures()} - set(PRESETS))
@@ -45,7 +45,7 @@ def smallest(name: str) -> Model:
         first, *others = stack.runs()
         runs = (first.model_copy(update={"repeat": first.repeat + 2}), *others)
         stacks[place] = stack.model_copy(update={"layers": runs})
-    return small.model_copy(update=stacks)
+    return small_blocks(small.model_copy(update=stacks))
 
 
 class Memory(TorchDispatchMode):
@@ -84,7 +84,7 @@ class Step:
                 module.dropout = 0.0  # type: ignore[assignment]
         self.model.requires_grad_()
         self.task = training_task(spec)
-        self.sizes = SIZES | {"T": tokens(spec)}
+        self.sizes = SIZES | {"T": tokens(spec), "S": source_tokens(spec)}
         self.values: dict[str, Tensor] = {}
         known = shapes(self.task, self.sizes)
         for given in self.task.inputs:
@@ -135,6 +135,20 @@ def test_activations_are_the_memory_that_is_kept_for_the_backward_pass(name: str
         assert found.activations.at(**step.sizes) - step.kept(SDPBackend.FLASH_ATTENTION) in range(
             step.given_bytes + 1
         )
+
+
+def test_vectors_that_squares_join_are_copied_without_the_class_token() -> None:
+    image = {
+        "d_model": 64,
+        "position": {"kind": "learned"},
+        "embedding": {"kind": "patches", "image_size": 12, "patch_size": 3},
+        "layers": 1,
+        "block": BLOCK,
+    }
+    spec = llava(image=image, connector={"kind": "mlp", "token": 19, "shuffle": 2})
+    step = Step(spec)
+    unused = training(spec).unfused.at(**step.sizes) - step.kept(SDPBackend.MATH)
+    assert unused in range(step.given_bytes + 1)
 
 
 def test_one_kernel_keeps_the_mask_and_no_scores() -> None:

@@ -88,6 +88,12 @@ def choose(
         name: [layer for layer, count in enumerate(counts) if count != 0] if layers is None else layers
         for name, counts in chosen.items()
     }
+    summing = next((layer for layer in wanted.get("encoder", ()) if _sums_blocks(spec, layer)), None)
+    if summing is not None:
+        raise UserError(
+            f"Layer {summing} of the encoder of {spec.name} attends to sums of blocks of tokens, which maps of tokens do not have\n"
+            f"  value: {option_name('layer')} {summing}\n  Choose another stack with {option_name('stack')}, or remove block_summaries."
+        )
     if not any(wanted.values()):
         raise UserError(f"{spec.name} has no layer with attention\n  Choose a model that has one.")
     return AttentionChoice(wanted, heads)
@@ -99,6 +105,11 @@ def heads_by_layer(spec: Model) -> dict[StackName, list[int | None]]:
     if spec.architecture == "encoder-decoder" and spec.decoder is not None:
         found["cross"] = _heads(spec.decoder, cross=True)
     return found
+
+
+def _sums_blocks(spec: Model, layer: int) -> bool:
+    assert spec.encoder is not None
+    return getattr(spec.encoder.layer_blocks()[layer].attention, "block_summaries", None) is not None
 
 
 def _heads(stack: Stack, *, cross: bool = False) -> list[int | None]:

@@ -66,7 +66,9 @@ def empty_cache(side: StackRunner, subject: CheckedModel) -> Check:
         for layer, state in zip(side.states, without.cache, strict=True)
     ]
     return equal(
-        f"{side.prefix}cache, empty", apart(without.tokens, side.read(ids, None, empty).tokens), explanation
+        f"{side.prefix}cache, empty",
+        apart(without.tokens, side.read(ids, _counting(side, ids), empty).tokens),
+        explanation,
     )
 
 
@@ -84,6 +86,7 @@ def _read_whole(side: StackRunner, ids: Tensor, mask: Tensor | None, prompt: int
 def _read_in_pieces(side: StackRunner, ids: Tensor, mask: Tensor | None, cuts: Iterable[int]) -> StackOutput:
     """Return the concatenated outputs of the pieces between consecutive cuts, each read with the cache of the earlier
     pieces."""
+    mask = _counting(side, ids) if mask is None else mask
     readings: list[StackOutput] = []
     cache: Sequence[State] | None = None
     for start, end in pairwise(cuts):
@@ -91,6 +94,12 @@ def _read_in_pieces(side: StackRunner, ids: Tensor, mask: Tensor | None, cuts: I
         cache = readings[-1].cache
     tokens = tuple(torch.cat(each, 1) for each in zip(*(reading.tokens for reading in readings), strict=True))
     return StackOutput(tokens, cache=readings[-1].cache)
+
+
+def _counting(side: StackRunner, ids: Tensor) -> Tensor | None:
+    """1 for every token, B T, where the state does not tell how many came before; else None."""
+    grows = any(tensor.grows for state in side.states for tensor in state)
+    return None if grows else torch.ones(ids.shape[:2], dtype=torch.int64)
 
 
 def _flat(cache: Sequence[State]) -> list[Tensor]:

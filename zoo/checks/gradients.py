@@ -81,7 +81,11 @@ def _score_one_key(model: ZooModel) -> set[str]:
     """The parameters of queries, keys and their distances where a window holds one token, whose weight is 1 at any
     score."""
     attentions = {path: each for path, each in model.named_modules() if isinstance(each, SelfAttention)}
-    single = [path for path, each in attentions.items() if each.window == 1 and each.sinks is None]
+    single = [
+        path
+        for path, each in attentions.items()
+        if each.window == 1 and each.sinks is None and each.summaries is None
+    ]
     parts = [f"{path}.{part}." for path in single for part in ("query", "key", "query_norm", "key_norm")]
     positions = _positions_in_attention(model)
     others = {id(positions[path]) for path in attentions.keys() - set(single)}

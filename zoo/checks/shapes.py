@@ -17,7 +17,7 @@ from specs.model import Model
 from specs.stack import Stack
 from zoo.builder import ZooModel
 from zoo.checks.recorder import RecordedCall, Recorder
-from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, describe, symbols_in
+from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, Names, describe, names_of_blocks, symbols_in
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
@@ -88,15 +88,24 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
     if [call.path for call in first] != [call.path for call in second]:
         return ShapeReport((), ("the modules that run depend on the sizes of the inputs",))
     order = {path: place for place, (path, _) in enumerate(model.named_modules())}
-    rows = dict.fromkeys(_row(a, b) for a, b in zip(first, second, strict=True))
+    further = _blocks(spec)
+    rows = dict.fromkeys(_row(a, b, further) for a, b in zip(first, second, strict=True))
     modules = tuple(sorted(rows, key=lambda row: order[row.path]))
     return ShapeReport(modules, tuple(_problems(modules)))
 
 
-def _row(first: RecordedCall, second: RecordedCall) -> ModuleShapes:
+def _blocks(spec: Model) -> Names:
+    """The names of the numbers of blocks whose sums an encoder sees."""
+    blocks = spec.encoder.layer_blocks() if spec.encoder is not None else ()
+    summaries = [getattr(block.attention, "block_summaries", None) for block in blocks]
+    length = "S" if spec.architecture == "encoder-decoder" else "T"
+    return names_of_blocks(length, {each.size for each in summaries if each is not None})
+
+
+def _row(first: RecordedCall, second: RecordedCall, further: Names) -> ModuleShapes:
     kind = getattr(first.module, "component_kind", type(first.module).__name__)
     inputs, outputs = (
-        describe(getattr(first, side), getattr(second, side)) for side in ("inputs", "outputs")
+        describe(getattr(first, side), getattr(second, side), further) for side in ("inputs", "outputs")
     )
     return ModuleShapes(first.path, kind, first.method, inputs, outputs)
 

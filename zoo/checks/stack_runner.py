@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from specs.attention import MultiHeadShape
 from specs.connector import ConnectorKind
 from specs.embedding import EmbeddingKind
 from specs.model import Model
 from specs.packed_patches import PackedPatches
 from specs.position import NoPosition, PositionKind
+from specs.relative_key import RelativeKey
 from specs.stack import Stack, StackName
 from zoo.builder import ZooModel
 from zoo.components.head import token_outputs
@@ -105,7 +107,9 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
         whole = stack.bidirectional == "prompt"
         causal = spec.is_causal(name) and not whole
         alone = not whole and all(
-            getattr(mixer, "window", None) == 1 for block in stack.layer_blocks() for mixer in block.mixers
+            getattr(mixer, "window", None) == 1 and getattr(mixer, "block_summaries", None) is None
+            for block in stack.layer_blocks()
+            for mixer in block.mixers
         )
         found.append(
             StackRunner(
@@ -133,8 +137,12 @@ def vocabulary_of(model: ZooModel, spec: Model) -> int:
 
 
 def token_count(spec: Model, stack: Stack) -> int:
-    """The number of tokens to read: within the context and below the rope switch length."""
-    return min(LENGTH, spec.context_length_of(stack) or LENGTH, spec.rope_switch_length or LENGTH)
+    """The number of tokens to read: within the context and below the rope switch length, two blocks and a token more where sums of
+    blocks are seen."""
+    attentions = [block.attention for block in stack.layer_blocks()]
+    blocks = [each.block_summaries for each in attentions if isinstance(each, MultiHeadShape)]
+    wanted = max([LENGTH, *(2 * each.size + 1 for each in blocks if each is not None)])
+    return min(wanted, spec.context_length_of(stack) or wanted, spec.rope_switch_length or wanted)
 
 
 def vector_count(spec: Model, stack: Stack) -> int:
@@ -173,10 +181,15 @@ def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
     if stack.bidirectional == "prompt":  # whatever the windows
         windows = [2 * length for _ in attentions]
     placed = any(  # a token that sees itself only is at no distance
-        not isinstance(each, NoPosition) and window > 1
+        not isinstance(each, NoPosition) and not _has_one_distance(each) and window > 1
         for each, window in zip(positions, windows, strict=True)
     )
     return position.embedded or placed or any(window > 1 and window // 2 < length - 1 for window in windows)
+
+
+def _has_one_distance(position: PositionKind) -> bool:
+    """Whether a position treats all distances alike."""
+    return isinstance(position, RelativeKey) and position.before == position.after == 0
 
 
 def reads_model(model: Encoder | Decoder, spec: Model) -> Read:

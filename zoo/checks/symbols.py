@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
@@ -31,11 +33,28 @@ def _terms() -> Symbols:
 TERMS = _terms()
 
 
-def name_size(first: int, second: int) -> str:
+Names = Mapping[str, SizePair]
+"""Further names of sizes that a model has."""
+
+
+def names_of_blocks(length: str, sizes: Iterable[int]) -> dict[str, SizePair]:
+    """The numbers of blocks of some sizes in a length, and of tokens and blocks together."""
+    found: dict[str, SizePair] = {}
+    for size in sizes:
+        first, second = (-(-tokens // size) for tokens in SIZES[length])
+        found[f"ceil({length}/{size})"] = first, second
+        found[f"{length}+ceil({length}/{size})"] = SIZES[length][0] + first, SIZES[length][1] + second
+    return found
+
+
+def name_size(first: int, second: int, further: Names = MappingProxyType({})) -> str:
     """A name for a size from its values in both runs: ``768``, ``T``, ``P+T``, ``B*T``, ``12*B``, ``T+1``,
-    ``320*T+80``, ``2*(P+T)-1``; or ``?``."""
+    ``320*T+80``, ``2*(P+T)-1``, or one of ``further``; or ``?``."""
     if (known := TERMS.name((first, second))) is not None:
         return str(known)
+    for name, sizes in further.items():
+        if sizes == (first, second):
+            return name
     for name, (a, b) in TERMS.values.items():
         if "+" not in name and first * b == second * a and first % a == 0:
             return f"{first // a}*{name}"
@@ -68,19 +87,19 @@ def shapes_in(value: Any) -> Any:
     return None
 
 
-def describe(first: Any, second: Any) -> tuple[str, ...]:
+def describe(first: Any, second: Any, further: Names = MappingProxyType({})) -> tuple[str, ...]:
     """The parts of a value in symbols, from its shapes in both runs: ``("B x T x 768", "2 x (B x 12 x P+T x 64)")``."""
     if isinstance(first, dict):
-        return tuple(f"{key}: {_text(first[key], second[key])}" for key in first)
+        return tuple(f"{key}: {_text(first[key], second[key], further)}" for key in first)
     if isinstance(first, list):
-        return tuple(_text(a, b) for a, b in zip(first, second, strict=True))
-    return () if first is None else (_text(first, second),)
+        return tuple(_text(a, b, further) for a, b in zip(first, second, strict=True))
+    return () if first is None else (_text(first, second, further),)
 
 
-def _text(first: Any, second: Any) -> str:
+def _text(first: Any, second: Any, further: Names) -> str:
     if isinstance(first, tuple):
-        return " x ".join(name_size(a, b) for a, b in zip(first, second, strict=True)) or "scalar"
-    parts = describe(first, second)
+        return " x ".join(name_size(a, b, further) for a, b in zip(first, second, strict=True)) or "scalar"
+    parts = describe(first, second, further)
     if len(set(parts)) > 1 or isinstance(first, dict):
         return f"({', '.join(parts)})"
     if len(parts) == 1:

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 import specs.attention as spec
 from zoo import functional
+from zoo.components.block_summaries import BlockSummaries, TokenBlocks
 from zoo.components.linear import Linear
-from zoo.components.mixer import LENGTH, BiasKey, Mixer, MixerContext, State, StateTensor
+from zoo.components.mixer import LENGTH, BiasKey, BlocksKey, Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
 from zoo.components.position import Position
 from zoo.components.scaling import scaled
@@ -119,11 +120,15 @@ class Projections(nn.Module):
     def keys_values(self, x: Tensor) -> KeyValue:
         """B S D, or of another width, -> B G S K twice."""
         projected = self._clipped(self.key(x))  # type: ignore[misc]
-        value = projected if self.value is None else self._clipped(self.value(x))
+        return self._keys(projected), self._values(
+            projected if self.value is None else self._clipped(self.value(x))
+        )
+
+    def _values(self, projected: Tensor) -> Tensor:
+        """B S (G K) -> B G S K."""
         if self.value_norm is None:
-            return self._keys(projected), split_heads(value, self.width)
-        value = self.value_norm(value.unflatten(-1, (-1, self.width)))  # B S G K
-        return self._keys(projected), value.transpose(1, 2)
+            return split_heads(projected, self.width)
+        return self.value_norm(projected.unflatten(-1, (-1, self.width))).transpose(1, 2)
 
     def _keys(self, projected: Tensor) -> Tensor:
         """B S (G K) -> B G S K."""
@@ -191,6 +196,11 @@ class BiasGate(nn.Module):
         return a * (b * self.factor - 1.0) + 2.0
 
 
+def _turns_input(position: object) -> bool:
+    """Whether a position, as its spec has it, rotates the input of queries and keys."""
+    return getattr(position, "rotates", None) == "input"
+
+
 def _is_gated(context: BuildContext) -> bool:
     """Whether the position that acts inside an attention has a gate in it."""
     if context.position is not None:
@@ -209,11 +219,16 @@ class SelfAttention(Projections, Mixer):
         super().__init__(spec, context)
         self.window, self.patch_window = spec.window, spec.patch_window
         self.position = context.position
+        self.turns_input = _turns_input(spec.position or context.position_kind)
         self.bias_gate = BiasGate(spec.heads, self.width) if _is_gated(context) else None
         if spec.scale is None:
             terms = (spec.position or context.position_kind).score_terms  # type: ignore[attr-defined]
             self.scale = (terms * self.width) ** -0.5
         self.norms_rotated = spec.qk_norm is not None and spec.qk_norm.after_rotation
+        self.summaries = None
+        if spec.block_summaries is not None:
+            inner = replace(context, d_model=context.input_width or context.d_model)
+            self.summaries = BlockSummaries(spec.block_summaries, inner)
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B G P K twice -> B T D, and all keys and values, B G S K twice; past and state are empty where
@@ -221,7 +236,8 @@ class SelfAttention(Projections, Mixer):
         position, positions = self.position or context.position, context.positions
         x = self.scaled_input(x)
         key, value = context.reused if self.key is None else self._so_far(x, position, context, past)
-        query = position.rotate(self.queries(x), positions, self.width)
+        turned = position.rotate_input(x, positions, self.width) if self.turns_input else x
+        query = position.rotate(self.queries(turned), positions, self.width)
         if self.norms_rotated:
             query = self.query_norm(query)
         query = position.scale_queries(query, positions)
@@ -233,11 +249,30 @@ class SelfAttention(Projections, Mixer):
         if distances is not None:
             compared = position.compare(self, query, key, distances)  # B H T S
             bias = compared if bias is None else bias + compared
+        if self.summaries is not None:
+            assert bias is not None
+            bias = torch.cat((bias, self._blocks(context).bias), -1)  # B H T (S + J)
         return self.attend(x, query, key, value, bias), () if self.key is None else (key, value)
+
+    def _blocks(self, context: MixerContext) -> TokenBlocks:
+        assert self.summaries is not None
+        return context.blocks[BlocksKey((self.position or context.position).name, self.summaries.size)]
+
+    def _before_sums(self, x: Tensor, context: MixerContext) -> Tensor:
+        """The tokens and after them the sums of the blocks: B S D -> B (S + J) D."""
+        assert self.summaries is not None
+        return torch.cat((x, self.summaries(x, self._blocks(context).members)), 1)
+
+    def _turned(self, x: Tensor, position: Position, context: MixerContext) -> KeyValue:
+        """Keys of the rotated input, and values of the input itself: B T D -> B G T K twice."""
+        assert self.value is not None
+        turned = position.rotate_input(x, context.positions, self.width)
+        return self.keys(turned), self._values(self._clipped(self.value(x)))
 
     def _so_far(self, x: Tensor, position: Position, context: MixerContext, past: State | None) -> KeyValue:
         """All keys and values: B T D and B G P K twice -> B G S K twice."""
-        key, value = self.keys_values(x)
+        read = x if self.summaries is None else self._before_sums(x, context)
+        key, value = self._turned(x, position, context) if self.turns_input else self.keys_values(read)
         key = position.rotate(key, context.positions, self.width)
         if self.norms_rotated:
             key = self.key_norm(key)  # type: ignore[misc]

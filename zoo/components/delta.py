@@ -28,10 +28,10 @@ EPS = 1e-6
 """What is added to the squared length of queries and keys."""
 
 
-def unit_length(x: Tensor) -> Tensor:
-    """Vectors of length 1, in float32 at least: ... K -> ... K."""
+def unit_length(x: Tensor, eps: float = EPS) -> Tensor:
+    """Vectors of length 1, in float32 at least, with ``eps`` added to the square of their length: ... K -> ... K."""
     x = wide(x)
-    return x * torch.rsqrt((x * x).sum(-1, keepdim=True) + EPS)
+    return x * torch.rsqrt((x * x).sum(-1, keepdim=True) + eps)
 
 
 def initial_gate(leaf: str) -> Distribution | None:

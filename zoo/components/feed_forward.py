@@ -1,4 +1,4 @@
-"""Feed-forward layers: B T D -> B T D."""
+"""Feed-forward layers: B T D -> B T D; where ``input_width`` says so, from another width."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class MLP(nn.Module):
 
     def __init__(self, spec: spec.MLP, context: BuildContext) -> None:
         super().__init__()
-        self.up = Linear(context.d_model, spec.hidden, bias=spec.hidden_bias)
+        self.up = Linear(context.input_width or context.d_model, spec.hidden, bias=spec.hidden_bias)
         self.inner = Inner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
 
@@ -89,8 +89,9 @@ class Gated(nn.Module):
 
     def __init__(self, spec: spec.Gated, context: BuildContext) -> None:
         super().__init__()
-        self.gate = Linear(context.d_model, spec.hidden, bias=spec.hidden_bias)
-        self.up = Linear(context.d_model, spec.hidden, bias=spec.hidden_bias)
+        reads = context.input_width or context.d_model
+        self.gate = Linear(reads, spec.hidden, bias=spec.hidden_bias)
+        self.up = Linear(reads, spec.hidden, bias=spec.hidden_bias)
         self.inner = GatedInner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
         self.multiplier = spec.multipliers.output

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from zoo import functional
+from zoo.components.block_summaries import TokenBlocks
 from zoo.components.position import Distances, Position
 
 State = tuple[Tensor, ...]
@@ -98,6 +99,13 @@ class BiasKey(NamedTuple):
     patch_window: int | None = None
 
 
+class BlocksKey(NamedTuple):
+    """What identifies blocks of tokens: the name of the position that has their biases, and their size."""
+
+    position: str
+    size: int
+
+
 @dataclass(frozen=True)
 class MixerContext:
     """The inputs that the mixers of all layers of a stack share in one forward pass.
@@ -108,7 +116,9 @@ class MixerContext:
     real: B T, 1 for real tokens and 0 for padding, which enters no state; None if all are real.
     start: B, the first slot of the new tokens in a static cache; None for a growing cache.
     inputs: B T D, what the first layer reads: the embedding; tokens: B T, the new tokens that a decoder embeds.
+    blocks: of tokens, whose sums attentions see.
     reused: all keys and values of an earlier layer, B G S K twice, for a layer without its own.
+    first_values: the values of the first RWKV-7 layer of each width, B T (H K), which later layers mix with their own.
     """
 
     position: Position
@@ -120,8 +130,10 @@ class MixerContext:
     real: Tensor | None = None
     start: Tensor | None = None
     gated: Mapping[str, Tensor | None] = field(default_factory=dict)
+    blocks: Mapping[BlocksKey, TokenBlocks] = field(default_factory=dict)
     reused: State = ()
     tokens: Tensor | None = None
+    first_values: dict[int, Tensor] = field(default_factory=dict)
     _alignments: dict[int, functional.TokenAlignment | None] = field(default_factory=dict)
 
     def alignment(self, width: int) -> functional.TokenAlignment | None:

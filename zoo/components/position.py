@@ -66,6 +66,10 @@ class Position(nn.Module):
         """Rotate queries or keys.  x: B H T K with K = width, positions: B T, or along several axes A B T -> B H T K."""
         return x
 
+    def rotate_input(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        """Rotate what queries and keys are projected from.  x: B T D, in pieces of ``width``, positions: B T -> B T D."""
+        return x
+
     def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
         """Scale rotated queries.  x: B H T K, positions: B T -> B H T K."""
         return x
@@ -195,6 +199,13 @@ class Rope(Position):
         )
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        return x if self.spec.rotates == "input" else self._rotated(x, positions, width)
+
+    def rotate_input(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        pieces = x.unflatten(-1, (-1, width)).transpose(1, 2)  # B H T K
+        return self._rotated(pieces, positions, width).transpose(1, 2).flatten(2)
+
+    def _rotated(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
         if positions.ndim == 3:
             return self._rotate_by_axis(x, positions, width)
         frequencies, amplitude = self.frequencies(width)
@@ -309,13 +320,22 @@ class RelativeBias(Position):
         self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)
         assert context.heads is not None
         self.table = EmbeddingTable(spec.buckets, context.heads)
+        self.block_table = EmbeddingTable(spec.buckets, context.heads) if context.summarized else None
 
     def sharding(self) -> Sharding:
         """By heads."""
-        return Sharding({"table": COLUMNS}, {"heads": self.table.embedding_dim})
+        return Sharding({"table": COLUMNS, "block_table": COLUMNS}, {"heads": self.table.embedding_dim})
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
+        return self._looked_up(self.table, queries, keys, like)
+
+    def block_bias(self, queries: Tensor, blocks: Tensor, like: Tensor) -> Tensor:
+        """As ``bias``, between the block of each query, (B or 1) T, and every block, 1 J -> (B or 1) H T J."""
+        assert self.block_table is not None
+        return self._looked_up(self.block_table, queries, blocks, like)
+
+    def _looked_up(self, table: nn.Embedding, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         relative = functional.relative_positions(queries, keys)  # (B or 1) T S
         reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
-        by_distance = self.table(functional.constant(self.buckets, like))  # (2 max_distance + 1) H
+        by_distance = table(functional.constant(self.buckets, like))  # (2 max_distance + 1) H
         return nn.functional.embedding(reach, by_distance).permute(0, 3, 1, 2)  # (B or 1) H T S

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 import specs.rg_lru as spec
 from zoo import functional
 from zoo.components.activation import activation
+from zoo.components.block_linear import BlockLinear
 from zoo.components.causal_convolution import CausalConvolution
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.initialization import Distribution
-from zoo.precision import in_dtype, wide
+from zoo.precision import wide
 from zoo.registry import builds
 from zoo.sharding import COLUMNS, HEADS, ROWS, SHARED, Sharding, counted
 
@@ -40,8 +41,9 @@ class RGLRU(Mixer):
         self.input = Linear(context.d_model, spec.width)
         self.convolution = CausalConvolution(spec.width, spec.kernel_size, bias=True)
         self.activation = activation(spec.activation)
-        self.input_gate = BlockLinear(spec.width, spec.heads)
-        self.decay_gate = BlockLinear(spec.width, spec.heads)
+        blocks = (spec.width // spec.heads,) * 2
+        self.input_gate = BlockLinear(spec.heads, *blocks)
+        self.decay_gate = BlockLinear(spec.heads, *blocks)
         self.rate = nn.Parameter(torch.empty(spec.width))
         self.output = Linear(spec.width, context.d_model)
 
@@ -82,24 +84,3 @@ class RGLRU(Mixer):
         x = wide(x) * torch.sigmoid(wide(self.input_gate(x))) * share
         mixed, channels = functional.diagonal_recurrence(x, decay, channels, context.real)
         return self.output(mixed * wide(gate)), (last_inputs, channels)
-
-
-class BlockLinear(nn.Module):
-    """A linear layer for each block of channels: B T D -> B T D, with weights H K K (in x out) and biases H K."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads, inner = heads, width // heads
-        self.fans = inner, inner
-        self.weight = nn.Parameter(torch.empty(heads, inner, inner))
-        self.bias = nn.Parameter(torch.empty(heads, inner))
-
-    def initial(self, leaf: str) -> Distribution | None:
-        """Biases of 0."""
-        return Distribution(constant=0.0) if leaf == "bias" else None
-
-    def forward(self, x: Tensor) -> Tensor:
-        rows = in_dtype(x, self.weight.dtype).flatten(0, 1)  # (B T) D
-        blocks = rows.unflatten(-1, (self.heads, -1)).transpose(0, 1)  # H (B T) K
-        mapped = blocks @ self.weight + self.bias[:, None]  # H (B T) K
-        return mapped.transpose(0, 1).flatten(1).unflatten(0, x.shape[:2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specs.connector import ConnectorKind, LinearConnector, MlpConnector
+from specs.connector import ConnectorKind, LinearConnector, MlpConnector, ResamplerConnector
 from specs.model import Model
 from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Inserted, Label, Part
@@ -24,7 +24,9 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
         yield counts.part("norm", wording.title(connector.norm.kind), [], "connector.norm")
     if connector.shuffle > 1:
         yield _squares("Pixel shuffle", connector.shuffle)
-    normed = ("connector.norm",)  # a part of its own
+    if connector.joined_norm is not None:
+        yield counts.part("norm", wording.title(connector.joined_norm.kind), [], "connector.joined_norm")
+    normed = ("connector.norm", "connector.joined_norm")  # parts of their own
     match connector:
         case LinearConnector():
             width = counts.widths("connector.projection")
@@ -33,6 +35,8 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
             up, down = (counts.widths(f"connector.{part}") for part in ("up", "down"))
             details = [up, wording.ACTIVATIONS[connector.activation], down]
             yield counts.part("other", "Connector", details, "connector", without=normed)
+        case ResamplerConnector():
+            yield from _resampler(connector, spec, counts, normed)
         case _:
             title = wording.title(connector.kind)
             yield counts.part("other", title, ["connector"], "connector", without=normed)
@@ -42,6 +46,26 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     rows: list[str | int] = ["images", spec.vectors_per_image] if not spec.packs_images else []
     rows = rows or [f"N/{connector.square**2}"]
     yield Label("", sizes(*rows, spec.embedded_width))
+
+
+def _resampler(
+    connector: ResamplerConnector, spec: Model, counts: Counts, normed: tuple[str, ...]
+) -> Iterator[Element]:
+    """The projection of the vectors, and the layers of queries that attend to it."""
+    assert spec.image is not None
+    block, width = connector.block, spec.output_width
+    reads = connector.shuffle**2 * spec.width_of(spec.image)
+    title = wording.feed_forward_title(connector.projection)
+    projected = wording.feed_forward_details(connector.projection, width, reads)
+    yield counts.part("feed-forward", title, projected, "connector.projection")
+    details = [
+        f"{connector.queries:,} queries",
+        f"{connector.layers} layer{'s' * (connector.layers > 1)}",
+        *wording.attention_details(block.attention, width, causal=False, cross=True),
+        wording.feed_forward_words(block.feed_forward),
+    ]
+    outside = (*normed, "connector.projection")
+    yield counts.part("other", wording.title(connector.kind), details, "connector", without=outside)
 
 
 def _squares(title: str, size: int) -> Part:

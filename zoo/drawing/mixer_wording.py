@@ -10,8 +10,9 @@ from specs.linear_attention import LinearAttention
 from specs.mamba import Mamba
 from specs.mamba2 import Mamba2
 from specs.rg_lru import RGLRU
+from specs.rwkv import RWKV7, RWKVChannelMix
 from specs.short_convolution import ShortConvolution
-from zoo.drawing.wording import TIMES, said
+from zoo.drawing.wording import ACTIVATIONS, TIMES, said
 
 
 @singledispatch
@@ -43,7 +44,8 @@ def _(spec: LinearAttention) -> list[str]:
 
 @mixer_details.register
 def _(spec: Mamba) -> list[str]:
-    return [f"{spec.width:,} channels {TIMES} {spec.state_size:,} states", _kernel(spec.kernel_size)]
+    apart = [] if spec.heads == 1 else [f"in {spec.heads:,} heads"]
+    return [f"{spec.width:,} channels {TIMES} {spec.state_size:,} states", *apart, _kernel(spec.kernel_size)]
 
 
 @mixer_details.register
@@ -55,6 +57,17 @@ def _(spec: Mamba2) -> list[str]:
 @mixer_details.register
 def _(spec: RGLRU) -> list[str]:
     return [f"{spec.width:,} channels", f"gates in {spec.heads:,} blocks", _kernel(spec.kernel_size)]
+
+
+@mixer_details.register
+def _(spec: RWKV7) -> list[str]:
+    mixed = [] if spec.value_rank is None else ["values mixed with the first layer's"]
+    return [_heads(spec.heads, spec.head_dim, spec.head_dim), *mixed]
+
+
+@mixer_details.register
+def _(spec: RWKVChannelMix) -> list[str]:
+    return [f"{spec.hidden:,} wide, over 2 tokens", ACTIVATIONS[spec.activation]]
 
 
 def _heads(count: int, keys: int, values: int) -> str:

@@ -42,6 +42,8 @@ TITLES = {
     "kimi_delta_attention": "Kimi Delta Attention",
     "mamba2": "Mamba-2",
     "rg_lru": "RG-LRU",
+    "rwkv7": "RWKV-7",
+    "rwkv_channel_mix": "RWKV channel mix",
     "mlp": "Feed-forward",
     "gated": "Gated feed-forward",
     "mixture": "Mixture of experts",
@@ -124,6 +126,8 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
     details = heads + sees
     if spec.window is not None:
         details.append(f"window {spec.window:,}" if causal else f"window ±{spec.window // 2:,}")
+    if spec.block_summaries is not None:
+        details.append(f"sums of blocks of {spec.block_summaries.size:,}")
     if spec.patch_window is not None:
         details.append(f"windows of {spec.patch_window:,} {TIMES} {spec.patch_window:,} patches")
     if spec.scale is not None and abs(spec.scale * width**0.5 - 1) > 1e-6:
@@ -158,8 +162,8 @@ def feed_forward_title(spec: Component) -> str:
     return f"Feed-forward, {GATES[spec.activation]}" if isinstance(spec, Gated) else title(spec.kind)
 
 
-def feed_forward_details(spec: Component, d_model: int) -> list[str]:
-    """Widths and activation, or experts and their routing."""
+def feed_forward_details(spec: Component, d_model: int, reads: int | None = None) -> list[str]:
+    """Widths and activation, or experts and their routing; ``reads`` is the width of the input where it is another."""
     if isinstance(spec, Mixture):
         return list(_mixture_details(spec))
     if isinstance(spec, SideBySide):
@@ -167,7 +171,7 @@ def feed_forward_details(spec: Component, d_model: int) -> list[str]:
     if not isinstance(spec, TwoLayer):
         return said(spec)
     hidden = sizes(2, spec.hidden) if isinstance(spec, Gated) else f"{spec.hidden:,}"
-    widths = f"{d_model:,} → {hidden} → {d_model:,}"
+    widths = f"{reads or d_model:,} → {hidden} → {d_model:,}"
     details = [widths] if isinstance(spec, Gated) else [widths, ACTIVATIONS[spec.activation]]
     if isinstance(spec, Gated) and spec.limit is not None:
         details.append(f"limit {number_text(spec.limit)}")
@@ -181,7 +185,7 @@ def _of_branch(spec: Component) -> Iterator[str]:
     if isinstance(spec, Mixture):
         yield from _mixture_details(spec)
     else:
-        yield _expert(spec)
+        yield feed_forward_words(spec)
 
 
 def sharing_details(sharing: Sharing | None, part: Literal["attention", "feed_forward"]) -> list[str]:
@@ -203,15 +207,16 @@ def multiplied(multipliers: Spec) -> list[str]:
 def _mixture_details(spec: Mixture) -> Iterator[str]:
     router = spec.router
     yield f"{spec.top_k} of {spec.experts:,} experts"
-    yield _expert(spec.expert)
+    yield feed_forward_words(spec.expert)
     if spec.shared is not None:
-        yield f"shared: {_expert(spec.shared)}{', gated' if spec.shared_gate else ''}"
+        yield f"shared: {feed_forward_words(spec.shared)}{', gated' if spec.shared_gate else ''}"
     yield f"{router.scores.replace('_', ' ')} router{' with correction' if router.score_correction_bias else ''}"
     if router.groups is not None:
         yield f"{router.groups.top} of {router.groups.count} groups"
 
 
-def _expert(spec: Component) -> str:
+def feed_forward_words(spec: Component) -> str:
+    """The activation, or gate, and the width of the hidden layer."""
     if isinstance(spec, TwoLayer):
         name = GATES[spec.activation] if isinstance(spec, Gated) else ACTIVATIONS[spec.activation]
         return f"{name} {spec.hidden:,}"  # fmt: skip
@@ -224,7 +229,8 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         part = [] if spec.dimensions in (None, width) else [f"{spec.dimensions} of {width} dims"]
         scaling = [] if spec.scaling is None else [_scaling(spec.scaling)]
         axes = [] if spec.sections is None else ["frames, rows and columns"]
-        return [f"θ {number_text(spec.theta)}", *part, *scaling, *axes]
+        turned = ["of the input"] if spec.rotates == "input" else []
+        return [f"θ {number_text(spec.theta)}", *part, *scaling, *axes, *turned]
     if isinstance(spec, AxialRope):
         return [f"θ {number_text(spec.theta)}", "rows and columns"]
     if isinstance(spec, Alibi):

@@ -13,7 +13,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
-from zoo.families.common.images import SquareSide
+from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, Place, read
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
@@ -22,7 +22,6 @@ from zoo.families.common.transforms import Unsqueezed
 _ABSOLUTE = f.Bool("use_absolute_position_embeddings", default=False)
 _PER_LAYER = f.Bool("use_relative_position_bias", default=False)
 _SHARED = f.Bool("use_shared_relative_position_bias", default=False)
-_MEAN = f.Bool("use_mean_pooling", default=True)
 
 
 class _BeitPosition(Field):
@@ -49,21 +48,11 @@ class _BeitPosition(Field):
         }
 
 
-class _BeitFinalNorm(Field):
-    """A norm of all vectors, unless their mean is normed."""
-
-    def read(self, config: Config) -> bool:
-        return not _MEAN.read(config)
-
-    def write(self, value: Any, place: Place) -> Data:
-        return _MEAN.write(not place.stack.ends_with_norm, place)
-
-
 class _BeitPooling(Field):
     """The mean of the patches and a norm, or the class token, as ``use_mean_pooling`` says."""
 
     def read(self, config: Config) -> Data:
-        if not _MEAN.read(config):
+        if not MEAN_POOLING.read(config):
             return {"pooling": "first"}
         return {"pooling": "patches", "norm": read(NORM, config)}
 
@@ -113,7 +102,7 @@ _BODY = {
             "layer_scale": _LayerScale("layer_scale_init_value", default=0.1),
             "dropout": _DROPOUT,
         },
-        final_norm=_BeitFinalNorm(),
+        final_norm=NormUnlessMean(),
     ),
     "initialization": f.normal(),
 }

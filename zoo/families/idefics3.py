@@ -26,10 +26,20 @@ from zoo.families.common.vision_language import (
 )
 from zoo.families.siglip import VISION as SIGLIP
 
-_LARGEST = 64
-_ROUNDED = frozenset([19, 25, 29, 31, 38, 40, 41, 43, 47, 49, 50, 54, 55, 58, 59, 61, 62])
+_LARGEST = 75
+_ROUNDED = frozenset(
+    [19, 25, 29, 31, 38, 40, 41, 43, 47, 49, 50, 54, 55, 58, 59, 61, 62, 67, 68, 71, 72, 73, 74]
+)
 """The numbers of patches in a row, up to the ``_LARGEST``, at which the reference gives several patches one position: it takes
 the position of a patch from its place as a fraction of the row, in single precision."""
+
+
+def fault_of_side(side: int) -> str | None:
+    """The reason why the reference does not tell all positions of a grid apart; None where it does."""
+    if side <= _LARGEST and side not in _ROUNDED:
+        return None
+    return f"makes {side} patches in a row, some of which the reference gives one position by rounding"
+
 
 _TEXT_OF_TRAINING = (
     "_flash_attn_2_enabled",
@@ -79,7 +89,7 @@ class _Idefics3(Family):
         seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
         body = self.images.body_spec(seen, _VISION_CLASS)
         seen.finish()
-        if fault := _fault(body["embedding"]["image_size"] // body["embedding"]["patch_size"]):
+        if fault := fault_of_side(body["embedding"]["image_size"] // body["embedding"]["patch_size"]):
             seen.refuse("image_size", fault)
         connector = {"kind": "linear", "bias": False, **read(_CONNECTOR, config)}
         tied = config.bool(TIED, default=False)
@@ -91,7 +101,7 @@ class _Idefics3(Family):
         if not isinstance(connector, LinearConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
         assert isinstance(seen.embedding, Patches)
-        if fault := _fault(seen.embedding.side):
+        if fault := fault_of_side(seen.embedding.side):
             raise UnfitError(f"images whose patch_size {fault}")
         place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         text = decoder_config(model)
@@ -105,13 +115,6 @@ class _Idefics3(Family):
             TIED: text[TIED],
             **write(_CONNECTOR, connector, place),
         }
-
-
-def _fault(side: int) -> str | None:
-    """The reason why the reference does not tell all positions of a grid apart; None where it does."""
-    if side <= _LARGEST and side not in _ROUNDED:
-        return None
-    return f"makes {side} patches in a row, some of which the reference gives one position by rounding"
 
 
 _TENSORS = Tensors(

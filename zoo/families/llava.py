@@ -12,6 +12,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.template import Data, Place, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, affine, same
 from zoo.families.common.vision_language import (
+    LAYER,
     TEXT_CONFIG,
     TIED,
     VISION_CONFIG,
@@ -21,6 +22,7 @@ from zoo.families.common.vision_language import (
     image_rules,
     images_of,
     joined,
+    layers_seen,
 )
 from zoo.families.siglip import VISION as SIGLIP
 
@@ -28,7 +30,7 @@ _IMAGES = {
     "clip_vision_model": (CLIP, "CLIPVisionModel"),
     "siglip_vision_model": (SIGLIP, "SiglipVisionModel"),
 }
-_LAYER, _STRATEGY = "vision_feature_layer", "vision_feature_select_strategy"
+_STRATEGY = "vision_feature_select_strategy"
 _CONNECTOR = {
     "token": f.Int("image_token_index", "image_token_id", default=32000),
     "activation": f.Activation("projector_hidden_act", "gelu"),
@@ -44,17 +46,10 @@ class _Llava(Family):
         images, class_of_images = _IMAGES[seen.data["model_type"]]
         body, decoder = images.body_spec(seen, class_of_images), decoder_spec(config)
         tied = config.bool(TIED, default=False) or config.data[TEXT_CONFIG].get(TIED, False)
-        layers = self._layers(config, body["encoder"]["layers"])
+        layers = layers_seen(config, body["encoder"]["layers"], default=-2)
         connector = {"kind": "mlp", **read(_CONNECTOR, config), **self._kept(config, body["embedding"])}
         config.ignore("image_seq_length")
         return joined(decoder, body, connector, tied=tied, layers=layers, final_norm=False)
-
-    def _layers(self, config: Config, depth: int) -> int:
-        """The number of layers up to the one whose output is read."""
-        layer = config.int(_LAYER, default=-2)
-        if not -depth <= layer <= -1:
-            config.refuse(_LAYER, f"must be from {-depth} to -1: layers are counted from the last")
-        return depth + 1 + layer
 
     def _kept(self, config: Config, embedding: Data) -> Data:
         """Whether the vector of the class token is among those of an image."""
@@ -69,7 +64,7 @@ class _Llava(Family):
         assert model.image is not None
         if not isinstance(connector, MlpConnector) or connector.hidden not in (None, model.output_width):
             raise UnfitError("connector of other layers than two as wide as the decoder")
-        if connector.shuffle > 1 or connector.norm is not None:
+        if connector.shuffle > 1 or (connector.norm, connector.joined_norm) != (None, None):
             raise UnfitError("connector with pixel shuffle or a norm")
         if model.image.ends_with_norm:
             raise UnfitError("image.final_norm")
@@ -86,7 +81,7 @@ class _Llava(Family):
             VISION_CONFIG: images.body_config(seen, class_of_images),
             TEXT_CONFIG: text,
             TIED: text[TIED],
-            _LAYER: -1,
+            LAYER: -1,
             _STRATEGY: "full" if connector.class_token or not classed else "default",
             "image_seq_length": model.vectors_per_image,
             **write(_CONNECTOR, connector, place),

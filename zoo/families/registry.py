@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from specs.suggest import nearest
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
+from zoo.families.common.inexpressible import INEXPRESSIBLE
 from zoo.families.common.tensors import Tensors
 
 MODULES = {
@@ -62,6 +63,8 @@ MODULES = {
     "qwen2_5_vl": "qwen2_5_vl",
     "qwen3_vl": "qwen3_vl",
     "paligemma": "paligemma",
+    "internvl": "internvl",
+    "idefics2": "idefics2",
     "idefics3": "idefics3",
     "smolvlm": "idefics3",
     "smollm3": "smollm3",
@@ -102,8 +105,10 @@ MODULES = {
     "olmo3": "olmo3",
     "phimoe": "phimoe",
     "recurrent_gemma": "recurrent_gemma",
+    "rwkv7": "rwkv7",
     "starcoder2": "starcoder2",
     "xglm": "xglm",
+    "zamba": "zamba",
     "zamba2": "zamba2",
     "eurobert": "eurobert",
     "nomic_bert": "nomic_bert",
@@ -133,6 +138,7 @@ MODULES = {
     "wavlm": "wav2vec2",
     "moonshine": "moonshine",
     "wav2vec2-bert": "wav2vec2_bert",
+    "wav2vec2-conformer": "wav2vec2_conformer",
     "parakeet_ctc": "parakeet",
     "parakeet_encoder": "parakeet",
     "xlm-roberta": "roberta",
@@ -150,14 +156,6 @@ MODULES = {
 The order is one of preference: ``convert`` takes the first family whose config can express the whole spec, and tensors
 without a config belong to the first family that names most of them.
 """
-
-INEXPRESSIBLE = {
-    **dict.fromkeys(
-        ("parakeet_rnnt", "parakeet_tdt"),
-        "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
-    ),
-}
-"""model_type -> what a spec cannot express of a family that is known."""
 
 MODEL_TYPES = tuple(name for name in MODULES if name not in ("zoo", "torch"))
 """The families with configs; the others only name tensors."""
@@ -182,17 +180,17 @@ def tensor_names() -> list[Tensors]:
 def family_of_config(config: Config) -> Family:
     """Return the family that a config names. Raises :class:`ConfigError` with a suggestion for an unknown one."""
     model_type = config.any("model_type")
-    if isinstance(model_type, str) and model_type not in MODEL_TYPES and config.has("text_config"):
-        config.refuse(
-            "model_type",
-            "must be a text model: its other parts are not supported",
-            "Save text_config as a config.json of its own, with the tensors of the text model.",
-        )
     if isinstance(model_type, str) and model_type in INEXPRESSIBLE:
         config.refuse(
             "model_type",
             f"is not supported: specs cannot express {INEXPRESSIBLE[model_type]}",
             "Export it with the tools of its authors.",
+        )
+    if isinstance(model_type, str) and model_type not in MODEL_TYPES and config.has("text_config"):
+        config.refuse(
+            "model_type",
+            "must be a text model: its other parts are not supported",
+            "Save text_config as a config.json of its own, with the tensors of the text model.",
         )
     if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
         near = nearest(str(model_type), sorted(MODEL_TYPES))

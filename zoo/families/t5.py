@@ -58,12 +58,13 @@ def t5_body(
     varies: Mapping[str, Sequence[Varies]] | None = None,
     per_layer: bool = False,
     window: Template = None,
+    block_summaries: Template = None,
     **more: Template,
 ) -> Template:
     """Return the body with the family's defaults; ``decoder`` is false for classes with only the encoder.
 
     ``varies`` are the respects in which the layers of a stack vary, ``per_layer`` says that each has its own biases,
-    ``window`` is that of the encoder's attention, and ``more`` are keys of the model.
+    ``window`` and ``block_summaries`` are those of the encoder's attention, and ``more`` are keys of the model.
     """
     depth = f.Depth("num_layers", default=layers)
     depths = {"encoder": depth, "decoder": f.Depth("num_decoder_layers", default=depth)}
@@ -82,7 +83,10 @@ def t5_body(
         "dropout": DROPOUT,
     }
     blocks = {
-        "encoder": {**block, "attention": {**block["attention"], "window": window}},
+        "encoder": {
+            **block,
+            "attention": {**block["attention"], "window": window, "block_summaries": block_summaries},
+        },
         "decoder": block,
     }
     stacks = {

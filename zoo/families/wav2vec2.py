@@ -75,6 +75,18 @@ class _LayerSum(f.Bool):
         return summed
 
 
+def stem(projection_norm: Template) -> dict[str, Template]:
+    """The embedding of samples, without what follows its projection."""
+    return {
+        "kind": "waveform",
+        "convolutions": _FeatureConvolutions(),
+        "convolution_norm": f.Choice("feat_extract_norm", {"group": "group", "layer": "layer"}, "group"),
+        "bias": f.Bool("conv_bias", default=False),
+        "activation": _ACTIVATION,
+        "projection_norm": projection_norm,
+    }
+
+
 def _body(projection_norm: Template, position: Template, **of_encoder: Template) -> dict[str, Template]:
     """The body; ``position`` is that of the attention itself, and ``of_encoder`` are further keys of the encoder."""
     return {
@@ -87,16 +99,7 @@ def _body(projection_norm: Template, position: Template, **of_encoder: Template)
             "groups": f.Int("num_conv_pos_embedding_groups", default=16),
             "activation": _ACTIVATION,
         },
-        "embedding": {
-            "kind": "waveform",
-            "convolutions": _FeatureConvolutions(),
-            "convolution_norm": f.Choice("feat_extract_norm", {"group": "group", "layer": "layer"}, "group"),
-            "bias": f.Bool("conv_bias", default=False),
-            "activation": _ACTIVATION,
-            "projection_norm": projection_norm,
-            "norm": _SumNorm(),
-            "dropout": _DROPOUT,
-        },
+        "embedding": {**stem(projection_norm), "norm": _SumNorm(), "dropout": _DROPOUT},
         "encoder": Layers(
             f.Depth("num_hidden_layers", default=12),
             {
@@ -132,11 +135,11 @@ _LAYER = {
     "feed_forward.output_dense": "feed_forward.down",
     "final_layer_norm": "feed_forward_norm",
 }
-_AROUND = {
-    "feature_projection.layer_norm": "embedding.projection_norm",
-    "feature_projection.projection": "embedding.projection",
-    "encoder.layer_norm": "embedding.norm",
-}
+STEM_RULES = (
+    *modules({"conv": "convolution", "layer_norm": "norm"}, _STEM, _OURS),
+    *affine("feature_projection.layer_norm", "embedding.projection_norm"),
+    *affine("feature_projection.projection", "embedding.projection"),
+)
 
 
 def _weight_norm(stored: str, old: str, ours: str) -> Rule:
@@ -147,8 +150,8 @@ def _weight_norm(stored: str, old: str, ours: str) -> Rule:
 
 
 _RULES = (
-    *modules({"conv": "convolution", "layer_norm": "norm"}, _STEM, _OURS),
-    *modules(_AROUND),
+    *STEM_RULES,
+    *affine("encoder.layer_norm", "embedding.norm"),
     *affine("encoder.layer_norm", "encoder.final_norm"),
     _weight_norm("original0", "weight_g", "magnitude"),
     _weight_norm("original1", "weight_v", "direction"),
@@ -184,7 +187,7 @@ IGNORED = (
     *("classifier_proj_size", "use_weighted_layer_sum"),  # of some heads
 )
 
-_CTC = HeadClass(
+CTC = HeadClass(
     "ctc",
     {
         "labels": f.Int("vocab_size", default=32),
@@ -192,15 +195,15 @@ _CTC = HeadClass(
         "dropout": f.Float("final_dropout", default=0.1),
     },
 )
-_FRAMES: dict[str, Template] = {"labels": Labels()}
-_WHOLE = {
-    **_FRAMES,
+FRAMES: dict[str, Template] = {"labels": Labels()}
+WHOLE = {
+    **FRAMES,
     "activation": "identity",
     "dense_width": f.Int("classifier_proj_size", default=256),
     "transform": "tokens",
     "pooling": "mean",
 }
-_REFUSED = {
+REFUSED = {
     "ForPreTraining": "which compares vectors with a codebook",
     "ForXVector": "whose head has layers over time (TDNN)",
 }
@@ -248,12 +251,12 @@ def _family(
         ),
         _body(projection_norm, position),
         {
-            f"{name}ForCTC": _CTC,
+            f"{name}ForCTC": CTC,
             f"{name}Model": BODY,
-            f"{name}ForAudioFrameClassification": HeadClass("token_classification", _FRAMES, summed),
-            f"{name}ForSequenceClassification": HeadClass("classification", _WHOLE, summed),
+            f"{name}ForAudioFrameClassification": HeadClass("token_classification", FRAMES, summed),
+            f"{name}ForSequenceClassification": HeadClass("classification", WHOLE, summed),
         },
-        refused={f"{name}{suffix}": because for suffix, because in _REFUSED.items()},
+        refused={f"{name}{suffix}": because for suffix, because in REFUSED.items()},
         fixed=fixed,
         ignored=IGNORED,
     )

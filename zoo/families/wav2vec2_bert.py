@@ -66,7 +66,7 @@ def _body(**of_encoder: Any) -> dict[str, Any]:
 
 
 _STORED, _OURS = "encoder.layers.{layer}.", "encoder.blocks.{layer}."
-_LAYER = {
+CONFORMER_LAYER = {
     **projections("self_attn.", "linear_q linear_k linear_v linear_out"),
     "ffn1.intermediate_dense": "first_feed_forward.up",
     "ffn1.output_dense": "first_feed_forward.down",
@@ -77,8 +77,8 @@ _LAYER = {
     "conv_module.layer_norm": "convolution_norm",
     "ffn2_layer_norm": "feed_forward_norm",
     "final_layer_norm": "output_norm",
-    "conv_module.depthwise_layer_norm": "convolution.norm",
 }
+_LAYER = {**CONFORMER_LAYER, "conv_module.depthwise_layer_norm": "convolution.norm"}
 _MATRICES = {
     "self_attn.distance_embedding": "attention.position.table",
     "conv_module.depthwise_conv": "convolution.depthwise",

@@ -6,21 +6,16 @@ over all transformers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from specs.attention import MultiHeadShape
-from specs.base import Component
-from specs.block import BlockParts, SideTransformer
 from specs.mamba2 import StepLimit
-from specs.model import Model
 from specs.position import PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LINEAR, read_kinds
-from zoo.families.common.layers import Layers, Varies
+from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -31,17 +26,16 @@ from zoo.families.common.llama_like import (
 )
 from zoo.families.common.mamba import MixerHeadWidth, mamba2, mamba2_rules
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.side_transformers import HYBRID, SideTransformers, places, shared_rules
+from zoo.families.common.template import Data, Field, Place
 from zoo.families.common.tensors import Rule, fused, same
 
-HYBRID = "hybrid"
 USUAL = [LINEAR, *([LINEAR] * 5 + [HYBRID]) * 7, *[LINEAR] * 4, HYBRID, *[LINEAR] * 3, HYBRID, *[LINEAR] * 2]
 """The layers of Zamba2-2.7B."""
 
 _FIELDS = LlamaFields(
     vocab_size=32000, hidden_size=2560, layers=54, heads=32, context=4096, eps=1e-5,
 )  # fmt: skip
-_ATTENTION_HEADS = f.Int("num_attention_heads", default=32)
 _SETS = f.Int("num_mem_blocks", default=1)
 _BIAS = f.Bool("add_bias_linear", default=False)
 
@@ -56,74 +50,21 @@ def _kinds(config: Config) -> list[str]:
     return kinds
 
 
-def _uses(config: Config) -> list[int]:
-    return [layer for layer, kind in enumerate(_kinds(config)) if kind == HYBRID]
+def _whole_heads(config: Config, heads: int, kv_heads: int) -> None:
+    """Refuse grouped queries beside adapters of whole heads."""
+    if kv_heads != heads and config.bool("use_shared_attention_adapter", default=False):
+        rule = f"must equal num_attention_heads, which is {heads}: the reference's adapters are that wide"
+        config.refuse("num_key_value_heads", rule)
 
 
-def _both(config: Config) -> int:
-    """The width of the stream and the embedding together."""
-    return 2 * int(_FIELDS.d_model.read(config))
-
-
-def _head_dim(config: Config) -> int:
-    return _both(config) // max(_ATTENTION_HEADS.read(config), 1)
-
-
-class _Hybrids(Varies):
-    """The layers beside a transformer."""
-
-    name = "hybrid"
-
-    def __init__(self, differs: Data) -> None:
-        self.differs = differs
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        uses = _uses(config)
-        if not uses:
-            config.refuse("layers_block_type", f"must have a layer of kind {HYBRID}")
-        if not 1 <= _SETS.read(config) <= len(uses):
-            config.refuse("num_mem_blocks", f"must be from 1 to {len(uses)}, the number of hybrid layers")
-        return [layer in uses for layer in range(depth)]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(block, SideTransformer)
-
-    def write(self, where: Sequence[bool], place: Place) -> Data:
-        if not any(where):
-            raise UnfitError("layers without a transformer beside them alone")
-        return {"layers_block_type": [HYBRID if here else LINEAR for here in where]}
-
-
-class _WholeHeads(Field):
-    """The heads of the transformer, which share the width of stream and embedding; scores are scaled as if half as wide."""
-
-    def read(self, config: Config) -> Data:
-        heads, width = _ATTENTION_HEADS.read(config), _head_dim(config)
-        if heads < 1 or _both(config) % heads:
-            config.refuse("num_attention_heads", f"must divide 2 * hidden_size, which is {_both(config)}")
-        kv_heads = config.int("num_key_value_heads", default=heads)
-        shape: Data = {"kind": "multi_head", "heads": heads}
-        if kv_heads != heads:
-            if config.bool("use_shared_attention_adapter", default=False):
-                rule = f"must equal num_attention_heads, which is {heads}: the reference's adapters are that wide"
-                config.refuse("num_key_value_heads", rule)
-            shape = {"kind": "grouped_query", "heads": heads, "kv_heads": kv_heads}
-        return {**shape, "head_dim": width, "scale": (width / 2) ** -0.5}
-
-    def write(self, value: Component, place: Place) -> Data:
-        if not isinstance(value, MultiHeadShape):
-            raise UnfitError(f"attention kind {value.kind}")
-        return {
-            **_ATTENTION_HEADS.write(value.heads, place),
-            "num_key_value_heads": value.key_value_heads,
-        }
+_SIDES = SideTransformers(_FIELDS.d_model, heads=32, kinds=_kinds, check=_whole_heads)
 
 
 class _RopeOrNone(Field):
     """Rotation of queries and keys, or none."""
 
     switch = f.Bool("use_mem_rope", default=False)
-    rope = RopeField(f.Derived(_head_dim), _FIELDS.context, whole=WHOLE_HEADS)
+    rope = RopeField(_SIDES.head_dim, _FIELDS.context, whole=WHOLE_HEADS)
 
     def read(self, config: Config) -> Data:
         rope: Data = self.rope.read(config)
@@ -169,11 +110,7 @@ _MIXER = mamba2(
 )
 _HYBRID = {
     "kind": "side_transformer",
-    "attention": {
-        "*": _WholeHeads(),
-        "bias": False,
-        "dropout": f.Float("attention_dropout", default=0.0),
-    },
+    "attention": _SIDES.attention(),
     "feed_forward": {
         "kind": "gated",
         "hidden": f.Int("intermediate_size", default=f.times(4, _FIELDS.d_model)),
@@ -188,19 +125,6 @@ _HYBRID = {
         },
     },
 }
-
-
-def _places(spec: Model) -> Sequence[dict[str, int]]:
-    """The first layer of the transformer of each layer, and the number of its use."""
-    if spec.decoder is None:
-        return []
-    blocks = spec.decoder.layer_blocks()
-    uses = [layer for layer, block in enumerate(blocks) if isinstance(block, SideTransformer)]
-    places: list[dict[str, int]] = [{} for _ in blocks]
-    for use, layer in enumerate(uses):
-        sharing = blocks[layer].sharing
-        places[layer] = {"owner": uses[use % (sharing.sets if sharing else len(uses))], "use": use}
-    return places
 
 
 _SHARED = "layers.{owner}.shared_transformer."
@@ -236,23 +160,11 @@ _TENSORS = llama_tensors(
     *(replace(rule, beside=f"{BLOCK}side.weight") for rule in _mixer("mamba_decoder.")),
     *layer_modules({"linear": "side"}),
     *fused(f"{_SHARED}feed_forward.gate_up_proj", (f"{BLOCK}feed_forward.gate", f"{BLOCK}feed_forward.up")),
-    *(
-        same(f"{_SHARED}{stored}.{leaf}", f"{BLOCK}{ours}.{leaf}")
-        for stored, ours in {
-            **{
-                f"self_attn.{name[0]}_proj": f"attention.{name}"
-                for name in ("query", "key", "value", "output")
-            },
-            "feed_forward.down_proj": "feed_forward.down",
-            "input_layernorm": "attention_norm",
-            "pre_ff_layernorm": "feed_forward_norm",
-        }.items()
-        for leaf in ("weight", "bias")
-    ),
+    *shared_rules(_SHARED),
     *_adapters(),
     without=("self_attn.", "mlp.", "layernorm"),
     final_norm="final_layernorm",
-    places=_places,
+    places=places,
 )
 
 FAMILIES = (
@@ -274,7 +186,7 @@ FAMILIES = (
                     "mixer": _MIXER,
                     "feed_forward": None,
                 },
-                (_Hybrids(_HYBRID),),
+                (_SIDES.layers(_HYBRID, _SETS),),
             ),
             "initialization": f.normal(),
         },
@@ -282,10 +194,9 @@ FAMILIES = (
         fixed={
             "tie_word_embeddings": (True, "otherwise the reference shares no transformers either"),
             "use_conv_bias": (True, "the reference always adds it"),
-            "attention_head_dim": (f.Derived(_head_dim), "the heads share the width of stream and embedding"),
-            "attention_hidden_size": (f.Derived(_both), "the attention reads the stream and the embedding"),
+            **_SIDES.fixed(),
             "use_long_context": (False, "set max_position_embeddings to 16384 instead"),
-            "hybrid_layer_ids": (f.Derived(_uses), "layers_block_type lists these layers"),
+            "hybrid_layer_ids": (f.Derived(_SIDES.uses), "layers_block_type lists these layers"),
         },
         ignored=(
             "chunk_size", "kv_channels", "num_query_groups", "num_logits_to_keep", "time_step_floor", "time_step_max",

@@ -11,9 +11,10 @@ from zoo.functional.convolution import (
     causal_convolution,
     depthwise_convolution,
     token_alignment,
+    token_shift,
 )
 from zoo.functional.decorator import semantic_op
-from zoo.functional.delta_operation import gated_delta_rule
+from zoo.functional.delta_operation import gated_delta_rule, generalized_delta_rule
 from zoo.functional.matrix_recurrence import linear_attention
 from zoo.functional.mixture import ExpertMatrices, expert_linear, mixture_of_experts
 from zoo.functional.patches import GridPlaces, grid_places, image_coordinates, packed_places
@@ -66,6 +67,7 @@ __all__ = [
     "forbidden",
     "frequencies_by_length",
     "gated_delta_rule",
+    "generalized_delta_rule",
     "grid_places",
     "image_coordinates",
     "in_best_groups",
@@ -88,5 +90,6 @@ __all__ = [
     "sparse_mixer_scores",
     "token_alignment",
     "token_positions",
+    "token_shift",
     "write",
 ]

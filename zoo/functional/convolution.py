@@ -1,4 +1,4 @@
-"""Causal convolution over tokens, with the last tokens of earlier calls as its state.
+"""Causal convolutions and shifts over tokens, with the last tokens of earlier calls as their state.
 
 Shapes: batch B, new tokens T, channels D, width of the window W.
 """
@@ -70,6 +70,22 @@ def causal_convolution(
     if alignment is not None:
         y = F.embedding(alignment.tokens, y.flatten(0, 1))
     return y, columns[:, :, -before:]
+
+
+def token_shift(x: Tensor, state: Tensor | None, alignment: TokenAlignment | None) -> tuple[Tensor, Tensor]:
+    """The real token before each, and the last one.
+
+    x: B T D, state: B D, the last token of an earlier call, or None for zeros, alignment: of :func:`token_alignment` for a
+    width of 2 -> B T D and B D.
+    """
+    start = constant((0.0,), x).to(x.dtype).expand(x.shape[0], x.shape[2]) if state is None else state
+    joined = torch.cat((start[:, None], x), 1)  # B (1 + T) D
+    if alignment is not None:
+        joined = F.embedding(alignment.columns, joined.flatten(0, 1))
+    before = joined[:, :-1]
+    if alignment is not None:
+        before = F.embedding(alignment.tokens, before.flatten(0, 1))
+    return before, joined[:, -1]
 
 
 @semantic_op

@@ -1,13 +1,7 @@
-"""The gated delta rule as a PyTorch operation of its own.
-
-Compilers, counters of FLOPs and autograd see one call: the number of chunks depends on the length, and what chunks compute is
-computed again for the gradient, so that only the inputs are kept.
-"""
+"""The gated delta rule, and the generalized one, as PyTorch operations of their own."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -16,12 +10,19 @@ from torch.utils.flop_counter import register_flop_formula
 
 from zoo.functional.decorator import semantic_op
 from zoo.functional.delta import delta_rule, matrix_products
+from zoo.functional.generalized_delta import generalized_products, generalized_rule
+from zoo.functional.recomputed import define_operation
 
-_RULE = "zoo::gated_delta_rule"
-_INPUTS = "Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor? state, Tensor? real"
-torch.library.define(_RULE, f"({_INPUTS}) -> (Tensor, Tensor)")
-
-Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor | None, Tensor | None]
+define_operation(
+    "zoo::gated_delta_rule",
+    "Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor? state, Tensor? real",
+    delta_rule,
+)
+define_operation(
+    "zoo::generalized_delta_rule",
+    "Tensor query, Tensor key, Tensor value, Tensor decay, Tensor recall, Tensor erase, Tensor? state, Tensor? real",
+    generalized_rule,
+)
 
 
 @semantic_op
@@ -49,55 +50,40 @@ def gated_delta_rule(
     return results
 
 
-@contextlib.contextmanager
-def _as_given(like: Tensor) -> Iterator[None]:
-    """Computes in the dtypes of the operands, under autocast too."""
-    device = like.device.type
-    if not torch.amp.is_autocast_available(device):
-        yield
-        return
-    with torch.autocast(device, enabled=False):
-        yield
+@semantic_op
+def generalized_delta_rule(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    decay: Tensor,
+    recall: Tensor,
+    erase: Tensor,
+    state: Tensor | None,
+    real: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """S_t = (I - e_t r_t^T) diag(w_t) S_{t-1} + k_t v_t^T and S_t^T q_t of every token, and the last S.
 
+    Peng et al., 2025 (RWKV-7), where r_t is the removal key divided by w_t: the state is decayed before it is read.
 
-@torch.library.impl(_RULE, "default")
-def _rule(query: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
-    with _as_given(query):
-        mixed, last = delta_rule(query, *rest)
-    return mixed.to(query.dtype).contiguous(), last
-
-
-@torch.library.register_fake(_RULE)  # type: ignore[untyped-decorator]
-def _shapes(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
-    batch, heads, _, out = value.shape
-    inside = torch.promote_types(query.dtype, torch.float32)
-    last = query.new_empty(batch, heads, query.shape[3], out, dtype=inside)
-    return query.new_empty(value.shape), last
+    query, key, recall (r) and erase (e): B H T K, value: B H T V, decay: log(w), at most 0, B H T K, state: B H K V, or None
+    for zeros, real: B T, 0 for padding, which changes no state, or None for no padding -> B H T V in the dtype of the query,
+    and B H K V.  States are float32, or float64 for float64 inputs, and so is everything inside.
+    """
+    results: tuple[Tensor, Tensor] = torch.ops.zoo.generalized_delta_rule(
+        query, key, value, decay, recall, erase, state, real
+    )
+    return results
 
 
 @register_flop_formula(torch.ops.zoo.gated_delta_rule)
-def _flops(query: Any, key: Any, value: Any, decay: Any, *rest: Any, **options: Any) -> int:
+def _gated_flops(query: Any, key: Any, value: Any, decay: Any, *rest: Any, **options: Any) -> int:
     """The matrix products, of shapes."""
     batch, heads, tokens, out = value
     return matrix_products(batch * heads, tokens, query[3], out, per_channel=len(decay) == 4)
 
 
-def _keep(ctx: Any, inputs: Inputs, output: tuple[Tensor, Tensor]) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-def _gradients(ctx: Any, for_mixed: Tensor, for_last: Tensor) -> tuple[Tensor | None, ...]:
-    """The gradients of the inputs, by way of chunks that are computed again."""
-    needed = ctx.needs_input_grad
-    with torch.enable_grad(), _as_given(for_mixed):
-        inputs = [
-            each.detach().requires_grad_() if wanted else each
-            for each, wanted in zip(ctx.saved_tensors, needed, strict=True)
-        ]
-        mixed, last = delta_rule(*inputs)
-        trained = [each for each, wanted in zip(inputs, needed, strict=True) if wanted]
-        found = iter(torch.autograd.grad((mixed, last), trained, (for_mixed.to(mixed.dtype), for_last)))
-    return tuple(next(found) if wanted else None for wanted in needed)
-
-
-torch.library.register_autograd(_RULE, _gradients, setup_context=_keep)
+@register_flop_formula(torch.ops.zoo.generalized_delta_rule)
+def _generalized_flops(query: Any, key: Any, value: Any, *rest: Any, **options: Any) -> int:
+    """The matrix products, of shapes."""
+    batch, heads, tokens, out = value
+    return generalized_products(batch * heads, tokens, query[3], out)

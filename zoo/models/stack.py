@@ -17,9 +17,10 @@ from specs.block import BlockParts
 from specs.position import NoPosition, PositionKind
 from zoo import functional
 from zoo.components.altup import Streams
+from zoo.components.block_summaries import TokenBlocks, blocks_of
 from zoo.components.layer_sum import WeightedLayerSum
-from zoo.components.mixer import LENGTH, BiasKey, MixerContext, State, StateTensor, check_state
-from zoo.components.position import Position
+from zoo.components.mixer import LENGTH, BiasKey, BlocksKey, MixerContext, State, StateTensor, check_state
+from zoo.components.position import Position, RelativeBias
 from zoo.components.sharing import SharedWeights
 from zoo.context import BuildContext
 from zoo.models.axes import Axes
@@ -32,7 +33,7 @@ AfterLayer = Callable[[int, Tensor], Tensor]
 
 
 class Stack(nn.Module):
-    """Blocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
+    """TokenBlocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
 
     A shared block stands for several layers.
     """
@@ -46,10 +47,11 @@ class Stack(nn.Module):
         context = replace(context, layers=len(blocks), heads=heads.pop() if len(heads) == 1 else None)
         self.causal = context.causal
         self.position: Position = build_component(  # type: ignore[assignment]
-            position if following and not position.embedded else NoPosition(), context
+            position if following and not position.embedded else NoPosition(),
+            replace(context, summarized=any(map(_summarizes, following))),
         )
         context = replace(context, altup=spec.altup)
-        own_positions, shared = _OwnPositions(position, context), SharedWeights()
+        own_positions, shared = _OwnPositions(position, attentions, context), SharedWeights()
         layers: list[Any] = []
         for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
             if owner == layer:
@@ -145,7 +147,10 @@ class Stack(nn.Module):
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
         distances = {each.name: each.distances(positions, keys, like) for each in self.positions}
         rotated = positions if axes is None else axes.coordinates
-        return MixerContext(self.position, rotated, x, biases, distances, cross_bias, real, start, gated)
+        blocks = self._blocks(mask, positions, keys, like)
+        return MixerContext(
+            self.position, rotated, x, biases, distances, cross_bias, real, start, gated, blocks
+        )
 
     @property
     def states(self) -> list[tuple[StateTensor, ...]]:
@@ -212,6 +217,24 @@ class Stack(nn.Module):
 
         return {key: bias(key) for key in self.views}
 
+    def _blocks(
+        self, mask: Tensor | None, queries: Tensor, keys: Tensor, like: Tensor
+    ) -> dict[BlocksKey, TokenBlocks]:
+        """The blocks of tokens whose sums attentions see."""
+        found: dict[BlocksKey, TokenBlocks] = {}
+        for attention in self.attentions.values():
+            summaries = getattr(attention, "summaries", None)
+            position = self.position_of(attention)
+            if summaries is not None and isinstance(position, RelativeBias):
+                key = BlocksKey(position.name, summaries.size)
+                if key not in found:
+                    found[key] = blocks_of(summaries.size, position, queries, keys, mask, like)
+        return found
+
+
+def _summarizes(attention: Component) -> bool:
+    return getattr(attention, "block_summaries", None) is not None
+
 
 def _own_position(mixer: Component, of_stack: PositionKind) -> PositionKind | None:
     """The position of a mixer alone: that of its spec, or the stack's where every layer has its own weights; or None."""
@@ -221,8 +244,11 @@ def _own_position(mixer: Component, of_stack: PositionKind) -> PositionKind | No
 class _OwnPositions:
     """The positions of single attentions: one module for all with equal specs, unless layers own it."""
 
-    def __init__(self, of_stack: PositionKind, context: BuildContext) -> None:
+    def __init__(
+        self, of_stack: PositionKind, attentions: Sequence[Component], context: BuildContext
+    ) -> None:
         self._of_stack, self._context = of_stack, context
+        self._summarizing = [_own_position(each, of_stack) for each in attentions if _summarizes(each)]
         self._built: list[tuple[PositionKind, int, Position]] = []
 
     def of(self, block: BlockParts) -> Position | None:
@@ -237,7 +263,13 @@ class _OwnPositions:
                 return built
         position: Position = build_component(  # type: ignore[assignment]
             wanted,
-            replace(self._context, heads=heads, head_width=attention.head_width(self._context.d_model)),
+            replace(
+                self._context,
+                heads=heads,
+                head_width=attention.head_width(self._context.d_model),
+                summarized=_summarizes(attention)
+                or (wanted in self._summarizing and not wanted.owned_by_layers),
+            ),
         )
         position.name = f"of layers with the same, {len(self._built) + 1}"
         self._built.append((wanted, heads, position))

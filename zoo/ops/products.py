@@ -29,6 +29,24 @@ def _linear_flops(
     return Flops(2 * result.elements * weight.shape[1], result.elements if bias is not None else 0)
 
 
+def _linear_factors(call: GradientCall) -> Iterator[SavedTensor]:
+    """The factors; an input from which tokens were cut is copied, as its rows do not lie one after another."""
+    x, weight = call.args[:2]
+    yield from call.save_for_gradient(x, weight)
+    if weight in call.trained:
+        yield call.make(lambda infos: infos[x].nbytes) if _cut_inside(x) else call.save(x)
+
+
+def _cut_inside(x: fx.Node) -> bool:
+    """Whether a value is a slice of another along axes between its first and its last."""
+    if x.target is not operator.getitem:
+        return False
+    own, source = info(x), info(x.all_input_nodes[0])
+    return (
+        isinstance(source, TensorInfo) and own.ndim == source.ndim and own.shape[1:-1] != source.shape[1:-1]
+    )
+
+
 def _matmul(a: TensorInfo, b: TensorInfo) -> TensorInfo:
     if min(a.ndim, b.ndim) < 2:
         return info_on_meta(torch.matmul, (a, b), {})
@@ -114,7 +132,7 @@ def _embedding(ids: TensorInfo, weight: TensorInfo, **options: Any) -> TensorInf
 
 register_operation(
     F.linear,
-    shape=_linear, flops=_linear_flops, saved=saves_other_factor, mixing=separate_unless_second,
+    shape=_linear, flops=_linear_flops, saved=_linear_factors, mixing=separate_unless_second,
 )  # fmt: skip
 register_operation(
     operator.matmul, torch.matmul, "matmul",

@@ -1,4 +1,4 @@
-"""Recurrences over tokens: the gated delta rule."""
+"""Recurrences over tokens: the gated and the generalized delta rule."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch import fx
 
 from zoo import functional
 from zoo.functional.delta import chunk_length, matrix_products
+from zoo.functional.generalized_delta import generalized_products
 from zoo.ops.flops import Flops
 from zoo.ops.operation import register_operation
 from zoo.ops.saved import saves_tensors
@@ -39,12 +40,35 @@ def _delta_shape(
             "a delta rule cannot combine queries, keys, values, decays and updates of shapes "
             f"{query.shape}, {key.shape}, {value.shape}, {decay.shape}, {beta.shape}"
         )
+    return _results(query, value, state)
+
+
+def _results(query: TensorInfo, value: TensorInfo, state: TensorInfo | None) -> tuple[TensorInfo, TensorInfo]:
     states = TensorInfo(
-        (batch, heads, width, value.shape[3]), torch.promote_types(query.dtype, torch.float32)
+        (*value.shape[:2], query.shape[3], value.shape[3]), torch.promote_types(query.dtype, torch.float32)
     )
     if state is not None and state.shape != states.shape:
         raise ValueError(f"a delta rule expects a state of shape {states.shape}, got {state.shape}")
     return TensorInfo(value.shape, query.dtype), states
+
+
+def _generalized_shape(
+    query: TensorInfo,
+    key: TensorInfo,
+    value: TensorInfo,
+    decay: TensorInfo,
+    recall: TensorInfo,
+    erase: TensorInfo,
+    state: TensorInfo | None,
+    real: TensorInfo | None,
+) -> tuple[TensorInfo, TensorInfo]:
+    others = (key, decay, recall, erase)
+    if value.shape[:3] != query.shape[:3] or any(each.shape != query.shape for each in others):
+        raise ValueError(
+            "a generalized delta rule cannot combine queries, keys, values, decays and keys that recall and erase of shapes "
+            + ", ".join(str(each.shape) for each in (query, key, value, *others[1:]))
+        )
+    return _results(query, value, state)
 
 
 def _delta_flops(
@@ -69,12 +93,37 @@ def _delta_flops(
     return Flops(products, rows * -(-tokens // size) * steps)
 
 
+def _generalized_flops(
+    result: tuple[TensorInfo, TensorInfo],
+    query: TensorInfo,
+    key: TensorInfo,
+    value: TensorInfo,
+    *rest: Any,
+    **options: Any,
+) -> Flops:
+    batch, heads, tokens, out = value.shape
+    width, rows = query.shape[3], batch * heads
+    products, cells = generalized_products(rows, tokens, width, out), width * out
+    if tokens == 1:
+        return Flops(products, rows * (3 * cells + width))
+    size = chunk_length(tokens)
+    levels = size.bit_length() - 1
+    halves = (levels * 5 + 4) * width * size  # decays and products of both keys
+    steps = halves + 8 * width * size + 2 * out * size + 2 * size * size + 4 * cells
+    return Flops(products, rows * -(-tokens // size) * steps)
+
+
 def _delta_mixing(node: fx.Node, tokens: TokenAxes) -> Mixing:
-    real = node.args[6] if len(node.args) > 6 else node.kwargs.get("real")
+    place = 6 if node.target is functional.gated_delta_rule else 7
+    real = node.args[place] if len(node.args) > place else node.kwargs.get("real")
     return Mixing.MIXED if real is None else Mixing.MASKED
 
 
 register_operation(
     functional.gated_delta_rule,
     shape=_delta_shape, flops=_delta_flops, saved=saves_tensors, mixing=_delta_mixing,
+)  # fmt: skip
+register_operation(
+    functional.generalized_delta_rule,
+    shape=_generalized_shape, flops=_generalized_flops, saved=saves_tensors, mixing=_delta_mixing,
 )  # fmt: skip

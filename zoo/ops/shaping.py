@@ -11,7 +11,7 @@ from torch import fx
 
 from zoo.ops.flops import no_flops
 from zoo.ops.operation import always, register_operation
-from zoo.ops.saved import saves_all, saves_nothing
+from zoo.ops.saved import info, saves_all, saves_nothing
 from zoo.ops.tensor_info import Shape, TensorInfo, from_front
 from zoo.ops.tokens import Mixing, TokenAxes, mixed, separate
 
@@ -144,11 +144,32 @@ def _scatter(x: TensorInfo, dim: int, index: TensorInfo, source: TensorInfo) -> 
     return x
 
 
+def _keeps_order(node: fx.Node) -> bool:
+    """Whether a reshape is a view: that of permuted axes, of which it joins some, copies."""
+    source = node.all_input_nodes[0]
+    if source.target != "permute":
+        return True
+    whole = torch.empty(info(source.all_input_nodes[0]).shape, device="meta")
+    order: Any = source.args[1:]
+    try:
+        whole.permute(*order).view(info(node).shape)
+    except RuntimeError:
+        return False
+    return True
+
+
 VIEW = {"flops": no_flops, "saved": saves_nothing, "shares_memory": always}
 
 register_operation("unflatten", torch.unflatten, shape=_unflatten, mixing=separate, **VIEW)
 register_operation("flatten", torch.flatten, shape=_flatten, mixing=separate, **VIEW)
-register_operation("view", "reshape", torch.reshape, shape=_reshape, mixing=_reshape_mixing, **VIEW)
+register_operation("view", shape=_reshape, mixing=_reshape_mixing, **VIEW)
+register_operation(
+    "reshape",
+    torch.reshape,
+    shape=_reshape,
+    mixing=_reshape_mixing,
+    **{**VIEW, "shares_memory": _keeps_order},
+)
 register_operation("expand", shape=_expand, mixing=separate, **VIEW)
 register_operation("transpose", torch.transpose, shape=_transpose, mixing=separate, **VIEW)
 register_operation("permute", torch.permute, shape=_permute, mixing=separate, **VIEW)

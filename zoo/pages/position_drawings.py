@@ -300,7 +300,7 @@ def _relative_key(relative: RelativeKey) -> Drawing:
 
 def _relative_sinusoidal(use: Use, relative: RelativeSinusoidal) -> Drawing:
     about = (
-        f"Adds to each score the product of the query, and a trained vector for each of {relative.heads} heads, with the "
+        f"Adds to each score the product of the query, and a trained vector for each of {len(relative.content_bias)} heads, with the "
         f"projection of the sines and cosines of its distance from the key, of {len(relative.frequencies):,} frequencies."
     )
     return Drawing("Relative sinusoidal", about, [_wavelengths(use, {"": relative.frequencies})])

@@ -21,6 +21,7 @@ from specs.stack import Stack as StackSpec
 from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import BiasKey, MixerContext
+from zoo.components.patch_positions import RelativeBias2d
 from zoo.models.reach import Reach
 from zoo.models.stack import Stack
 from zoo.pages.chart import coordinate
@@ -79,13 +80,15 @@ class VisibilityGrid:
 class Sight:
     """The visibility in layers of one kind: for each padding of the keys, a table of queries x keys.
 
-    ``padded_queries``: whether queries are the same tokens as keys, and padded with them.
+    ``padded_queries``: whether queries are the same tokens as keys, and padded with them. ``block``: the size of the blocks of tokens whose
+    sums are seen, too.
     """
 
     title: str
     layers: tuple[int, ...]
     depth: int
     sinks: bool
+    block: int | None
     queries: VisibilityGrid
     keys: VisibilityGrid
     allowed: dict[Padding, Tensor]
@@ -106,17 +109,21 @@ def sights(model: ZooModel, spec: Model) -> list[Sight]:
 
 def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -> Iterator[Sight]:
     """Self-attention visibility in the layers of a stack; equal layers are merged."""
-    grid = _grid([view.window for view in stack.views], spec.context_length_of(stack_spec))
+    longest = spec.context_length_of(stack_spec)
+    grid = _grid([view.window for view in stack.views], longest)
+    if longest and any(isinstance(position, RelativeBias2d) for position in stack.positions):
+        grid = VisibilityGrid(longest, -(-longest // CELLS))  # its bias is for all patches
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
     for position in stack.positions:
         zeroed(position)
     both = stack_spec.bidirectional
     scopes = {padding: _mixer_context(stack, grid, grid.mask(padding), both=both) for padding in paddings}
-    kinds: dict[tuple[BiasKey, bool], list[int]] = {}
+    kinds: dict[tuple[BiasKey, bool, int | None], list[int]] = {}
     for layer, attention in stack.attentions.items():
         sinks = getattr(attention, "sinks", None) is not None
-        kinds.setdefault((stack.view(attention), sinks), []).append(layer)
-    for (view, sinks), layers in kinds.items():
+        block = getattr(getattr(attention, "summaries", None), "size", None)
+        kinds.setdefault((stack.view(attention), sinks, block), []).append(layer)
+    for (view, sinks, block), layers in kinds.items():
         title = prefix + ("causal" if stack.causal else "bidirectional")
         title += (
             f"; both directions within {_SPANS[stack_spec.bidirectional]}" if stack_spec.bidirectional else ""
@@ -125,7 +132,7 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
         title += f", windows of {view.patch_window:,} patches" if view.patch_window else ""
         title += f", window of {view.window:,}" if view.window else ""
         allowed = {padding: _allowed(context.biases[view], grid, grid) for padding, context in scopes.items()}
-        yield Sight(title, tuple(layers), len(stack.blocks), sinks, grid, grid, allowed, True)
+        yield Sight(title, tuple(layers), len(stack.blocks), sinks, block, grid, grid, allowed, True)
 
 
 def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSpec) -> Sight:
@@ -139,7 +146,7 @@ def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSp
     }
     layers = [i for i, block in enumerate(stack.blocks) if block.cross_attention is not None]
     title = "decoder to encoder (cross)"
-    return Sight(title, tuple(layers), len(stack.blocks), False, queries, keys, allowed, False)
+    return Sight(title, tuple(layers), len(stack.blocks), False, None, queries, keys, allowed, False)
 
 
 def _grid(windows: Sequence[int | None], longest: int | None) -> VisibilityGrid:
@@ -174,7 +181,8 @@ def _allowed(bias: Tensor | None, queries: VisibilityGrid, keys: VisibilityGrid)
     if bias is None:
         return torch.ones(len(queries.places), len(keys.places), dtype=torch.bool)
     seen = (bias[0] > functional.forbidden(bias.dtype) / 2).any(0)  # (T or 1) S
-    return seen.expand(len(queries.places), -1)[:, keys.places]
+    rows = seen[queries.places] if len(seen) == queries.length else seen.expand(len(queries.places), -1)
+    return rows[:, keys.places]
 
 
 def visibility_section(model: ZooModel, spec: Model) -> str:
@@ -206,6 +214,8 @@ def _figure(sight: Sight) -> str:
     told = f"{layers_text(sight.layers, sight.depth)}; {shown}"
     if sight.sinks:
         told += "; each head also has a sink, which every position may attend to"
+    if sight.block:
+        told += f"; every position may also attend to the sums of all full blocks of {sight.block:,} tokens"
     pictures = "".join(_picture(sight, padding) for padding in sight.allowed)
     return f'<figure class="sight"><h3>{escape(sight.title)}</h3>{pictures}<figcaption>{escape(told)}</figcaption></figure>'
 

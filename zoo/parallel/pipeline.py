@@ -15,6 +15,7 @@ from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.block import SideTransformer
 from zoo.components.pooling import TokenSequence
+from zoo.components.rwkv import RWKV7
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
 from zoo.models.stack import Stack
@@ -145,6 +146,8 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
         yield f"{name}.layers share a block"
     if any(each is not None for each in stack.sources):
         yield f"{name}.layers reuse keys and values of others"
+    if any(isinstance(each, RWKV7) and each.share_in is not None for each in stack.modules()):
+        yield f"{name}.layers read the values of the first"
     if any(block.per_layer_embedding is not None for block in stack.blocks):
         yield f"{name}.layers embed the tokens of the first stage"
     for other, first in tied_names(model).items():

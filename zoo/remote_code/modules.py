@@ -134,6 +134,8 @@ class Modules:
         if isinstance(module, Rope) and name == "rotate":
             if module.spec.sections is not None:
                 raise RemoteCodeError("RoPE along several axes cannot be written as remote code")
+            if module.spec.rotates == "input":
+                raise RemoteCodeError("RoPE of the input of attention cannot be written as remote code")
             if len(module._prepared) != 1:
                 raise RemoteCodeError("RoPE for heads of several widths cannot be written as remote code")
             return {"width": next(iter(module._prepared))}

@@ -53,9 +53,15 @@ def check(model: Any, spec: Model) -> None:
             if isinstance(mixer, Mixer):
                 _check_mixer(spec, mixer, layer)
         extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
-        if extra or getattr(block.attention, "patch_window", None) or stack.sources[layer] is not None:
+        summed = getattr(block.attention, "summaries", None) is not None
+        apart = getattr(block.attention, "patch_window", None) or stack.sources[layer] is not None
+        if extra or summed or apart:
             what = (
-                extra[0] if extra else "attention to the keys of another layer, or within windows of patches,"
+                extra[0]
+                if extra
+                else "block_summaries"
+                if summed
+                else "attention to the keys of another layer, or within windows of patches,"
             )
             raise RemoteCodeError(
                 f"{spec.name}: {what} in layer {layer} cannot be written as remote code\n  Remove it, or use a family that has it."

@@ -61,7 +61,7 @@ class ModulePair:
         return self.a.parameters if self.a else 0, self.b.parameters if self.b else 0
 
     def walk(self) -> Iterator[ModulePair]:
-        """This pair and the pairs within it, depth first; nothing within a module that only one model has."""
+        """This pair and the pairs within it, depth first; within a module that only one model has, only members of lists."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -92,8 +92,19 @@ def pair(a: ModuleParameters, b: ModuleParameters, flops: tuple[Flops, Flops]) -
     children = []
     for name in in_order(list(ours), list(theirs)):
         x, y = ours.get(name), theirs.get(name)
-        children.append(pair(x, y, flops) if x and y else ModulePair(x, y, _flops(x, y, flops), ()))
+        children.append(pair(x, y, flops) if x and y else _one_sided(x, y, flops))
     return ModulePair(a, b, _flops(a, b, flops), tuple(children))
+
+
+def _one_sided(
+    a: ModuleParameters | None, b: ModuleParameters | None, flops: tuple[Flops, Flops]
+) -> ModulePair:
+    """The pair of a module that only one model has; a list is shown as its members."""
+    module = a or b
+    assert module is not None
+    members = module.children if module.kind == "ModuleList" else ()
+    pairs = (_one_sided(each if a else None, each if b else None, flops) for each in members)
+    return ModulePair(a, b, _flops(a, b, flops), tuple(pairs))
 
 
 def _flops(

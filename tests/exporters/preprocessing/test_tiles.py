@@ -11,6 +11,8 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_sample_images
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import InternVLProcessor, PreTrainedTokenizerFast
+from transformers.models.got_ocr2.image_processing_pil_got_ocr2 import GotOcr2ImageProcessorPil
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 from transformers.models.smolvlm.image_processing_pil_smolvlm import SmolVLMImageProcessorPil
 from transformers.models.smolvlm.processing_smolvlm import get_image_prompt_string
@@ -18,6 +20,7 @@ from transformers.models.smolvlm.processing_smolvlm import get_image_prompt_stri
 from exporters.preprocessing.images import Pixels, read_images
 from exporters.preprocessing.tiles import Grid
 from exporters.runtime.embedding import with_placeholders
+from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import find_text
 from exporters.runtime.tiled_prompts import image_ids
 from specs.errors import UserError
@@ -105,3 +108,88 @@ def test_whole_images_are_not_read_with_settings_for_tiles(tmp_path: Path) -> No
 def _stated(directory: Path, **settings: Any) -> Path:
     (directory / "preprocessor_config.json").write_text(json.dumps({"do_resize": True, **settings}))
     return directory
+
+
+AROUND = {
+    "start_image_token": "<img>",
+    "end_image_token": "</img>",
+    "context_image_token": "<IMG_CONTEXT>",
+    "video_token": "<video>",
+}
+
+
+def internvl_processor(place: Path, side: int, monkeypatch: pytest.MonkeyPatch) -> InternVLProcessor:
+    """The reference's processor with a tokenizer of bytes, whose files are written to a directory; 4 vectors are of an image."""
+    # its processor of videos needs torchvision
+    monkeypatch.setattr(InternVLProcessor, "check_argument_for_proper_class", lambda *arguments: None)
+    save_tokenizer(place, *AROUND.values())
+    (place / "tokenizer_config.json").write_text(json.dumps(AROUND))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_file=str(place / "tokenizer.json"), pad_token="<video>", extra_special_tokens=AROUND
+    )
+    images = GotOcr2ImageProcessorPil(size={"height": side, "width": side})
+    images.save_pretrained(place)
+    stated = json.loads((place / "preprocessor_config.json").read_text())
+    (place / "preprocessor_config.json").write_text(
+        json.dumps({**stated, "processor_class": "InternVLProcessor"})
+    )
+    return InternVLProcessor(images, tokenizer, image_seq_length=4)
+
+
+INTERNVL = {
+    "processor_class": "InternVLProcessor",
+    "size": {"height": 32, "width": 32},
+    "image_mean": [0.4, 0.5, 0.6],
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize(
+    "values",
+    [{}, {"max_patches": 6, "resample": 2}, {"min_patches": 4, "max_patches": 5}, {"size": {"height": 300, "width": 300}}],
+    ids=["twelve", "six", "four or five", "large tiles"],
+)  # fmt: skip
+def test_tiles_of_the_nearest_shape_are_those_of_the_reference(
+    values: dict[str, Any], name: str, tmp_path: Path
+) -> None:
+    settings = {**INTERNVL, **values}
+    processor = GotOcr2ImageProcessorPil(
+        **{key: settings[key] for key in settings if key != "processor_class"}
+    )
+    processor.save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "preprocessor_config.json").read_text())
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps({**saved, **settings}))
+    form = Pixels.beside(tmp_path)
+    assert form is not None
+    expected = processor(IMAGES[name], crop_to_patches=True, return_tensors="np")
+    found, grid = form.tiled(IMAGES[name])
+    assert [grid.images] == list(expected["num_patches"])
+    assert np.abs(np.stack(found) - np.stack(expected["pixel_values"])).max() < 2e-6
+
+
+def test_tiles_of_a_grid_of_many_are_read_by_generation_alone(tmp_path: Path) -> None:
+    settings = {**INTERNVL, "do_resize": True}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
+    with pytest.raises(
+        UserError, match=r"value: max_patches 12\n  Set max_patches to 1 there to read whole images"
+    ):
+        read_images([tmp_path / "a.png"], Pixels.beside(tmp_path), load("internvl3-1b"))
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps({**settings, "max_patches": 1}))
+    whole = Pixels.beside(tmp_path)
+    assert whole is not None
+    assert whole.tiles is None
+
+
+def test_tokens_of_a_grid_of_many_are_those_of_the_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor = internvl_processor(tmp_path, 32, monkeypatch)
+    tokenizer = find_text(tmp_path, None, needed=True)
+    assert tokenizer is not None
+    changes = ["vocab_size=300", "connector.token=259", "image.embedding.image_size=56", "expect={}"]
+    spec, text = load("internvl3-1b", changes), "<IMG_CONTEXT>what is in it?"
+    form = Pixels.beside(tmp_path)
+    assert form is not None
+    ids = image_ids([form.tiled(WIDE)[1]], spec, tokenizer)
+    found = with_placeholders(spec, marked_ids([text], 1, spec, tokenizer), 1, image_ids=ids)
+    assert found == processor(text=[text], images=[[WIDE]])["input_ids"]

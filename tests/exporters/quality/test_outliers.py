@@ -30,7 +30,7 @@ def origins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def outcome(origin: Path, directory: Path, target: str, precision: str) -> str:
     """The figures of quality of an export, or why they are not good enough; anything else is an error."""
     spec = model_source(str(origin)).spec
-    static = TARGETS[target].static_cache and spec.architecture != "encoder"
+    static = TARGETS[target].static_cache and spec.decodes
     options = Options(
         weights=str(origin), target=target, precision=precision, cache_length=128 if static else None
     )

@@ -1,16 +1,20 @@
-"""LongT5 with local attention against transformers."""
+"""LongT5 with local and transient global attention against transformers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from transformers import LongT5Config, LongT5EncoderModel, LongT5ForConditionalGeneration, LongT5Model
 
+import zoo
 from tests.parity.families.family import FamilyTests
+from tests.parity.families.harness import check
 from tests.parity.reference import build
-from zoo.configs.importing import import_spec
+from zoo.configs.importing import import_spec, spec_of_config
+from zoo.families.common.config import Config
 
 CONFIGS = {
     "scaled": dict(
@@ -23,6 +27,19 @@ CONFIGS = {
         relative_attention_num_buckets=8, relative_attention_max_distance=9, feed_forward_proj="gated-gelu",
         tie_word_embeddings=False,
     ),
+    "summaries": dict(
+        vocab_size=41, d_model=24, d_kv=7, d_ff=20, num_layers=3, num_decoder_layers=2, num_heads=3, local_radius=2,
+        encoder_attention_type="transient-global", global_block_size=4, relative_attention_num_buckets=6,
+        relative_attention_max_distance=5, layer_norm_epsilon=1e-3, tie_word_embeddings=False,
+    ),
+    "summaries of pairs": dict(
+        vocab_size=30, d_model=16, d_kv=4, d_ff=20, num_layers=2, num_decoder_layers=1, num_heads=4, local_radius=1,
+        encoder_attention_type="transient-global", global_block_size=2, feed_forward_proj="gated-gelu",
+    ),
+    "no full block": dict(
+        vocab_size=30, d_model=16, d_kv=4, d_ff=20, num_layers=2, num_decoder_layers=1, num_heads=2, local_radius=3,
+        encoder_attention_type="transient-global", global_block_size=64,
+    ),
 }  # fmt: skip
 
 
@@ -33,8 +50,23 @@ def test_a_stored_output_matrix_is_one_of_its_own(tmp_path):
     assert head.tie_embeddings
     tensors = load_file(tmp_path / "model.safetensors")
     save_file({**tensors, "lm_head.weight": 2 * tensors["shared.weight"]}, tmp_path / "model.safetensors")
-    head = import_spec(tmp_path).head
-    assert (head.tie_embeddings, head.scale) == (False, None)
+    spec: Any = import_spec(tmp_path)
+    assert (spec.head.tie_embeddings, spec.head.scale) == (False, None)
+    zoo.convert(spec, tmp_path, tmp_path / "again")
+    given = {"input_ids": torch.arange(12)[None], "decoder_input_ids": torch.arange(3, 8)[None]}
+    before, after = (
+        LongT5ForConditionalGeneration.from_pretrained(place).eval()(**given).logits
+        for place in (tmp_path, tmp_path / "again")
+    )
+    assert torch.equal(before, after)
+    torch.testing.assert_close(after, 2 * reference.eval()(**given).logits)
+
+
+def test_a_config_of_transformers_4_states_whether_the_output_matrix_is_one_of_its_own():
+    for stated, tied in ((True, True), (False, False)):
+        config = Config({"model_type": "longt5", "tie_word_embeddings": stated}, "config.json")
+        head: Any = spec_of_config(config, name="longt5").head
+        assert (head.tie_embeddings, head.scale is not None) == (tied, stated)
 
 
 class TestLongT5(FamilyTests):
@@ -43,11 +75,21 @@ class TestLongT5(FamilyTests):
     configs = CONFIGS
     others = ((LongT5Model, {}), (LongT5EncoderModel, {}))
     drawn = {"length": 15}
+    of_refusals = "summaries"
     refusals = (
         ("local_radius", 0, "must be at least 1"),
-        ("encoder_attention_type", "transient-global", 'must be "local": tokens that stand for blocks'),
+        ("encoder_attention_type", "global", "is not supported"),
+        ("global_block_size", 12, "must be a power of 2 up to 64"),
         ("is_decoder", True, "must be false"),
     )
+
+    @staticmethod
+    def check(model_class, config, directory, **options):
+        if config.encoder_attention_type == "transient-global":
+            options["sides"] = (
+                "right",
+            )  # with padding before a text, the reference's first block has fewer tokens
+        return check(model_class, config, directory, **options)
 
     @staticmethod
     def draw(data):
@@ -61,6 +103,8 @@ class TestLongT5(FamilyTests):
             num_decoder_layers=data.draw(st.integers(1, 3), "decoder_layers"),
             num_heads=data.draw(st.integers(1, 6), "heads"),
             local_radius=data.draw(st.integers(1, 20), "radius"),
+            encoder_attention_type=data.draw(st.sampled_from(["local", "transient-global"]), "kind"),
+            global_block_size=data.draw(st.sampled_from([1, 2, 4, 8, 16]), "block"),
             relative_attention_num_buckets=buckets,
             relative_attention_max_distance=buckets // 2 + data.draw(st.integers(1, 40), "reach"),
             feed_forward_proj=data.draw(st.sampled_from(["relu", "gated-gelu"]), "feed_forward"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
+from zoo.families.common.template import Data, Field, Place
 
 
 class SquareSide(f.Int):
@@ -16,3 +17,16 @@ class SquareSide(f.Int):
         if value is not None and type(value) is not int:
             config.refuse(self.names[0], "must be a whole number", "Use square images and patches.")
         return int(self.default if value is None else value)
+
+
+MEAN_POOLING = f.Bool("use_mean_pooling", default=True)
+
+
+class NormUnlessMean(Field):
+    """A norm of all vectors after the last layer, unless the mean of the patches is taken, which has its own or none."""
+
+    def read(self, config: Config) -> bool:
+        return not MEAN_POOLING.read(config)
+
+    def write(self, value: bool | None, place: Place) -> Data:
+        return MEAN_POOLING.write(not place.stack.ends_with_norm, place)

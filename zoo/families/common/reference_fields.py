@@ -306,9 +306,20 @@ output_hidden_size proj_codevector_dim use_weighted_layer_sum
     "hunyuan_v1_dense": """
 attention_bias eod_token_id intermediate_size num_key_value_heads pretraining_tp use_cache
 """,
+    "idefics2": """
+image_size image_token_id intermediate_size layer_norm_eps num_channels num_key_value_heads
+patch_size perceiver_config pop resampler_depth resampler_head_dim resampler_n_heads
+resampler_n_latents text_config use_cache vision_config
+""",
     "idefics3": """
 image_size image_token_id intermediate_size layer_norm_eps num_channels patch_size scale_factor
 text_config use_cache vision_config
+""",
+    "internvl": """
+attention_bias downsample_ratio hidden_dropout_prob image_seq_length image_size image_token_id
+intermediate_size layer_norm_eps layer_scale_init_value norm_type num_channels patch_size
+projection_dropout projector_hidden_act text_config use_absolute_position_embeddings use_mask_token
+use_mean_pooling use_qk_norm vision_config vision_feature_layer vision_feature_select_strategy
 """,
     "jamba": """
 _is_quantized attn_layer_offset attn_layer_period expert_layer_offset expert_layer_period
@@ -583,6 +594,11 @@ intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
 """,
+    "rwkv7": """
+a_low_rank_dim attn attn_mode decay_low_rank_dim fuse_cross_entropy fuse_linear_cross_entropy
+fuse_norm gate_low_rank_dim hidden_ratio intermediate_size norm_bias norm_eps norm_first num_heads
+use_cache use_l2warp v_low_rank_dim value_dim
+""",
     "seed_oss": """
 attention_bias attention_out_bias intermediate_size mlp_bias num_key_value_heads pretraining_tp
 residual_dropout use_cache
@@ -654,6 +670,19 @@ mask_time_prob max_source_positions num_adapter_layers output_hidden_size positi
 proj_codevector_dim right_max_position_embeddings rotary_embedding_base tdnn_dilation tdnn_dim
 tdnn_kernel use_intermediate_ffn_before_adapter use_weighted_layer_sum xvector_output_dim
 """,
+    "wav2vec2-conformer": """
+activation_dropout adapter_kernel_size adapter_stride add_adapter apply_spec_augment
+classifier_proj_size codevector_dim conformer_conv_dropout contrastive_logits_temperature conv_bias
+conv_depthwise_kernel_size conv_dim conv_kernel conv_stride ctc_loss_reduction ctc_zero_infinity
+diversity_loss_weight feat_extract_activation feat_extract_norm feat_proj_dropout
+feat_quantizer_dropout final_dropout inputs_to_logits_ratio intermediate_size layer_norm_eps
+layerdrop mask_feature_length mask_feature_min_masks mask_feature_prob mask_time_length
+mask_time_min_masks mask_time_prob max_source_positions num_adapter_layers num_codevector_groups
+num_codevectors_per_group num_conv_pos_embedding_groups num_conv_pos_embeddings
+num_feat_extract_layers num_negatives output_hidden_size position_embeddings_type
+proj_codevector_dim rotary_embedding_base tdnn_dilation tdnn_dim tdnn_kernel use_weighted_layer_sum
+xvector_output_dim
+""",
     "wavlm": """
 activation_dropout adapter_attn_dim adapter_kernel_size adapter_stride add_adapter
 apply_spec_augment classifier_proj_size codevector_dim contrastive_logits_temperature conv_bias
@@ -682,6 +711,12 @@ decoder_start_token_id dropout ffn_dim layerdrop num_layers scale_embedding use_
     "xlm-roberta": """
 add_cross_attention attention_probs_dropout_prob embedding_size hidden_dropout_prob
 intermediate_size is_decoder layer_norm_eps type_vocab_size use_cache
+""",
+    "zamba": """
+attention_head_dim attention_hidden_size attn_layer_offset attn_layer_period hidden_mamba_act
+intermediate_size layers_block_type mamba_conv_bias mamba_d_conv mamba_d_state mamba_dt_rank
+mamba_expand mamba_proj_bias n_mamba_heads num_key_value_heads num_logits_to_keep time_step_floor
+time_step_max time_step_min use_associative_scan use_cache use_mamba_kernels
 """,
     "zamba2": """
 adapter_rank add_bias_linear attention_head_dim attention_hidden_size chunk_size hybrid_layer_ids

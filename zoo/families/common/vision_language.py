@@ -18,16 +18,21 @@ from zoo.families.common.tensors import Rule
 from zoo.families.llama import FAMILIES as LLAMA_FAMILIES
 from zoo.families.mistral import FAMILIES as MISTRAL_FAMILIES
 from zoo.families.qwen2 import FAMILIES as QWEN2_FAMILIES
+from zoo.families.qwen3 import FAMILIES as QWEN3_FAMILIES
 
 TEXT_CONFIG, VISION_CONFIG = "text_config", "vision_config"
 """The fields that hold the config of the decoder and that of the encoder of images."""
 
 TIED = "tie_word_embeddings"
 
+LAYER = "vision_feature_layer"
+"""The field of the layer of images whose output is read."""
+
 _DECODERS = {
     "llama": (LLAMA_FAMILIES[0], "LlamaForCausalLM"),
     "mistral": (MISTRAL_FAMILIES[0], "MistralForCausalLM"),
     "qwen2": (QWEN2_FAMILIES[0], "Qwen2ForCausalLM"),
+    "qwen3": (QWEN3_FAMILIES[0], "Qwen3ForCausalLM"),
 }
 
 
@@ -36,6 +41,14 @@ def decoder_spec(config: Config, ignored: tuple[str, ...] = ()) -> Data:
     text = config.model(TEXT_CONFIG, _DECODERS, (TIED, *ignored))
     family, class_name = _DECODERS[text.data["model_type"]]
     return family.spec(text, class_name)
+
+
+def layers_seen(config: Config, depth: int, default: int) -> int:
+    """The number of layers of images, of ``depth``, up to the one whose output is read."""
+    layer: int = config.int(LAYER, default=default)
+    if not -depth <= layer <= -1:
+        config.refuse(LAYER, f"must be from {-depth} to -1: layers are counted from the last")
+    return depth + 1 + layer
 
 
 def decoder_config(model: Model) -> Data:
@@ -53,11 +66,14 @@ def decoder_alone(model: Model) -> Model:
 
 
 def _family_of(decoder: Model) -> str:
-    """The family of a decoder: Mistral has windows, and Qwen2 biases of queries, keys and values alone."""
+    """The family of a decoder: Qwen3 norms queries and keys, Mistral has windows, and Qwen2 biases of queries, keys and values
+    alone."""
     attention = decoder.last_stack.layer_blocks()[0].attention
     if not isinstance(attention, MultiHeadShape):
         raise UnfitError("decoder without attention of heads in every layer")
-    if getattr(attention, "window", None) is not None:
+    if attention.qk_norm is not None:
+        return "qwen3"
+    if attention.window is not None:
         return "mistral"
     return "qwen2" if attention.bias.query and not attention.bias.output else "llama"
 
