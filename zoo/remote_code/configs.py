@@ -9,13 +9,13 @@ from specs.model import Model
 from zoo.components.attention import Projections
 from zoo.models.stack import Stack
 from zoo.remote_code import template
-from zoo.remote_code.heads import HeadClass
+from zoo.remote_code.heads import WrittenHead
 from zoo.remote_code.modules import INDENT
 from zoo.remote_code.plans import pipeline_plan, tensor_plan
 
 
 def config_of(
-    spec: Model, stack: Stack, module_name: str, prefix: str, head: HeadClass, *, tied: bool
+    spec: Model, stack: Stack, module_name: str, prefix: str, head: WrittenHead, *, tied: bool
 ) -> dict[str, Any]:
     """The values of config.json, without the dtype of weights."""
     shapes = [each for each in stack.attentions.values() if isinstance(each, Projections)]

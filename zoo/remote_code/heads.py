@@ -45,7 +45,7 @@ HEADS: dict[str, tuple[str, str, str, str]] = {
 
 
 @dataclass(frozen=True)
-class HeadClass:
+class WrittenHead:
     """The text of a class, empty where the model has no head; its name, the class of transformers that loads it, and the stored
     name of every parameter.
     """
@@ -56,13 +56,15 @@ class HeadClass:
     names: dict[str, str]
 
 
-def head_class(model: Any, spec: Model, prefix: str, modules: Modules, ties: Mapping[str, str]) -> HeadClass:
+def head_class(
+    model: Any, spec: Model, prefix: str, modules: Modules, ties: Mapping[str, str]
+) -> WrittenHead:
     """The class with the head of a model; ``ties``: the names of tied parameters, each with that of the first."""
     head, kind = model.head, spec.head.kind
     ours = [name for name, _ in model.named_parameters(remove_duplicate=False)]
     ours += [name for name, _ in model.named_buffers(remove_duplicate=False)]
     if kind == "none":
-        return HeadClass("", f"{prefix}Model", "AutoModel", {name: name for name in ours})
+        return WrittenHead("", f"{prefix}Model", "AutoModel", {name: name for name in ours})
     children = [name for name, child in head.named_children() if [*child.parameters()]]
     simple = children in (["vocabulary"], ["labels"], ["span"]) and not [*head.buffers(recurse=False)]
     made = modules.constructed(head)
@@ -87,7 +89,7 @@ def head_class(model: Any, spec: Model, prefix: str, modules: Modules, ties: Map
         text = model_template.CAUSAL_HEAD.format(
             prefix=prefix, ties=stored_ties, head=assigned, output=output, scores=scored, methods=methods
         )
-        return HeadClass(text, f"{prefix}ForCausalLM", "AutoModelForCausalLM", names)
+        return WrittenHead(text, f"{prefix}ForCausalLM", "AutoModelForCausalLM", names)
     suffix, auto, result, doc = HEADS[kind]
     modules.collected.reference(TokenSequence, "TokenSequence", set())
     text = model_template.HEAD.format(
@@ -104,7 +106,7 @@ def head_class(model: Any, spec: Model, prefix: str, modules: Modules, ties: Map
         result=result,
         methods=methods,
     )
-    return HeadClass(text, f"{prefix}{suffix}", auto, names)
+    return WrittenHead(text, f"{prefix}{suffix}", auto, names)
 
 
 def _linear(modules: Modules, spec: Model, layer: Linear) -> str:
