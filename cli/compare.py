@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,6 +83,12 @@ def compare(
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.")] = 32,
     rate: Annotated[float, typer.Option("--lr", metavar="RATE", help="Peak learning rate.")] = 3e-3,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed for weights, data and dropout.")] = 0,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", min=1, metavar="N", help="Models that train at once, each in its own process."
+        ),
+    ] = 1,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -102,13 +109,15 @@ def compare(
     question, encoders fill in masks. Use --layers 4 --width 128 to scale published models down.
 
     A decoder that can see its own answers is reported, with exit status 1. Results are saved in build/compare, from which
-    interrupted training resumes.
+    interrupted training resumes. With --jobs, several processes train a model each, with the same results; GPUs are
+    taken in turn.
 
     \b
     Examples:
       zoo compare tiny-gpt --with position.kind=rope --with position.kind=none
       zoo compare gpt2 llama-3-8b t5-small --layers 4 --width 128 --task recall
       zoo compare tiny-gpt --set decoder.layers=12 --with decoder.block.residual.kind=none
+      zoo compare tiny-gpt t5-small bert-tiny --width 64 --jobs 3
       zoo compare tiny-gpt nano-gpt --text book.txt --steps 1000 -o curves.png
     """
     from cli.compare_output import SUFFIXES, write_output
@@ -122,6 +131,11 @@ def compare(
 
     if not 0 < rate < 1e3:
         raise UserError(f"--lr must be between 0 and 1000.\n  value: {rate:g}\n  Pass a rate such as 0.003.")
+    if (ranks := int(os.environ.get("WORLD_SIZE", "1"))) > 1 and "TORCHELASTIC_RUN_ID" in os.environ:
+        raise UserError(
+            f"zoo compare must be started once, without torchrun\n  value: {ranks} processes\n"
+            f"  Pass --jobs {ranks}, which starts a process for each model."
+        )
     check_outputs(output or (), SUFFIXES)
     named = _contenders(specs, assignments or (), variants or ())
     from zoo.training.comparison import compare as train_all
@@ -133,10 +147,10 @@ def compare(
 
     chosen = find_task(task or (NEXT_BYTE if text else REVERSE), text, length, [each.spec for each in named])
     small = [Contender(each.label, shrunk(each.spec, layers, width)) for each in named]
-    fit = contenders(small, chosen)
+    fit = contenders(small, chosen, jobs)
     settings = Settings(steps, batch, rate, seed)
     with training_progress(quiet=as_json) as progress:
-        found = train_all(fit, chosen, settings, _KEPT, progress, fresh=fresh)
+        found = train_all(fit, chosen, settings, _KEPT, progress, fresh=fresh, jobs=jobs)
     for path in output or ():
         write_output(path, found)
     if as_json:

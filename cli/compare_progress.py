@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from specs.printable import printable
 
 if TYPE_CHECKING:
-    from zoo.training.comparison import Moment
+    from zoo.training.run import Moment
 
 
 @contextmanager

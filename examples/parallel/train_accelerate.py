@@ -2,8 +2,10 @@
 
     accelerate launch --num_processes 2 examples/parallel/train_accelerate.py --data README.md --steps 40
 
-Started again, it goes on where it was saved.  Without a GPU, add ``--cpu`` before the script: Accelerate then trains copies of the
-whole model, as it has FSDP for GPUs alone.
+Started again, it resumes from its saved state.  Accelerate has FSDP for GPUs alone, and its launcher starts one process without
+them.  On CPUs, processes that each train a copy of the model start with
+
+    ACCELERATE_USE_CPU=true torchrun --nproc-per-node 2 examples/parallel/train_accelerate.py --data README.md --steps 40
 """
 
 from __future__ import annotations
@@ -49,6 +51,11 @@ def main() -> None:
         fsdp_version=2, auto_wrap_policy="transformer_based_wrap", transformer_cls_names_to_wrap=wrapped
     )
     accelerator = Accelerator(mixed_precision="bf16", fsdp_plugin=plugin)
+    if not accelerator.is_fsdp2:
+        count = accelerator.num_processes
+        accelerator.print(
+            f"Without GPUs, Accelerate has no FSDP: each of {count} processes trains a copy of the model."
+        )
 
     model = zoo.build(spec, weights="random").train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate, betas=(0.9, 0.95), weight_decay=0.1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 import torch
@@ -112,4 +113,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except zoo.UserError as error:  # such as a degree that does not fit, or a checkpoint of another spec
+        sys.exit(str(error) if os.environ.get("RANK") == "0" else 1)

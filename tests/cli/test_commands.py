@@ -17,7 +17,7 @@ from specs.validation import validate
 def run(tmp_path, monkeypatch):
     """Runs ``zoo`` with some arguments in an empty directory."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("COLUMNS", "180")
     return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
 
 
@@ -250,7 +250,7 @@ def test_version(run):
 
 
 def test_inconclusive_comparisons_are_marked(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("COLUMNS", "180")
     from cli.export_tables import print_verification
     from exporters.verification import OutputComparison, Verification
 

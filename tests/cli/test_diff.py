@@ -48,7 +48,7 @@ GOLDEN = """\
 +++ B gpt2+position.kind=rope+decoder.block.norm.kind=rms_norm+decoder.block.feed_forward.kind=gated+decoder.block.feed_forward.activation=silu: decoder, 12
   layers, 768 wide
 - position: {kind: learned, offset: 0}
-+ position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split}
++ position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split, rotates: queries_and_keys}
 - decoder.block.feed_forward: {kind: mlp, hidden: 3072, activation: gelu_tanh, bias: true, dropout: 0.0}
 + decoder.block.feed_forward:
 +   kind: gated
@@ -112,6 +112,7 @@ def test_json_has_all_of_it(run):
             "theta": 10000.0,
             "dimensions": 64,
             "layout": "half_split",
+            "rotates": "queries_and_keys",
             "scaling": None,
             "query_scaling": None,
             "sections": None,

@@ -32,9 +32,9 @@ def drawn_and_read(names: tuple[str, ...], dims: tuple[str, ...], stored: str) -
             model = zoo.parallelize(zoo.build(spec), mesh_of(*dims), weights=weights, seed=3)
             for path, parameter in model.named_parameters():
                 assert torch.equal(whole(parameter), expected[path]), (name, weights, path)
-            scores = logits(model, inputs())
+            scores = logits(model, inputs(spec))
             torch.testing.assert_close(
-                scores, logits(zoo.build(spec, "random", seed=3), inputs()), atol=1e-5, rtol=1e-5
+                scores, logits(zoo.build(spec, "random", seed=3), inputs(spec)), atol=1e-5, rtol=1e-5
             )
 
 
@@ -47,7 +47,7 @@ def train(spec, dims: tuple[str, ...], seed: int):
 
 
 def step(model, optimizer) -> None:
-    batch = inputs()
+    batch = inputs(model.spec)
     loss(logits(model, batch), batch["targets"]).backward()
     optimizer.step()
     optimizer.zero_grad()
@@ -98,7 +98,7 @@ def pipeline(names: tuple[str, ...], dims: tuple[str, ...], dtype: torch.dtype, 
     """Two steps of a pipeline give the loss, the gradients and the weights of one process."""
     for name in names:
         spec = MODELS[name]
-        mesh, batch = mesh_of(*dims), inputs()
+        mesh, batch = mesh_of(*dims), inputs(spec)
         alone: Any = zoo.build(spec, "random", dtype=dtype)
         stage: Any = zoo.parallelize(zoo.build(spec, dtype=dtype), mesh, weights="random")
         optimizers = [torch.optim.SGD(each.parameters(), lr=0.1, momentum=0.9) for each in (stage, alone)]

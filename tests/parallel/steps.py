@@ -15,29 +15,45 @@ from torch.distributed.tensor import DTensor
 
 import zoo
 from specs.device import load_device
+from specs.model import Model
 from tests.parallel.models import MODELS
+from tests.parallel.newest_models import NEWEST
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.parallel.on_paper import ModelOnPaper
 
 ROWS, LENGTH = 4, 8
+EVERY = {**MODELS, **NEWEST}
 
 MESHES = {"dp": ("dp",), "tp": ("tp",), "sp": ("tp",), "dp-tp": ("dp", "tp"), "dp-sp": ("dp", "tp")}
 """The dims of the mesh by the ways to cut a model; ``sp`` is tensor with sequence parallelism."""
 
 
-def inputs() -> dict[str, Tensor]:
-    """Token ids, one row of them padded on the left, and those that are to be predicted."""
+def inputs(spec: Model) -> dict[str, Tensor]:
+    """Token ids, one row of them padded on the left, and those that are to be predicted; an image in each row, if the model
+    reads some."""
     drawn = torch.Generator().manual_seed(1)
     ids, targets = (torch.randint(0, 32, (ROWS, LENGTH), generator=drawn) for _ in range(2))
     mask = torch.ones_like(ids)
     mask[1, :3] = 0
-    return {"ids": ids, "mask": mask, "targets": targets}
+    batch = {"ids": ids, "mask": mask, "targets": targets}
+    connector: Any = spec.connector
+    if connector is not None:
+        image: Any = spec.image
+        ids[ids == connector.token] = 0
+        ids[:, 3:7] = connector.token  # four squares of four patches
+        pixels = torch.randn(16 * ROWS, image.embedding.patch_width, generator=drawn)
+        batch |= {"pixels": pixels, "grids": torch.tensor([[1, 4, 4]] * ROWS)}
+    return batch
 
 
 def logits(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
     """The scores of each token."""
     if isinstance(model, EncoderDecoder):
         return model(batch["ids"], batch["targets"], batch["mask"]).logits
+    if "pixels" in batch:
+        pixels = batch["pixels"].to(next(model.parameters()).dtype)
+        images = {"pixel_values": pixels, "image_grid_thw": batch["grids"]}
+        return model(batch["ids"], batch["mask"], **images).logits
     return model(batch["ids"], batch["mask"]).logits
 
 
@@ -65,7 +81,7 @@ def compare_all(names: Sequence[str], way: str, dtype: torch.dtype, tolerance: f
 
 def compare(name: str, way: str, dtype: torch.dtype, tolerance: float) -> dict[str, float]:
     """The worst differences of a model that is cut in some way; raises where one exceeds the tolerance."""
-    spec, every = MODELS[name], dist.get_world_size()
+    spec, every = EVERY[name], dist.get_world_size()
     names = MESHES[way]
     shape = (every,) if len(names) == 1 else (2, every // 2)
     mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
@@ -73,7 +89,7 @@ def compare(name: str, way: str, dtype: torch.dtype, tolerance: float) -> dict[s
     model: Any = zoo.parallelize(
         zoo.build(spec, "random", dtype=dtype), mesh, sequence="sp" in way, recompute=way == "dp-sp"
     )
-    batch = inputs()
+    batch = inputs(spec)
     parts, part = (mesh["dp"].size(), mesh["dp"].get_local_rank()) if "dp" in names else (1, 0)
     own = {key: each.chunk(parts)[part] for key, each in batch.items()}
 
@@ -102,7 +118,7 @@ def compare(name: str, way: str, dtype: torch.dtype, tolerance: float) -> dict[s
     for path, parameter in model.named_parameters():
         same(f"updated {path}", whole(parameter), expected[path])
     check_shards(model, mesh)
-    if hasattr(model, "generate") and "sp" not in way:
+    if hasattr(model, "generate") and "sp" not in way and "pixels" not in batch:
         assert greedy(model, batch) == greedy(alone, batch), f"{name}: greedy tokens differ"
     gradients = [value for key, value in worst.items() if key.startswith("gradient")]
     return {"logits": worst["logits"], "loss": worst["loss"], "gradient": max(gradients)}

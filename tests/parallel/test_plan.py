@@ -132,16 +132,13 @@ def _sharing(adapters: str, *changes: str) -> Model:
     return zoo.load("tiny-gpt", ["head.tie_embeddings=false", "expect={}", sharing, *changes])
 
 
-def test_layers_with_adapters_are_not_cut() -> None:
+def test_layers_with_adapters_are_cut_with_them() -> None:
     plan = zoo.parallel_plan(_sharing("{rank: 2}"))
-    assert plan.degrees() == [1]
-    plan.check(1)
-    with pytest.raises(UserError) as caught:
-        plan.check(2)
-    assert str(caught.value) == (
-        "decoder.blocks.0.feed_forward.up: tensor parallelism does not cut adapters and blocks that read the embedding\n"
-        "  value: tp=2\n  Use dp."
-    )
+    assert plan.degrees() == [1, 2, 4]
+    up = "decoder.blocks.0.feed_forward.up"
+    assert up not in plan.replicated
+    assert f"{up}.adapter.down.weight" in plan.replicated
+    assert f"{up}.adapter.up.weight" not in plan.replicated
 
 
 SIDE = (

@@ -18,13 +18,14 @@ from specs.model import Model
 from tests.thinned import one_in
 from tests.zoo import tiny
 from tests.zoo.sabotage import windows_see_the_future
-from zoo.training import comparison
-from zoo.training.comparison import Moment, Result, TrainingComparison, compare, contenders
+from zoo.training import run
+from zoo.training.comparison import Result, TrainingComparison, compare, contenders
 from zoo.training.contender import Contender
 from zoo.training.fitting import fitted
 from zoo.training.leak import sees_its_answers
 from zoo.training.names import SYNTHETIC, TASKS
 from zoo.training.passage import UNSCORED, Passage, sample
+from zoo.training.run import Moment
 from zoo.training.settings import Settings
 from zoo.training.shrinking import shrunk
 from zoo.training.synthetic import Addition, Copy, Recall, Reverse
@@ -269,8 +270,8 @@ DROPPING = tiny.gpt2(decoder={"layers": 2, "block": {**tiny.BLOCK, "dropout": 0.
 def test_an_interrupted_training_ends_as_one_that_was_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comparison, "_SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(comparison, "_SAVE_SHARE", 1e9)
+    monkeypatch.setattr(run, "_SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(run, "_SAVE_SHARE", 1e9)
     task, settings = Copy(3), Settings(steps=10, batch=2)
     pair = contenders([Contender("a", tiny.gpt2()), Contender("b", DROPPING)], task)
     whole = compare(pair, task, settings, tmp_path / "whole")

@@ -14,6 +14,7 @@ from zoo.context import BuildContext
 from zoo.initialization import Distribution
 from zoo.precision import in_dtype, wide
 from zoo.registry import build_component
+from zoo.sharding import Sharding
 
 LEAST = 1e-5
 """The lower bound of a mean square that streams are divided by the root of."""
@@ -32,6 +33,10 @@ class AltUp(nn.Module):
         self.prediction = Linear(spec.streams, spec.streams**2, bias=False)
         self.correction = Linear(spec.streams, spec.streams, bias=False)
         self.output_scale = nn.Parameter(torch.empty(context.d_model))  # D
+
+    def sharding(self) -> Sharding:
+        """Whole on every process: all streams pass, and the matrices are small."""
+        return Sharding()
 
     def initial(self, leaf: str) -> Distribution | None:
         """The first stream as it is."""
@@ -99,6 +104,10 @@ class LowRankResidual(nn.Module):
         self.down = Linear(context.d_model, spec.rank, bias=False)
         self.up = Linear(spec.rank, context.d_model, bias=False)
         self.norm = build_component(spec.norm, context)
+
+    def sharding(self) -> Sharding:
+        """Whole on every process: summing parts would send whole vectors to save two narrow matrices."""
+        return Sharding()
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.norm(self.up(self.down(x)))

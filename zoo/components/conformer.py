@@ -18,6 +18,7 @@ from zoo.components.mixer import MixerContext, State
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import build_component, builds
+from zoo.sharding import Sharding
 
 
 class ConvolutionModule(nn.Module):
@@ -36,6 +37,10 @@ class ConvolutionModule(nn.Module):
         self.norm = build_component(spec.norm, context)
         self.activation = activation(spec.activation)
         self.output = Linear(width, width, bias=spec.bias)
+
+    def sharding(self) -> Sharding:
+        """Whole on every process, as the norm reads all channels."""
+        return Sharding()
 
     def forward(self, x: Tensor, context: MixerContext) -> Tensor:
         """x: B T D -> B T D.  Padding comes before all real vectors as the convolution sees them."""

@@ -17,6 +17,7 @@ from zoo.components.linear import EmbeddingTable, Linear
 from zoo.context import BuildContext
 from zoo.precision import in_dtype, wide
 from zoo.registry import build_component, builds
+from zoo.sharding import COLUMNS, ROWS, Sharding
 
 
 class Connector(nn.Module):
@@ -91,6 +92,10 @@ class MlpConnector(Connector):
         self.up = Linear(self.joined_width, hidden, bias=spec.bias)
         self.activation_name, self.activation = spec.activation, activation(spec.activation)
         self.down = Linear(hidden, context.d_model, bias=spec.bias)
+
+    def sharding(self) -> Sharding:
+        """By the hidden width."""
+        return Sharding({"up": COLUMNS, "down": ROWS}, {"hidden": self.up.out_features}, last="down")
 
     def forward(self, x: Tensor, side: int | None) -> Tensor:
         """x: M N E, whose last side * side vectors are those of the patches -> M V D."""

@@ -16,6 +16,7 @@ from zoo.components.linear import EmbeddingTable, Linear
 from zoo.context import BuildContext
 from zoo.precision import wide
 from zoo.registry import build_component
+from zoo.sharding import VOCABULARY, Sharding
 
 
 class PerLayerEmbedding(nn.Module):
@@ -42,6 +43,10 @@ class PerLayerEmbedding(nn.Module):
         self.activation = activation(spec.activation)
         self.output = Linear(spec.width, width, bias=False)
         self.norm = build_component(spec.norm, context)
+
+    def sharding(self) -> Sharding:
+        """The table by tokens; every process has the rest, as the norm reads whole vectors."""
+        return Sharding({"table": VOCABULARY}, {"vocab_size": self.table.num_embeddings})
 
     def forward(self, x: Tensor, tokens: Tensor, embedded: Tensor) -> Tensor:
         """x: B T D, tokens: B T, embedded: the input of the first layer, B T D -> B T D."""

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 import specs.sharing as spec
+import zoo.sharding as cut
 from specs.block import BlockParts
 from zoo.components.linear import Linear
 
@@ -29,6 +30,10 @@ class AdaptedLinear(Linear):
     def __init__(self, layer: nn.Linear, down: Linear) -> None:
         super().__init__(layer.in_features, layer.out_features, bias=layer.bias is not None)
         self.adapter = Adapter(down, layer.out_features)
+
+    def sharding(self) -> cut.Sharding:
+        """By outputs, as the layer; every process has the first matrix of the adapter."""
+        return cut.Sharding({"": cut.COLUMNS, "adapter.down": cut.SHARED, "adapter.up": cut.HEADS})
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x) + self.adapter(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from zoo.builder import assemble
@@ -10,7 +11,7 @@ from zoo.configs.exporting import write_config
 from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
 from zoo.families.common.transforms import SAME
 from zoo.families.registry import family as family_of
-from zoo.sharding import Cut
+from zoo.sharding import COLUMNS, Cut
 from zoo.tensors import weight_tensors
 
 if TYPE_CHECKING:
@@ -39,29 +40,40 @@ def hugging_face_plan(plan: ParallelPlan, model_type: str | None = None) -> dict
         name: tuple(each.shape) for name, each in weight_tensors(assemble(plan.spec), remove_duplicate=False)
     }
     table = names.table(plan.spec, shapes)
-    modules: dict[str, str] = {}
-    left_out: dict[str, None] = {}
-    for component, cuts in _by_component(plan).items():
+    found: dict[str, list[tuple[str, str] | None]] = {}
+    for component, cuts in _by_component(plan, shapes).items():
         gathered = any(cut.kind == "gathered" for cut in cuts.values())
-        placed = {path: _placed(table, names, path, cut, gathered=gathered) for path, cut in cuts.items()}
-        if None in placed.values():  # the styles of a component work together
-            left_out[_NUMBER.sub("*", f".{component}")[1:]] = None
-        else:
-            modules |= dict(filter(None, placed.values()))
+        placed = [_placed(table, names, path, cut, gathered=gathered) for path, cut in cuts.items()]
+        found.setdefault(_NUMBER.sub("*", f".{component}")[1:], []).extend(placed)
+    for component in plan.last:  # a layer whose component is whole
+        pattern = _NUMBER.sub("*", f".{component}")[1:]
+        if pattern in found and not any(path.startswith(f"{component}.") for path in plan.cuts):
+            found[pattern].append(None)
+    # The styles of a component work together, and in all layers.
+    left_out = [component for component, placed in found.items() if None in placed]
+    modules = dict(
+        each for placed in found.values() if None not in placed for each in placed if each is not None
+    )
     return {
         "model_type": config["model_type"],
         "tp_plan": {name: style for name, style in modules.items() if style},
         "pp_plan": _stages(plan, {name: table.find(name) for name in shapes}, names),
-        "left_out": [*left_out],
+        "left_out": left_out,
     }
 
 
-def _by_component(plan: ParallelPlan) -> dict[str, dict[str, Cut]]:
-    """The cuts of each component by its path."""
+def _by_component(plan: ParallelPlan, weights: Collection[str]) -> dict[str, dict[str, Cut]]:
+    """The cuts of each component by its path, without those of modules that have no weights."""
     found: dict[str, dict[str, Cut]] = {}
+    components = [
+        each for each in plan.last if plan.cuts.get(each) != COLUMNS
+    ]  # layers with adapters are none
+    parts = [name.split(".") for name in weights]
+    weighted = {".".join(each[:end]) for each in parts for end in range(1, len(each) + 1)}
     for path, cut in plan.cuts.items():
-        component = max((each for each in plan.last if f"{path}.".startswith(f"{each}.")), key=len)
-        found.setdefault(component, {})[path] = cut
+        if path in weighted:
+            component = max((each for each in components if f"{path}.".startswith(f"{each}.")), key=len)
+            found.setdefault(component, {})[path] = cut
     return found
 
 

@@ -130,7 +130,7 @@ def check_stages(model: ZooModel, degree: int) -> None:
     if reading:
         raise UserError(
             f"{name}.blocks.{reading[0]}: a stage of a pipeline does not pass the embedding on, which this block reads\n"
-            f"  {where}\n  Use dp."
+            f"  {where}\n  Use dp or tp."
         )
     shared = list(_across_stages(model, name, stack))
     if shared:

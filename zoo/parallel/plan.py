@@ -11,8 +11,7 @@ from torch import nn
 from specs.errors import UserError
 from specs.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.components.block import Block, SideTransformer
-from zoo.components.sharing import AdaptedLinear
+from zoo.components.block import Block
 from zoo.models.stack import Stack
 from zoo.sharding import Cut, Section, Sharding
 from zoo.tensors import weight_tensors
@@ -48,24 +47,16 @@ class ParallelPlan:
     replicated: tuple[str, ...]
     norms: tuple[str, ...] = field(default=())
     edges: dict[str, tuple[bool, bool]] = field(default_factory=dict)
-    whole: tuple[str, ...] = ()
     mixing: tuple[str, ...] = ()
 
     def degrees(self, most: int = 64) -> list[int]:
         """The degrees of tensor parallelism that fit, 1 among them."""
-        if self.whole:
-            return [1]
         return [
             degree for degree in range(1, most + 1) if not any(count.value % degree for count in self.counts)
         ]
 
     def check(self, degree: int) -> None:
-        """Raise :class:`specs.errors.UserError` unless a degree of tensor parallelism divides all counts, and where layers stay whole."""
-        if self.whole and degree > 1:
-            raise UserError(
-                f"{self.whole[0]}: tensor parallelism does not cut adapters and blocks that read the embedding\n"
-                f"  value: tp={degree}\n  Use dp."
-            )
+        """Raise :class:`specs.errors.UserError` unless a degree of tensor parallelism divides all counts."""
         unfit = {(count.name, count.value): count for count in self.counts if count.value % degree}
         if unfit:
             found = ", ".join(f"{name} ({value:,})" for name, value in unfit)
@@ -128,10 +119,6 @@ def _remedy(unfit: dict[tuple[str, int], Count]) -> str:
     return " Or pad vocab_size, such as to a multiple of 128." if sizes else ""
 
 
-_WHOLE = (AdaptedLinear, SideTransformer)
-"""The modules that tensor parallelism does not cut."""
-
-
 def parallel_plan(spec: Model) -> ParallelPlan:
     """The plan of a spec's model."""
     return plan_of(assemble(spec))
@@ -166,7 +153,6 @@ def plan_of(model: ZooModel) -> ParallelPlan:
         tuple(_uncut(model, cuts)),
         tuple(_norms(model)),
         dict(_edges(model)),
-        tuple(path for path, module in model.named_modules() if isinstance(module, _WHOLE)),
         tuple(_mixing(model)),
     )
 
@@ -209,7 +195,8 @@ def _norms(model: nn.Module) -> Iterator[str]:
 
 
 def _mixing(model: nn.Module) -> Iterator[str]:
-    """The parts of blocks beside branches, norms and scales, which may read other tokens or inputs of the stack."""
+    """The parts of blocks beside branches, norms and scales, which may read other tokens or inputs of the stack, and what reads
+    the stream between blocks."""
     for path, block in model.named_modules():
         if isinstance(block, Block):
             attention = block.attention
@@ -220,6 +207,8 @@ def _mixing(model: nn.Module) -> Iterator[str]:
                     yield f"{path}.{name}"
             if query is not None and query.in_features != attention.output.out_features:  # type: ignore[union-attr]
                 yield f"{path}.attention"
+    if [*getattr(model, "deep_connectors", ())]:  # which read the outputs of layers in between
+        yield "deep_connectors"
 
 
 def _edges(model: nn.Module) -> Iterator[tuple[str, tuple[bool, bool]]]:
@@ -232,16 +221,19 @@ def _edges(model: nn.Module) -> Iterator[tuple[str, tuple[bool, bool]]]:
 
 
 def _uncut(model: nn.Module, cuts: dict[str, Cut]) -> Iterator[str]:
-    kept = ("shared", "read_by_all", "gathered", "sliced")
-    cut_paths = {path for path, cut in cuts.items() if cut.kind not in kept and not cut.sections}
-    summed = {path for path, cut in cuts.items() if cut.kind in ("rows", "summed")}
+    """The weights that every process holds: the innermost cut of a weight decides."""
     for name, _ in weight_tensors(model):
         parts = name.split(".")
-        owner, _, leaf = name.rpartition(".")
-        if (leaf == "bias" and owner in summed) or not any(
-            ".".join(parts[:end]) in cut_paths for end in range(1, len(parts) + 1)
-        ):
+        places = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+        place = next((each for each in places if each in cuts), None)
+        if place is None or _is_kept(cuts[place], bias=name == f"{place}.bias"):
             yield name
+
+
+def _is_kept(cut: Cut, *, bias: bool) -> bool:
+    """Whether every process holds a weight under a cut: whole copies, and the biases of sums."""
+    whole = cut.kind in ("shared", "read_by_all", "gathered", "sliced")
+    return whole or bool(cut.sections) or (bias and cut.kind in ("rows", "summed"))
 
 
 def stacks_of(model: nn.Module) -> dict[str, Stack]:

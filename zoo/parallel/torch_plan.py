@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch import nn
 from torch.distributed.tensor import Replicate, Shard
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -22,7 +23,7 @@ from zoo.parallel.styles import (
     Several,
     StatesNoted,
 )
-from zoo.sharding import Cut
+from zoo.sharding import HEADS, Cut
 
 if TYPE_CHECKING:
     from zoo.parallel.plan import ParallelPlan
@@ -51,13 +52,13 @@ def torch_plan(plan: ParallelPlan, *, sequence: bool) -> dict[str, ParallelStyle
 
 def _own_parameters(
     plan: ParallelPlan,
-) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, Cut | None]]]:
-    """The names of the parameters of each cut module, and by their owners the parameters that are cut themselves."""
+) -> tuple[dict[str, nn.Module], dict[str, dict[str, Cut | None]]]:
+    """The cut modules, and by their owners the parameters that are cut themselves."""
     from zoo.builder import assemble
 
     model = assemble(plan.spec)
     every = dict(model.named_modules())
-    modules = {path: tuple(every[path]._parameters) for path in plan.cuts if path in every}
+    modules = {path: every[path] for path in plan.cuts if path in every}
     parameters: dict[str, dict[str, Cut | None]] = {}
     for path, cut in plan.cuts.items():
         owner, _, leaf = path.rpartition(".")
@@ -66,12 +67,15 @@ def _own_parameters(
     return modules, parameters
 
 
-def _style(cut: Cut, leaves: tuple[str, ...]) -> ParallelStyle:
+def _style(cut: Cut, module: nn.Module) -> ParallelStyle:
+    leaves = tuple(module._parameters)
     every: dict[str, Cut | None] = dict.fromkeys(leaves, cut)
     if cut.sections:
         return Several(LocalParameters(every), *([ReadByAll()] if cut.kind == "columns" else []))
     table = "bias" not in leaves
     match cut.kind:
+        case "columns" if [*module.children()]:  # adapters act on the same inputs
+            return Several(LocalParameters(dict.fromkeys(leaves, HEADS)), ReadByAll())
         case "columns":
             return ColwiseParallel()
         case "rows":

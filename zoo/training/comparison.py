@@ -1,14 +1,11 @@
-"""Train several specs under the same conditions, in turn."""
+"""Train several specs under the same conditions, in turn or in several processes."""
 
 from __future__ import annotations
 
 import math
-import os
-import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -21,32 +18,18 @@ from zoo.builder import assemble
 from zoo.memory import available_memory
 from zoo.training.contender import Contender
 from zoo.training.fitting import fitted
-from zoo.training.leak import sees_its_answers
+from zoo.training.processes import train_in_processes
+from zoo.training.run import OnMoment, Run, deterministic, train
 from zoo.training.score import Score
 from zoo.training.settings import Settings
-from zoo.training.store import Store, TrainingResult
+from zoo.training.store import Store
 from zoo.training.task import TrainingTask
-from zoo.training.trainer import Trainer
 from zoo.units import byte_text
 
 SOLVED = 0.99
 """The accuracy at which a task counts as solved."""
 
 _BYTES = 16  # per parameter: value, gradient and two moments in float32
-_SAVE_SECONDS, _SAVE_SHARE = 3.0, 0.02
-
-
-@dataclass(frozen=True)
-class Moment:
-    """The progress of a training run, called at every step."""
-
-    label: str
-    step: int
-    steps: int
-    loss: float
-
-
-OnMoment = Callable[[Moment], None]
 
 
 @dataclass(frozen=True)
@@ -160,16 +143,28 @@ class TrainingComparison:
         }
 
 
-def contenders(named: Sequence[Contender], task: TrainingTask) -> list[Contender]:
-    """Specs adapted to a task.  Raises :class:`UserError` if one cannot be adapted or compared with the others."""
+def contenders(named: Sequence[Contender], task: TrainingTask, jobs: int = 1) -> list[Contender]:
+    """Specs adapted to a task, of which ``jobs`` train at once.
+
+    Raises :class:`UserError` if one cannot be adapted or compared with the others, or if memory is too small for them.
+    """
     fit = [replace(each, spec=fitted(each.spec, task)) for each in named]
-    for each in fit:
-        size = sum(parameter.numel() for parameter in assemble(each.spec).parameters())
-        if size * _BYTES > available_memory():
+    sizes = [
+        _BYTES * sum(parameter.numel() for parameter in assemble(each.spec).parameters()) for each in fit
+    ]
+    free = available_memory()
+    for each, size in zip(fit, sizes, strict=True):
+        if size > free:
             raise UserError(
-                f"{each.label} is too large to train here: its {size:,} parameters take {byte_text(size * _BYTES)}, "
-                f"and {byte_text(available_memory())} are free\n  Reduce it, for example with {option_name('layers')} 4 and {option_name('width')} 128."
+                f"{each.label} is too large to train here: its {size // _BYTES:,} parameters take {byte_text(size)}, "
+                f"and {byte_text(free)} are free\n  Reduce it, for example with {option_name('layers')} 4 and {option_name('width')} 128."
             )
+    needed = list(accumulate(sorted(sizes, reverse=True)[:jobs]))
+    if needed and needed[-1] > free:
+        raise UserError(
+            f"{len(needed)} models that train at once must fit into memory\n  value: {byte_text(needed[-1])}, and {byte_text(free)} are free\n"
+            f"  Pass {option_name('jobs')} {sum(size <= free for size in needed)}."
+        )
     return fit
 
 
@@ -181,87 +176,45 @@ def compare(
     progress: OnMoment = lambda moment: None,
     *,
     fresh: bool = False,
+    jobs: int = 1,
 ) -> TrainingComparison:
-    """Train specs that fit the task, in turn, on a GPU if available.
+    """Train specs that fit the task, on a GPU if available: in turn, or ``jobs`` at once, each in a process of its own.
 
-    Results are saved at ``place``: interrupted runs resume and finished ones are reused, unless ``fresh``.
+    Results are saved at ``place``: interrupted runs resume and finished ones are reused, unless ``fresh``.  Raises
+    :class:`UserError` for a damaged file there, and if a process ends before its model is trained.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    results = []
-    with _deterministic():
-        for each in fit:
-            store = Store(place, each.spec, task, settings, device)
-            if fresh:
-                store.clear()
-            results.append(_result(each, task, settings, store, device, progress))
+    runs = [Run(each.label, each.spec, Store(place, each.spec, task, settings, device)) for each in fit]
+    if fresh:
+        for run in runs:
+            run.store.clear()
+    # Equal specs are one run.
+    due = {run.store.directory: run for run in reversed(runs) if run.store.result() is None}
+    waiting = list(reversed(due.values()))
+    if min(jobs, len(waiting)) > 1:
+        train_in_processes(waiting, task, settings, device, jobs, progress)
+    else:
+        with deterministic():
+            for run in waiting:
+                train(run, task, settings, device, progress)
+    results = (_result(run, task, settings, device, kept=run.store.directory not in due) for run in runs)
     return TrainingComparison(task, settings, tuple(results))
 
 
-@contextmanager
-def _deterministic() -> Iterator[None]:
-    """Make equal seeds give equal results, as far as torch can, and restore its generators."""
-    os.environ.setdefault(
-        "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
-    )  # without it, matrix products on a GPU are not reproducible
-    before = torch.are_deterministic_algorithms_enabled()
-    only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        with torch.random.fork_rng(), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*deterministic")
-            yield
-    finally:
-        torch.use_deterministic_algorithms(before, warn_only=only_warned)
-
-
-def _result(
-    each: Contender,
-    task: TrainingTask,
-    settings: Settings,
-    store: Store,
-    device: torch.device,
-    progress: OnMoment,
-) -> Result:
-    """Train a spec, or load its earlier result."""
-    found = store.result()
-    kept = found is not None
-    if found is None:
-        sees_answers = sees_its_answers(each.spec)
-        trainer = _trained(each, Trainer(each.spec, task, settings, device), store, progress)
-        found = TrainingResult(
-            parameters=trainer.parameters,
-            losses=tuple(trainer.losses),
-            scores=tuple(trainer.scores),
-            seconds=trainer.seconds,
-            diverged=trainer.diverged,
-            sees_answers=sees_answers,
-        )
-        store.keep_result(found)
+def _result(run: Run, task: TrainingTask, settings: Settings, device: torch.device, *, kept: bool) -> Result:
+    """The saved result of a finished run."""
+    found = run.store.result()
+    assert found is not None
     return Result(
-        label=each.label,
-        spec=each.spec,
+        label=run.label,
+        spec=run.spec,
         parameters=found.parameters,
         losses=found.losses,
         scores=found.scores,
         seconds=found.seconds,
-        tokens=settings.batch * sum(task.lengths(each.spec.architecture).values()),
+        tokens=settings.batch * sum(task.lengths(run.spec.architecture).values()),
         sees_answers=found.sees_answers,
         diverged=found.diverged,
         device=device.type,
         kept=kept,
     )
-
-
-def _trained(each: Contender, trainer: Trainer, store: Store, progress: OnMoment) -> Trainer:
-    """Train to the end, from the start or from a saved state; the state is saved at once, then every few seconds."""
-    store.resume(trainer)
-    saved, cost = float("-inf"), 0.0
-    while not trainer.finished:
-        trainer.step()
-        progress(Moment(each.label, trainer.done, trainer.settings.steps, trainer.losses[-1]))
-        now = time.monotonic()
-        if now - saved >= max(_SAVE_SECONDS, cost / _SAVE_SHARE) and not trainer.finished:
-            store.keep_state(trainer.state())
-            saved = time.monotonic()
-            cost = saved - now
-    return trainer

@@ -114,8 +114,8 @@ def test_redundant_fields_of_the_first_configs_are_ignored():
     found = architecture({**first, "max_sequence_length": 2048, "rope_scaling": None, "_name_or_path": "x"})
     (layer, _) = found["decoder"]["layers"]
     assert layer["attention"]["position"] == {
-        "kind": "rope", "theta": 10000.0, "dimensions": 8, "layout": "half_split", "scaling": None,
-        "query_scaling": None, "sections": None,
+        "kind": "rope", "theta": 10000.0, "dimensions": 8, "layout": "half_split",
+        "rotates": "queries_and_keys", "scaling": None, "query_scaling": None, "sections": None,
     }  # fmt: skip
 
 

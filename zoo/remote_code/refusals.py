@@ -1,0 +1,92 @@
+"""What generated code cannot express."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from specs.model import Model
+from zoo.components.block import Block, NormedResidual, Parallel, PostNorm, PreNorm, ReorderedNorm, Sandwich
+from zoo.components.disentangled import Disentangled
+from zoo.components.mixer import Mixer
+from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
+from zoo.models.stack import Stack
+from zoo.remote_code.collected import RemoteCodeError
+from zoo.remote_code.heads import HEADS
+
+_KINDS = (PreNorm, PostNorm, Parallel, ReorderedNorm, Sandwich, NormedResidual,
+          Position, Learned, Sinusoidal, Rope, Alibi, RelativeBias, Disentangled)  # fmt: skip
+"""The kinds of blocks and positions that generated code has."""
+
+_EXTRA = ("per_layer_embedding", "altup", "low_rank_residual", "output_scale")
+"""Parts of blocks that generated code lacks."""
+
+
+def check(model: Any, spec: Model) -> None:
+    """Raise a :class:`RemoteCodeError` for the first part of a model that generated code lacks."""
+    if spec.architecture not in ("decoder", "encoder"):
+        raise RemoteCodeError(
+            f"{spec.name}: architecture {spec.architecture} cannot be written as remote code\n"
+            "  Use a decoder or an encoder of text, or a family that can express the spec."
+        )
+    if model.embedding.token is None:
+        raise RemoteCodeError(
+            f"{spec.name}: remote code reads tokens, and the model reads {spec.embedding.kind}\n"
+            "  Use a model of text, or a family that can express the spec."
+        )
+    known = {"language_modeling": "decoder", "none": ""}
+    if spec.head.kind not in HEADS and spec.architecture not in (
+        known.get(spec.head.kind),
+        known.get(spec.head.kind) == "" and spec.architecture,
+    ):
+        raise RemoteCodeError(
+            f"{spec.name}: head {spec.head.kind} cannot be written as remote code\n"
+            f"  Use language_modeling in a decoder, {', '.join(HEADS)} or none."
+        )
+    stack: Stack = getattr(model, spec.architecture)
+    if stack.streams is not None:
+        raise RemoteCodeError(f"{spec.name}: altup cannot be written as remote code\n  Remove it.")
+    _check_kinds(model, spec)
+    for layer, block in enumerate(stack.blocks):
+        for mixer in block.modules():
+            if isinstance(mixer, Mixer):
+                _check_mixer(spec, mixer, layer)
+        extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
+        summed = getattr(block.attention, "summaries", None) is not None
+        limited = any(getattr(block.attention, each, None) for each in ("patch_window", "chunk"))
+        if extra or summed or limited or stack.sources[layer] is not None:
+            what = (
+                extra[0]
+                if extra
+                else "block_summaries"
+                if summed
+                else "attention to the keys of another layer, or within chunks or windows of patches,"
+            )
+            raise RemoteCodeError(
+                f"{spec.name}: {what} in layer {layer} cannot be written as remote code\n  Remove it, or use a family that has it."
+            )
+        if block.attention is None:
+            raise RemoteCodeError(
+                f"{spec.name}: layer {layer} has no attention, which remote code requires\n"
+                "  Use attention in every layer, or a family that can express the spec."
+            )
+
+
+def _check_kinds(model: Any, spec: Model) -> None:
+    """Refuse the kinds of blocks and positions that call each other in ways of their own."""
+    for module in model.modules():
+        own = isinstance(module, Block | Position) and type(module) not in _KINDS
+        if own or isinstance(module, nn.BatchNorm1d):
+            kind = getattr(module, "component_kind", type(module).__name__)
+            raise RemoteCodeError(
+                f"{spec.name}: {kind} cannot be written as remote code\n  Use another kind, or a family that has it."
+            )
+
+
+def _check_mixer(spec: Model, mixer: Mixer, layer: int) -> None:
+    if not all(tensor.grows for tensor in mixer.state):
+        raise RemoteCodeError(
+            f"{spec.name}: {mixer.component_kind} in layer {layer} cannot be written as remote code, because the caches of "
+            "transformers hold keys and values alone\n  Use attention, or a family that has this mixer."
+        )

@@ -1,0 +1,95 @@
+"""The class of a stack of blocks."""
+
+from __future__ import annotations
+
+import textwrap
+from itertools import groupby
+from typing import Any
+
+from torch import nn
+
+from zoo.components.norm import NoNorm
+from zoo.components.position import Position
+from zoo.models.stack import Stack
+from zoo.remote_code import template
+from zoo.remote_code.modules import INDENT, Modules, overrides
+
+
+def stack_class(stack: Stack, name: str, modules: Modules) -> str:
+    """The class of a stack, which makes its blocks and what they share."""
+    init = []
+    if not _is_plain(stack.position) or any(
+        getattr(each, "position", None) is None for each in stack.attentions.values()
+    ):
+        init.append(f"self.position = {modules.constructed(stack.position)}")
+    blocks = [modules.constructed(block) for block in stack.blocks]
+    runs = [(text, len(list(group))) for text, group in groupby(blocks)]
+    listed = ", ".join(text if count == 1 else f"*({text} for _ in range({count}))" for text, count in runs)
+    init.append(f"self.blocks = nn.ModuleList([{listed}])")
+    if _norms(stack.final_norm):
+        init.append(f"self.final_norm = {modules.constructed(stack.final_norm)}")
+    if stack.layer_sum is not None:
+        init.append(f"self.layer_sum = {modules.constructed(stack.layer_sum)}")
+    views: list[tuple[Any, str]] = []
+    for layer, mixer in stack.attentions.items():
+        own = getattr(mixer, "position", None)
+        path = "self.position" if own is None else f"self.blocks[{layer}].attention.position"
+        key = stack.view(mixer)
+        if key not in [each[0] for each in views]:
+            views.append((key, f"({path}, {key.window}, {layer})"))
+    result = "self.final_norm(x)" if _norms(stack.final_norm) else "x"
+    kept = stack.layer_sum is not None
+    positions = stack.positions
+    return template.STACK.format(
+        title=name.capitalize(),
+        doc=", then a norm" if _norms(stack.final_norm) else "",
+        init=textwrap.indent("\n".join(init), 2 * INDENT),
+        cross="",
+        encoded="",
+        item="block",
+        items="self.blocks",
+        before=f"{2 * INDENT}outputs = []\n" if kept else "",
+        keep=f"{3 * INDENT}outputs.append(x)\n" if kept else "",
+        result=f"self.layer_sum([*outputs, {result}])" if kept else result,
+        views=f"({', '.join(text for _, text in views)},)",
+        added=_added(positions),
+        gate=_gate(positions),
+        compare=_compare(positions),
+        causal=stack.causal,
+        position="self.position"
+        if any("self.position" in line.partition(" =")[0] for line in init)
+        else "None",
+    )
+
+
+def _norms(norm: nn.Module) -> bool:
+    return not isinstance(norm, nn.Identity) and not isinstance(norm, NoNorm)
+
+
+def _is_plain(position: Position) -> bool:
+    return type(position) is Position
+
+
+def _added(positions: list[Position]) -> str:
+    """The expression of what a position adds to the scores."""
+    able = [overrides(each, "bias") for each in positions]
+    if all(able):
+        return "position.bias(queries, keys, like)"
+    return (
+        'position.bias(queries, keys, like) if hasattr(position, "bias") else None' if any(able) else "None"
+    )
+
+
+def _gate(positions: list[Position]) -> str:
+    if not any(each.gated for each in positions):
+        return ""
+    return f'{3 * INDENT}if getattr(position, "gated", False):\n{4 * INDENT}gated[position.name], added = added, None\n'
+
+
+def _compare(positions: list[Position]) -> str:
+    if not any(overrides(each, "distances") for each in positions):
+        return ""
+    return (
+        f'{3 * INDENT}if hasattr(position, "distances"):\n'
+        f"{4 * INDENT}distances[position.name] = position.distances(queries, keys, like)\n"
+    )
