@@ -5,12 +5,9 @@ from __future__ import annotations
 
 from specs.attention import MultiHeadShape
 from specs.connector import ResamplerConnector
-from specs.embedding import Patches
 from specs.model import Model
-from zoo.families.clip import vision_body
 from zoo.families.common import fields as f
 from zoo.families.common.config import NEUTRAL, Config
-from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, projections, same, weights
@@ -22,30 +19,14 @@ from zoo.families.common.vision_language import (
     decoder_rules,
     decoder_spec,
     image_rules,
-    images_of,
     joined,
 )
-from zoo.families.idefics3 import fault_of_side
+from zoo.families.idefics3 import images_of_siglip, read_images, write_images
 from zoo.families.siglip import VISION as SIGLIP
 
 _RESAMPLER_CONFIG, _WIDTH, _EPS = "perceiver_config", "hidden_size", "rms_norm_eps"
-_VISION_CLASS = "Idefics2VisionTransformer"
 _TOKEN = {"token": f.Int("image_token_id", default=32001)}
-_IMAGES = Family(
-    "idefics2_vision",
-    SIGLIP.tensors,
-    vision_body(
-        patch_size=32,
-        embedding={"class_token": False},
-        width=f.Int("hidden_size", default=768),
-        norm=layer_norm("layer_norm_eps", default=1e-6),
-        heads=f.Int("num_attention_heads", default=12),
-        hidden=f.Int("intermediate_size", default=3072),
-        activation=f.Activation("hidden_act", "gelu_pytorch_tanh"),
-    ),
-    {_VISION_CLASS: HeadClass("none")},
-    ignored=tuple(NEUTRAL),
-)
+_IMAGES = images_of_siglip("idefics2_vision", "Idefics2VisionTransformer", width=768, heads=12)
 
 
 class _ResamplerHeads(Field):
@@ -86,11 +67,7 @@ class _Idefics2(Family):
     """The config of an encoder of images, that of a resampler and that of a decoder, which is of a family of its own."""
 
     def spec(self, config: Config, class_name: str) -> Data:
-        seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
-        body = _IMAGES.body_spec(seen, _VISION_CLASS)
-        seen.finish()
-        if fault := fault_of_side(body["embedding"]["image_size"] // body["embedding"]["patch_size"]):
-            seen.refuse("image_size", fault)
+        body = read_images(_IMAGES, config)
         decoder = decoder_spec(config)
         connector = {"kind": "resampler", **read(_TOKEN, config), **self._resampler(config, decoder)}
         tied = config.bool(TIED, default=False)
@@ -109,15 +86,12 @@ class _Idefics2(Family):
         return {**found, "projection": block["feed_forward"]}
 
     def config(self, model: Model, class_name: str) -> Data:
-        seen, connector = images_of(model), model.connector
+        connector = model.connector
         if not isinstance(connector, ResamplerConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
-        assert isinstance(seen.embedding, Patches)
-        if fault := fault_of_side(seen.embedding.side):
-            raise UnfitError(f"images whose patch_size {fault}")
+        images = write_images(_IMAGES, model)
         place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text, images = decoder_config(model), _IMAGES.body_config(seen, _VISION_CLASS)
-        del images["architectures"]
+        text = decoder_config(model)
         return {
             "architectures": [class_name],
             "model_type": self.model_type,

@@ -59,22 +59,46 @@ _CONNECTOR = {
 }
 
 
-def _images(model_type: str) -> Family:
+def images_of_siglip(
+    model_type: str, class_name: str, *, width: int, heads: int, ignored: tuple[str, ...] = ()
+) -> Family:
+    """The encoder of images, a SigLIP without its head, with its usual width and number of heads."""
     return Family(
         model_type,
         SIGLIP.tensors,
         vision_body(
             patch_size=32,
             embedding={"class_token": False},
-            width=f.Int("hidden_size", default=1152),
+            width=f.Int("hidden_size", default=width),
             norm=layer_norm("layer_norm_eps", default=1e-6),
-            heads=f.Int("num_attention_heads", default=16),
+            heads=f.Int("num_attention_heads", default=heads),
             hidden=f.Int("intermediate_size", default=3072),
             activation=f.Activation("hidden_act", "gelu_pytorch_tanh"),
         ),
-        {_VISION_CLASS: HeadClass("none")},
-        ignored=(*NEUTRAL, "max_image_size", "size", "use_base_siglip"),  # of training
+        {class_name: HeadClass("none")},
+        ignored=(*NEUTRAL, *ignored),
     )
+
+
+def read_images(images: Family, config: Config) -> Data:
+    """The spec of the encoder of images; a grid whose positions the reference does not tell apart is refused."""
+    seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
+    body = images.body_spec(seen, *images.classes)
+    seen.finish()
+    if fault := fault_of_side(body["embedding"]["image_size"] // body["embedding"]["patch_size"]):
+        seen.refuse("image_size", fault)
+    return body
+
+
+def write_images(images: Family, model: Model) -> Data:
+    """The config of the encoder of images.  Raises UnfitError where the reference does not tell its positions apart."""
+    seen = images_of(model)
+    assert isinstance(seen.embedding, Patches)
+    if fault := fault_of_side(seen.embedding.side):
+        raise UnfitError(f"images whose patch_size {fault}")
+    found = images.body_config(seen, *images.classes)
+    del found["architectures"]
+    return found
 
 
 class _Idefics3(Family):
@@ -83,30 +107,25 @@ class _Idefics3(Family):
     @property
     def images(self) -> Family:
         """The family of the encoder of images."""
-        return _images(f"{self.model_type}_vision")
+        of_training = ("max_image_size", "size", "use_base_siglip")
+        return images_of_siglip(
+            f"{self.model_type}_vision", _VISION_CLASS, width=1152, heads=16, ignored=of_training
+        )
 
     def spec(self, config: Config, class_name: str) -> Data:
-        seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
-        body = self.images.body_spec(seen, _VISION_CLASS)
-        seen.finish()
-        if fault := fault_of_side(body["embedding"]["image_size"] // body["embedding"]["patch_size"]):
-            seen.refuse("image_size", fault)
+        body = read_images(self.images, config)
         connector = {"kind": "linear", "bias": False, **read(_CONNECTOR, config)}
         tied = config.bool(TIED, default=False)
         config.ignore("vocab_size", "image_seq_len", "use_reentrant_checkpointing")
         return joined(decoder_spec(config, _TEXT_OF_TRAINING), body, connector, tied=tied)
 
     def config(self, model: Model, class_name: str) -> Data:
-        seen, connector = images_of(model), model.connector
+        connector = model.connector
         if not isinstance(connector, LinearConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
-        assert isinstance(seen.embedding, Patches)
-        if fault := fault_of_side(seen.embedding.side):
-            raise UnfitError(f"images whose patch_size {fault}")
+        images = write_images(self.images, model)
         place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         text = decoder_config(model)
-        images = self.images.body_config(seen, _VISION_CLASS)
-        del images["architectures"]
         return {
             "architectures": [class_name],
             "model_type": self.model_type,
