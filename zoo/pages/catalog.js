@@ -6,9 +6,11 @@
   const search = document.getElementById("search");
   const selects = [...document.querySelectorAll("[data-facet]")];
   const count = document.getElementById("count");
-  let open = null;
+  let wanted = null; // the row whose details are shown, or on their way
+  let open = null; // the row whose details are shown
 
   function close() {
+    wanted = null;
     if (!open) return;
     open.querySelector("button").setAttribute("aria-expanded", "false");
     open.nextElementSibling.remove();
@@ -25,7 +27,7 @@
         selects.every((select) => !select.value || own[select.dataset.facet] === select.value);
       row.hidden = !fits;
       shown += fits;
-      if (!fits && row === open) close();
+      if (!fits && row === wanted) close();
     }
     count.textContent = `${shown.toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} artefacts`;
   }
@@ -49,12 +51,13 @@
   }
 
   async function show(row) {
-    const wasOpen = row === open;
+    const again = row === wanted;
     close();
-    if (wasOpen) return;
+    if (again) return;
+    wanted = row;
     const [model, artefact] = DETAILS.artefacts[row.dataset.name];
     const parts = await Promise.all([artefact, DETAILS.models[model]].map(unpacked));
-    close(); // another row may have been chosen meanwhile
+    if (row !== wanted || row === open) return; // closed meanwhile, or another row chosen
     const detail = body.insertRow(row.sectionRowIndex + 1);
     detail.className = "detail";
     const cell = detail.insertCell();
