@@ -78,7 +78,7 @@ def products(model: onnx.ModelProto, directory: Path) -> Iterator[Product]:
     """Yield the float32 products whose inputs a runtime may round; the data file is in ``directory``."""
     values = {weight.name: weight for weight in model.graph.initializer}
     sizes = {weight.name: (weight.data_type, list(weight.dims)) for weight in model.graph.initializer}
-    made = {output: node for node in model.graph.node for output in node.output}
+    made = {output: node for node in model.graph.node for output in node.output if output}
     readers: dict[str, list[NodeProto]] = {}
     for node in model.graph.node:
         for name in node.input:
@@ -114,7 +114,7 @@ def products(model: onnx.ModelProto, directory: Path) -> Iterator[Product]:
 def _alone(path: Path, found: Sequence[Product]) -> Iterator[Path]:
     """Yield a temporary file next to a graph's, with only some of its products."""
     model = onnx.load(path, load_external_data=False)
-    made = {output: node for node in model.graph.node for output in node.output}
+    made = {output: node for node in model.graph.node for output in node.output if output}
     inputs, wanted = {product.x for product in found}, [product.y for product in found]
     kept: list[str] = []
     while wanted:

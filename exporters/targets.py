@@ -154,13 +154,16 @@ TARGETS = {
             "cpu",
             guide=(
                 "GroupQueryAttention with rotation and cache inside, MultiHeadAttention, one product for queries, keys and "
-                "values, LinearAttention, CausalConvWithState; encoders compute real tokens only",
+                "values, residuals with their norms as one operation, LinearAttention, CausalConvWithState; encoders compute real "
+                "tokens only",
                 "one buffer for past and present, of any length that the client chooses; padding on the right",
             ),
             providers=(CPU,),
             operations={
                 "Gelu": FLOATS,
                 "FusedMatMul": FULL,
+                "SkipLayerNormalization": FULL,
+                "SkipSimplifiedLayerNormalization": FULL,
                 "GroupQueryAttention": FULL_AND_FLOAT16,
                 "MultiHeadAttention": FULL,
                 "CausalConvWithState": FULL,
@@ -182,7 +185,7 @@ TARGETS = {
         Target(
             "cuda",
             guide=(
-                "the same in half precision; residuals with their norms, and biases with their activations, as one operation each",
+                "the same in half precision; biases with their activations as one operation",
                 "as `cpu`",
             ),
             providers=(CUDA, CPU),

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from exporters.emitters.registry import Call, Operand, emits
-from exporters.fusing.functions import bias_gelu, skip_norm
+from exporters.fusing.functions import bias_gelu, skip_norm, unit_length
 from exporters.graph import Value
 from exporters.targets import CONTRIB
 from zoo.ops.products import per_axis
@@ -71,11 +71,27 @@ def _rms_norm(
         scale = weight.value if weight else call.graph.constant(np.ones(shape), x.dtype)
         return call.op("RMSNormalization", x.value, scale, axis=-len(shape), epsilon=least)
     wide = call.cast(x.value, x.dtype, torch.float32)
-    square = call.op("Pow", wide, call.graph.constant(2.0, torch.float32))
-    mean = call.op("ReduceMean", square, call.graph.ints(*range(-len(shape), 0)), keepdims=1)
-    root = call.op("Sqrt", call.op("Add", mean, call.graph.constant(least, torch.float32)))
-    unit = call.cast(call.op("Div", wide, root), torch.float32, x.dtype)
+    unit = call.cast(_over_root_mean_square(call, wide, len(shape), least), torch.float32, x.dtype)
     return call.op("Mul", unit, weight.value) if weight else unit
+
+
+@emits(unit_length)
+def _unit_length(call: Call, x: Operand, eps: float) -> Value:
+    """Return x / sqrt(mean(x ** 2) + eps / K) / sqrt(K), in float32."""
+    width = x.static(-1)
+    wide = call.cast(x.value, x.dtype, torch.float32)
+    scale = call.graph.constant(np.full(width, width**-0.5), torch.float32)
+    if call.graph.target.takes("RMSNormalization", torch.float32):
+        return call.op("RMSNormalization", wide, scale, axis=-1, epsilon=eps / width)
+    return call.op("Mul", _over_root_mean_square(call, wide, 1, eps / width), scale)
+
+
+def _over_root_mean_square(call: Call, x: Value, axes: int, eps: float) -> Value:
+    """Return float32 x / sqrt(mean(x ** 2) + eps) over the last axes, in operations that ONNX Runtime fuses."""
+    square = call.op("Pow", x, call.graph.constant(2.0, torch.float32))
+    mean = call.op("ReduceMean", square, call.graph.ints(*range(-axes, 0)), keepdims=1)
+    root = call.op("Sqrt", call.op("Add", mean, call.graph.constant(eps, torch.float32)))
+    return call.op("Div", x, root)
 
 
 @emits(bias_gelu)

@@ -13,7 +13,7 @@ from exporters.fusing.convolutions import fuse_causal_convolutions
 from exporters.fusing.group_query_attention import OPERATION, fuse_group_query_attention
 from exporters.fusing.mixtures import fuse_mixtures
 from exporters.fusing.multi_head_attention import fuse_multi_head_attention
-from exporters.fusing.norms import fuse_skip_norms
+from exporters.fusing.norms import fuse_skip_norms, fuse_unit_lengths
 from exporters.fusing.packing import pack_tokens
 from exporters.fusing.recurrences import unfused_recurrences
 from exporters.fusing.rewriter import Rewriter
@@ -35,6 +35,7 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     convolutions = fuse_causal_convolutions(rewriter, target)
     fuse_multi_head_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)
+    fuse_unit_lengths(rewriter)
     fuse_bias_activations(rewriter, target)
     unfused = fuse_standard(rewriter, target)
     if unfit and not any(node.users for node, _ in rewriter.semantic_calls(functional.attention)):

@@ -141,6 +141,16 @@ def _skip_norm(x: TensorInfo, *args: Any, **options: Any) -> tuple[TensorInfo, T
     return x, x
 
 
+def unit_length(x: Any, eps: float) -> Any:
+    """:func:`zoo.functional.unit_length`, as a norm with weights: runtimes have a kernel for norms."""
+    raise NotImplementedError
+
+
+@entry(unit_length, separate)
+def _unit_length(x: TensorInfo, eps: float) -> TensorInfo:
+    return TensorInfo(x.shape, torch.float32)
+
+
 def multi_head_attention(
     query: Any,
     key: Any,

@@ -1,4 +1,4 @@
-"""Fusion of a residual connection with the norm that follows."""
+"""Fusion of a residual connection with the norm that follows, and of vectors of length 1 into norms."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import torch.nn.functional as F
 from torch import fx
 
-from exporters.fusing.functions import skip_norm
+from exporters.fusing.functions import skip_norm, unit_length
 from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
+from zoo import functional
 
 OPERATIONS = {F.layer_norm: "SkipLayerNormalization", F.rms_norm: "SkipSimplifiedLayerNormalization"}
 """The operation that adds and normalizes, by the norm."""
@@ -32,6 +33,12 @@ def fuse_skip_norms(rewriter: Rewriter, target: Target) -> None:
             normed, summed = (rewriter.take(node, results, index) for index in range(2))
             rewriter.replace(node, normed)
             rewriter.replace(total, summed)
+
+
+def fuse_unit_lengths(rewriter: Rewriter) -> None:
+    """Compute vectors of length 1 as norms."""
+    for node, call in rewriter.semantic_calls(functional.unit_length):
+        rewriter.replace(node, rewriter.insert(node, unit_length, *call.args, **call.kwargs))
 
 
 def _arguments(node: fx.Node) -> tuple[Any, ...]:

@@ -13,8 +13,9 @@ from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextRMSNormG
 
 from specs.attention import GroupedQuery
 from specs.delta import GatedDeltaNet, KimiDeltaAttention
+from zoo import functional
 from zoo.components.attention import SelfAttention
-from zoo.components.delta import unit_length
+from zoo.components.delta import EPS
 from zoo.components.gated_norm import GatedRMSNorm
 from zoo.components.mixer import MixerContext
 from zoo.context import BuildContext
@@ -53,10 +54,10 @@ def test_the_gated_norm_is_that_of_the_reference(reference: Any, activation: Any
 
 def test_unit_lengths_are_computed_in_float32() -> None:
     x = drawn(2, 3, WIDTH).half()
-    found = unit_length(x)
+    found = functional.unit_length(x, EPS)
     assert found.dtype == torch.float32
     torch.testing.assert_close(found.norm(dim=-1), torch.ones(2, 3), atol=1e-5, rtol=0)
-    assert float(unit_length(x * 0).abs().max()) == 0.0
+    assert float(functional.unit_length(x * 0, EPS).abs().max()) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,6 @@ EPS = 1e-6
 """What is added to the squared length of queries and keys."""
 
 
-def unit_length(x: Tensor, eps: float = EPS) -> Tensor:
-    """Vectors of length 1, in float32 at least, with ``eps`` added to the square of their length: ... K -> ... K."""
-    x = wide(x)
-    return x * torch.rsqrt((x * x).sum(-1, keepdim=True) + eps)
-
-
 def initial_gate(leaf: str) -> Distribution | None:
     """Rates of decay between 1/16 and 16, and biases of 1."""
     return {"step_bias": Distribution(constant=1.0), "rate_log": RATES}.get(leaf)
@@ -100,7 +94,8 @@ class GatedDeltaNet(Mixer):
         joined, last_inputs = self.convolution(self.input(x), context, last_inputs)
         query, key, value = self.activation(joined).split(self.parts, -1)
         query, key = (
-            unit_length(part.unflatten(-1, (-1, self.key_width))).transpose(1, 2) for part in (query, key)
+            functional.unit_length(part.unflatten(-1, (-1, self.key_width)), EPS).transpose(1, 2)
+            for part in (query, key)
         )  # B G T K
         value = split_heads(value, self.value_width)  # B H T V
         rate = wide(self.rate_log).exp()  # H
@@ -173,7 +168,11 @@ class KimiDeltaAttention(Mixer):
         )  # B T H K
         query, key, value = (
             part.transpose(1, 2)
-            for part in (unit_length(query) * self.head_dim**-0.5, unit_length(key), value)
+            for part in (
+                functional.unit_length(query, EPS) * self.head_dim**-0.5,
+                functional.unit_length(key, EPS),
+                value,
+            )
         )  # B H T K
         update = torch.sigmoid(self.update(x)).transpose(1, 2)  # B H T
         mixed, states = functional.gated_delta_rule(

@@ -14,7 +14,6 @@ import specs.norm
 import specs.rwkv as spec
 from zoo import functional
 from zoo.components.activation import activation
-from zoo.components.delta import unit_length
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
@@ -111,7 +110,7 @@ class RWKV7(Mixer):
         value = self._heads(self._value(x + change * self.value_mix, context))
         update = self._update(x + change * self.update_mix)
         gate = self.gate_out(torch.sigmoid(self.gate_in(x + change * self.gate_mix)))  # B T (H K)
-        removal = unit_length(key * self.removal_scale, LEAST)
+        removal = functional.unit_length(key * self.removal_scale, LEAST)
         key = key * (1.0 + (update - 1.0) * self.update_scale)
         read, written, values, decays, recall, erase = (
             each.transpose(1, 2)

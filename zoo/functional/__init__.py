@@ -15,6 +15,7 @@ from zoo.functional.convolution import (
 )
 from zoo.functional.decorator import semantic_op
 from zoo.functional.delta_operation import gated_delta_rule, generalized_delta_rule
+from zoo.functional.lengths import unit_length
 from zoo.functional.matrix_recurrence import linear_attention
 from zoo.functional.mixture import ExpertMatrices, expert_linear, mixture_of_experts
 from zoo.functional.patches import GridPlaces, grid_places, image_coordinates, packed_places
@@ -91,5 +92,6 @@ __all__ = [
     "token_alignment",
     "token_positions",
     "token_shift",
+    "unit_length",
     "write",
 ]
