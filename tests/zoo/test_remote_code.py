@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from pydantic import ValidationError
 import zoo
 from specs.errors import UserError
 from specs.model import Model
+from tests.parallel.models import MODELS
 from tests.whole_specs import specs_of_seed
 from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
@@ -24,6 +26,8 @@ from zoo.remote_code.generate import generate
 
 IDS = torch.tensor([[1, 5, 2, 7, 19, 3], [4, 4, 0, 11, 6, 8]])
 MASK = torch.tensor([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1]])
+CACHE = "cache"
+"""The name of the cache among the outputs."""
 
 
 def grouped(**attention: object) -> Model:
@@ -77,14 +81,53 @@ def test_scores_and_greedy_tokens_are_equal(case: str, tmp_path: Path) -> None:
             expected, found = ours(IDS, mask)["logits"], theirs(IDS, attention_mask=mask).logits
             real = MASK.bool() if mask is not None else torch.ones_like(MASK).bool()
             torch.testing.assert_close(found[real], expected[real], atol=1e-5, rtol=1e-5)
-    new = theirs.generate(
-        IDS[:, :3],
-        attention_mask=torch.ones(2, 3, dtype=torch.int64),
-        max_new_tokens=6,
-        do_sample=False,
-        pad_token_id=0,
-    )
-    assert new[:, 3:].tolist() == ours.generate(IDS[:, :3].tolist(), 6)
+    check_greedy_tokens(ours, theirs, IDS[:, :4], MASK[:, :4], 6)
+
+
+HYBRIDS = ["hybrid", "mamba", "mamba-heads", "mamba2", "kimi-delta", "linear-attention", "rg-lru", "short-convolution", "rwkv7"]  # fmt: skip
+"""Attention after two layers of each mixer with a state of constant size, and RWKV-7, which has no attention."""
+
+
+@pytest.mark.parametrize(
+    "case", ["hybrid", *(pytest.param(each, marks=pytest.mark.slow) for each in HYBRIDS[1:])]
+)
+def test_states_of_mixers_are_kept_in_a_cache_of_the_code(case: str, tmp_path: Path) -> None:
+    spec = MODELS[case].model_copy(update={"name": f"rc-{case}"})
+    ours, theirs = both(spec, tmp_path)
+    with torch.no_grad():
+        expected, outputs = ours(IDS, MASK)["logits"], theirs(IDS, attention_mask=MASK)
+    torch.testing.assert_close(outputs.logits[MASK.bool()], expected[MASK.bool()], atol=1e-5, rtol=1e-5)
+    check_greedy_tokens(ours, theirs, IDS, MASK, 6)
+    cache = outputs[CACHE]
+    states = [{each.name for each in block.mixer.state} for block in ours.decoder.blocks if block.mixer]
+    assert [{*held} for held in cache.states.values()] == states
+    assert (cache.get_seq_length(), len(cache.layers)) == (6, len(ours.decoder.attentions))
+    how = {"attention_mask": MASK, "max_new_tokens": 5, "do_sample": False, "num_beams": 3, "pad_token_id": 0}
+    assert torch.equal(theirs.generate(IDS, **how), theirs.generate(IDS, use_cache=False, **how))
+
+
+def test_windows_bound_the_cache_beside_states(tmp_path: Path) -> None:
+    data = MODELS["short-convolution"].model_dump(mode="json")
+    data["decoder"]["block"]["attention"]["window"] = 4
+    ours, theirs = both(Model.model_validate({**data, "name": "rc-window"}), tmp_path)
+    check_greedy_tokens(ours, theirs, IDS, MASK, 8)
+    (layer,) = theirs(IDS)[CACHE].layers
+    assert layer.keys.shape[2] == 3
+
+
+def test_a_cache_of_states_cannot_go_back(tmp_path: Path) -> None:
+    _, theirs = both(MODELS["short-convolution"].model_copy(update={"name": "rc-back"}), tmp_path)
+    with pytest.raises(ValueError, match="generate without an assistant"):
+        theirs(IDS)[CACHE].crop(-1)
+    with pytest.raises(ValueError, match="not supported with stateful models"):
+        theirs.generate(IDS, assistant_model=theirs, max_new_tokens=3)
+    cache = theirs(IDS)[CACHE]
+    cache.batch_repeat_interleave(2)
+    assert cache.states[0]["conv"].shape[0] == 4
+    cache.batch_select_indices(torch.tensor([0]))
+    assert cache.states[0]["conv"].shape[0] == 1
+    cache.reset()
+    assert (cache.get_seq_length(), cache.states) == (0, {})
 
 
 def test_an_encoder_gives_the_same_vectors(tmp_path: Path) -> None:
@@ -122,8 +165,8 @@ def test_a_saved_model_loads_again(tmp_path: Path) -> None:
     assert torch.equal(again(IDS).logits, theirs(IDS).logits)
 
 
-def drawn(wanted: int) -> list[Model]:
-    """Random decoders that score tokens, and encoders, of attention alone: the same in every run."""
+def drawn(wanted: int, fits: Callable[[Model], bool]) -> list[Model]:
+    """Random decoders that score tokens, and encoders, that fit: the same in every run."""
     found: list[Model] = []
     for number in range(100):
         for spec in specs_of_seed(number, 40):
@@ -135,6 +178,8 @@ def drawn(wanted: int) -> list[Model]:
                 continue
             try:
                 model = Model.model_validate(data)
+                if not fits(model):
+                    continue
                 generate(assemble(model), model, "test")
             except (ValidationError, RemoteCodeError):
                 continue
@@ -144,9 +189,15 @@ def drawn(wanted: int) -> list[Model]:
     raise AssertionError(f"only {len(found)} specs were drawn")
 
 
+def carries_state(spec: Model) -> bool:
+    """Whether a layer has a mixer with a state of constant size."""
+    return any(block.mixer is not None for block in spec.last_stack.layer_blocks())
+
+
 @pytest.mark.slow
-def test_fifty_drawn_specs_agree(tmp_path: Path) -> None:
-    for spec in drawn(50):
+@pytest.mark.parametrize("stateful", [False, True], ids=["attention", "states"])
+def test_fifty_drawn_specs_agree(stateful: bool, tmp_path: Path) -> None:
+    for spec in drawn(50, lambda each: carries_state(each) is stateful):
         (tmp_path / spec.name).mkdir()
         weights = stored(spec, tmp_path / spec.name / "own")
         zoo.convert(spec, weights, tmp_path / spec.name / "code", remote_code=True)
@@ -161,15 +212,15 @@ def test_fifty_drawn_specs_agree(tmp_path: Path) -> None:
                 real = mask.bool() if given is not None and values.shape[:2] == ids.shape else ...
                 scale = max(1.0, float(values.abs().max()))
                 torch.testing.assert_close(found[name][real], values[real], atol=1e-5 * scale, rtol=0)
-        room = min(5, length - 2)
-        if spec.architecture == "decoder" and room > 0:
-            told = {
-                "attention_mask": torch.ones(2, 2, dtype=torch.int64),
-                "do_sample": False,
-                "pad_token_id": 0,
-            }
-            new = theirs.generate(ids[:, :2], max_new_tokens=room, **told)
-            assert new[:, 2:].tolist() == ours.generate(ids[:, :2].tolist(), room), spec.name
+        if spec.architecture == "decoder" and length > 3:
+            check_greedy_tokens(ours, theirs, ids[:, :3], MASK[:, 1:4], min(5, length - 3))
+
+
+def check_greedy_tokens(ours: Any, theirs: Any, ids: torch.Tensor, mask: torch.Tensor, count: int) -> None:
+    """A padded batch goes on with the same tokens in transformers as here."""
+    new = theirs.generate(ids, attention_mask=mask, max_new_tokens=count, do_sample=False, pad_token_id=0)
+    prompts = [row[real.bool()].tolist() for row, real in zip(ids, mask, strict=True)]
+    assert new[:, ids.shape[1] :].tolist() == ours.generate(prompts, count), ours.spec.name
 
 
 def loaded(directory: Path) -> torch.nn.Module:

@@ -12,6 +12,7 @@ from zoo.remote_code import template
 from zoo.remote_code.heads import WrittenHead
 from zoo.remote_code.modules import INDENT
 from zoo.remote_code.plans import pipeline_plan, tensor_plan
+from zoo.remote_code.stacks import carries_state
 
 
 def config_of(
@@ -20,8 +21,8 @@ def config_of(
     """The values of config.json, without the dtype of weights."""
     shapes = [each for each in stack.attentions.values() if isinstance(each, Projections)]
     first = shapes[0] if shapes else None
-    any_attention: Any = next(iter(stack.attentions.values()))
-    heads: int = any_attention.heads
+    any_attention: Any = next(iter(stack.attentions.values()), None)
+    heads: int = 1 if any_attention is None else any_attention.heads
     windows = {getattr(each, "window", None) for each in stack.attentions.values()}
     caps = {getattr(each, "softcap", None) for each in stack.attentions.values()}
     config: dict[str, Any] = {
@@ -37,7 +38,10 @@ def config_of(
     }
     if spec.architecture == "decoder":
         config |= {"use_cache": True}
-    if len(windows - {None}) == 1 and 1 not in windows and stack.causal:  # caches keep a token at least
+    stateful = carries_state(stack)
+    if (
+        len(windows - {None}) == 1 and 1 not in windows and stack.causal and not stateful
+    ):  # caches keep a token at least
         config["sliding_window"] = next(iter(windows - {None}))
         config["layer_types"] = [
             "full_attention" if getattr(each, "window", None) is None else "sliding_attention"

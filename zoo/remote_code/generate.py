@@ -9,7 +9,13 @@ from typing import Any
 from torch import nn
 
 from specs.model import Model
-from zoo.functional import attention, attention_bias, positions_from, token_positions
+from zoo.functional import (
+    attention,
+    attention_bias,
+    positions_from,
+    token_alignment,
+    token_positions,
+)
 from zoo.models.stack import Stack
 from zoo.precision import in_dtype
 from zoo.remote_code import model_template, template
@@ -19,7 +25,8 @@ from zoo.remote_code.heads import head_class
 from zoo.remote_code.modules import Modules, mark_compared, overrides
 from zoo.remote_code.products import EXPERT_PRODUCT
 from zoo.remote_code.refusals import check
-from zoo.remote_code.stacks import stack_class
+from zoo.remote_code.stacks import cached_windows, carries_state, stack_class
+from zoo.remote_code.state_template import COUNTED, STATE_CACHE, STATE_CONTEXT
 from zoo.weights.ties import tied_names
 
 
@@ -60,15 +67,23 @@ class _Generator:
         for each, name in ((attention, "attention"), (attention_bias, "attention_bias"), (token_positions, "token_positions"),
                            (positions_from, "positions_from"), (in_dtype, "in_dtype")):  # fmt: skip
             self.collected.reference(each, name, set())
+        stateful = carries_state(stack)
+        if stateful:
+            self.collected.imports |= {"field"}
+            self.collected.reference(token_alignment, "token_alignment", set())
         embedding = self._embedding()
         body = stack_class(stack, self.spec.architecture, self.modules)
         classes = [body, self._pretrained(stack), self._model(embedding)]
         head = head_class(self.model, self.spec, self.prefix, self.modules, self._ties())
         classes += [head.text] if head.text else []
-        imports = self._imports()
+        imports = self._imports(stateful=stateful)
         parts = [EXPERT_PRODUCT] if "expert_product(" in self.collected.source() else []
-        source = "\n\n\n".join([*parts, self.collected.source(), template.CONTEXT.strip(), template.VISIBLE.strip(),
-                                *(each.strip() for each in classes)])  # fmt: skip
+        shared = (
+            [template.CONTEXT, STATE_CONTEXT, STATE_CACHE.format(windows=cached_windows(stack))]
+            if stateful
+            else [template.CONTEXT]
+        )
+        source = "\n\n\n".join([*parts, self.collected.source(), *(each.strip() for each in (*shared, template.VISIBLE, *classes))])  # fmt: skip
         title = f"{self.spec.name}{f': {self.spec.summary}' if self.spec.summary else ''}"
         header = template.HEADER.format(title=title.replace("\\", "").replace('"', "'"), version=self.version)
         config = config_of(self.spec, stack, self.module_name, self.prefix, head, tied=bool(self._ties()))
@@ -119,7 +134,7 @@ class _Generator:
         """Whether other implementations of attention can take the place of the components': no scores but products."""
         adds = any(overrides(each, "bias") or overrides(each, "distances") for each in stack.positions)
         sinks = any(getattr(each, "sinks", None) is not None for each in stack.attentions.values())
-        return not adds and not sinks
+        return not adds and not sinks and not carries_state(stack)
 
     def _model(self, embedding: str) -> str:
         text = (
@@ -128,6 +143,7 @@ class _Generator:
             else model_template.ENCODER_MODEL
         )
         ties = {name: first for name, first in self._ties().items() if not name.startswith("head.")}
+        stateful = carries_state(getattr(self.model, self.spec.architecture))
         types = (
             ", token_type_ids"
             if "token_type_ids" in self.collected.definitions[embedding.partition("(")[0]]
@@ -140,6 +156,8 @@ class _Generator:
             stack=self.spec.architecture.capitalize(),
             ties=ties,
             types=types,
+            cache="StateCache()" if stateful else "DynamicCache(config=self.config)",
+            counted=COUNTED if stateful else "",
         )
 
     def _ties(self) -> dict[str, str]:
@@ -151,7 +169,7 @@ class _Generator:
             if name in parameters and not _is_alias(self.model, name)
         }
 
-    def _imports(self) -> str:
+    def _imports(self, *, stateful: bool) -> str:
         named = {"torch", "F", "nn", "Tensor", "dataclass", *self.collected.imports}
         lines = sorted({IMPORTED[name] for name in named}, key=lambda line: (line.startswith("from"), line))
         outputs = ["BaseModelOutput", "BaseModelOutputWithPast", "CausalLMOutputWithPast", "MaskedLMOutput",
@@ -160,7 +178,12 @@ class _Generator:
         return "\n".join(
             [
                 *lines,
-                "from transformers import DynamicCache, GenerationMixin, PreTrainedModel",
+                f"from transformers import {'Cache' if stateful else 'DynamicCache'}, GenerationMixin, PreTrainedModel",
+                *(
+                    ["from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer"]
+                    if stateful
+                    else []
+                ),
                 f"from transformers.modeling_outputs import {', '.join(sorted(used))}",
                 "from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS",
                 "from transformers.utils.generic import can_return_tuple",

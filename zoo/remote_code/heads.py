@@ -14,6 +14,8 @@ from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence
 from zoo.remote_code import model_template
 from zoo.remote_code.modules import INDENT, Modules
+from zoo.remote_code.stacks import carries_state
+from zoo.remote_code.state_template import STATEFUL
 
 HEADS: dict[str, tuple[str, str, str, str]] = {
     "masked_language_modeling": (
@@ -87,7 +89,13 @@ def head_class(
     assigned = f"{2 * INDENT}self.{place} = {made}"
     if kind == "language_modeling":
         text = model_template.CAUSAL_HEAD.format(
-            prefix=prefix, ties=stored_ties, head=assigned, output=output, scores=scored, methods=methods
+            prefix=prefix,
+            ties=stored_ties,
+            head=assigned,
+            output=output,
+            scores=scored,
+            methods=methods,
+            stateful=STATEFUL.lstrip("\n") if carries_state(model.decoder) else "",
         )
         return WrittenHead(text, f"{prefix}ForCausalLM", "AutoModelForCausalLM", names)
     suffix, auto, result, doc = HEADS[kind]

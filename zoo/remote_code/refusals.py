@@ -9,7 +9,6 @@ from torch import nn
 from specs.model import Model
 from zoo.components.block import Block, NormedResidual, Parallel, PostNorm, PreNorm, ReorderedNorm, Sandwich
 from zoo.components.disentangled import Disentangled
-from zoo.components.mixer import Mixer
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.models.stack import Stack
 from zoo.remote_code.collected import RemoteCodeError
@@ -49,9 +48,6 @@ def check(model: Any, spec: Model) -> None:
         raise RemoteCodeError(f"{spec.name}: altup cannot be written as remote code\n  Remove it.")
     _check_kinds(model, spec)
     for layer, block in enumerate(stack.blocks):
-        for mixer in block.modules():
-            if isinstance(mixer, Mixer):
-                _check_mixer(spec, mixer, layer)
         extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
         summed = getattr(block.attention, "summaries", None) is not None
         limited = any(getattr(block.attention, each, None) for each in ("patch_window", "chunk"))
@@ -66,11 +62,6 @@ def check(model: Any, spec: Model) -> None:
             raise RemoteCodeError(
                 f"{spec.name}: {what} in layer {layer} cannot be written as remote code\n  Remove it, or use a family that has it."
             )
-        if block.attention is None:
-            raise RemoteCodeError(
-                f"{spec.name}: layer {layer} has no attention, which remote code requires\n"
-                "  Use attention in every layer, or a family that can express the spec."
-            )
 
 
 def _check_kinds(model: Any, spec: Model) -> None:
@@ -82,11 +73,3 @@ def _check_kinds(model: Any, spec: Model) -> None:
             raise RemoteCodeError(
                 f"{spec.name}: {kind} cannot be written as remote code\n  Use another kind, or a family that has it."
             )
-
-
-def _check_mixer(spec: Model, mixer: Mixer, layer: int) -> None:
-    if not all(tensor.grows for tensor in mixer.state):
-        raise RemoteCodeError(
-            f"{spec.name}: {mixer.component_kind} in layer {layer} cannot be written as remote code, because the caches of "
-            "transformers hold keys and values alone\n  Use attention, or a family that has this mixer."
-        )

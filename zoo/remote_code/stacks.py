@@ -15,6 +15,24 @@ from zoo.remote_code import template
 from zoo.remote_code.modules import INDENT, Modules, overrides
 
 
+NUMBERED = "            block.attention.layer_idx = layer"
+NUMBERED_BY_KIND = """\
+            for name, part in block.named_children():
+                if name in ("attention", "mixer"):
+                    part.layer_idx = layer"""
+
+
+def carries_state(stack: Stack) -> bool:
+    """Whether mixers other than attention carry a state."""
+    return any(block.mixer is not None for block in stack.blocks)
+
+
+def cached_windows(stack: Stack) -> dict[int, int | None]:
+    """The window of each layer with attention beyond which its cache keeps nothing; caches keep a token at least."""
+    windows = {layer: getattr(each, "window", None) for layer, each in stack.attentions.items()}
+    return {layer: None if window == 1 else window for layer, window in windows.items()}
+
+
 def stack_class(stack: Stack, name: str, modules: Modules) -> str:
     """The class of a stack, which makes its blocks and what they share."""
     init = []
@@ -51,11 +69,14 @@ def stack_class(stack: Stack, name: str, modules: Modules) -> str:
         before=f"{2 * INDENT}outputs = []\n" if kept else "",
         keep=f"{3 * INDENT}outputs.append(x)\n" if kept else "",
         result=f"self.layer_sum([*outputs, {result}])" if kept else result,
-        views=f"({', '.join(text for _, text in views)},)",
+        views=f"({', '.join(text for _, text in views)},)" if views else "()",
         added=_added(positions),
         gate=_gate(positions),
         compare=_compare(positions),
         causal=stack.causal,
+        numbered=NUMBERED_BY_KIND if carries_state(stack) else NUMBERED,
+        context="StateContext" if carries_state(stack) else "Context",
+        real=", real=None if mask is None else mask[:, -x.shape[1] :]" if carries_state(stack) else "",
         position="self.position"
         if any("self.position" in line.partition(" =")[0] for line in init)
         else "None",
