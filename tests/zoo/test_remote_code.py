@@ -115,6 +115,18 @@ def test_windows_bound_the_cache_beside_states(tmp_path: Path) -> None:
     assert layer.keys.shape[2] == 3
 
 
+def test_layers_of_feed_forwards_alone_keep_nothing(tmp_path: Path) -> None:
+    stack = {
+        "layers": [{"use": "alone"}, {}],
+        "block": BLOCK,
+        "blocks": {"alone": {**BLOCK, "attention": None}},
+    }
+    ours, theirs = both(gpt2(name="rc-alone", position={"kind": "rope"}, decoder=stack), tmp_path)
+    check_greedy_tokens(ours, theirs, IDS[:, :4], MASK[:, :4], 6)
+    cache = theirs(IDS)[CACHE]
+    assert (len(cache.layers), cache.states, cache.get_seq_length()) == (1, {}, 6)
+
+
 def test_a_cache_of_states_cannot_go_back(tmp_path: Path) -> None:
     _, theirs = both(MODELS["short-convolution"].model_copy(update={"name": "rc-back"}), tmp_path)
     with pytest.raises(ValueError, match="generate without an assistant"):

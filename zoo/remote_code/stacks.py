@@ -14,7 +14,6 @@ from zoo.models.stack import Stack
 from zoo.remote_code import template
 from zoo.remote_code.modules import INDENT, Modules, overrides
 
-
 NUMBERED = "            block.attention.layer_idx = layer"
 NUMBERED_BY_KIND = """\
             for name, part in block.named_children():
@@ -23,8 +22,8 @@ NUMBERED_BY_KIND = """\
 
 
 def carries_state(stack: Stack) -> bool:
-    """Whether mixers other than attention carry a state."""
-    return any(block.mixer is not None for block in stack.blocks)
+    """Whether layers keep something else than the keys and values of one attention: states, or nothing."""
+    return any(block.mixer is not None or block.attention is None for block in stack.blocks)
 
 
 def cached_windows(stack: Stack) -> dict[int, int | None]:
