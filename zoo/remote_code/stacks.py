@@ -20,10 +20,16 @@ NUMBERED_BY_KIND = """\
                 if name in ("attention", "mixer"):
                     part.layer_idx = layer"""
 
+CROSSED = """\
+        like = in_dtype(x, next(self.parameters()).dtype)
+        context.cross_bias = attention_bias(encoder_mask, None, None, None, like, causal=False)
+"""
+
 
 def carries_state(stack: Stack) -> bool:
     """Whether layers keep something else than the keys and values of one attention: states, or nothing."""
-    return any(block.mixer is not None or block.attention is None for block in stack.blocks)
+    blocks: Any = stack.blocks
+    return any(block.mixer is not None or block.attention is None for block in blocks)
 
 
 def cached_windows(stack: Stack) -> dict[int, int | None]:
@@ -56,15 +62,17 @@ def stack_class(stack: Stack, name: str, modules: Modules) -> str:
             views.append((key, f"({path}, {key.window}, {layer})"))
     result = "self.final_norm(x)" if _norms(stack.final_norm) else "x"
     kept = stack.layer_sum is not None
+    cross = any(block.cross_attention is not None for block in stack.blocks)
     positions = stack.positions
     return template.STACK.format(
         title=name.capitalize(),
         doc=", then a norm" if _norms(stack.final_norm) else "",
         init=textwrap.indent("\n".join(init), 2 * INDENT),
-        cross="",
-        encoded="",
-        item="block",
-        items="self.blocks",
+        cross=", encoded, encoder_mask" if cross else "",
+        crossed=CROSSED if cross else "",
+        encoded=", keys_values" if cross else "",
+        item="block, keys_values" if cross else "block",
+        items="zip(self.blocks, encoded, strict=True)" if cross else "self.blocks",
         before=f"{2 * INDENT}outputs = []\n" if kept else "",
         keep=f"{3 * INDENT}outputs.append(x)\n" if kept else "",
         result=f"self.layer_sum([*outputs, {result}])" if kept else result,

@@ -84,7 +84,7 @@ class {title}(nn.Module):
     def forward(self, x, positions, mask{cross}, cache=None, options=None):
         """x: B T D, positions: B T, mask: B S with 1 for real tokens, or None if all are -> B T D."""
         context = self.context(x, positions, mask, cache, options or {{}})
-{before}        for {item} in {items}:
+{crossed}{before}        for {item} in {items}:
 {keep}            x = block(x, context{encoded})
         return {result}
 
