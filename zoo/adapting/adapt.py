@@ -16,6 +16,7 @@ from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of
 from zoo.checkpoints.converting import DTYPES, Conversion, described_if_any, write_checkpoint
 from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.recorded_spec import recorded_spec
 from zoo.configs.importing import import_spec
 from zoo.families.common.config import CONFIG
 from zoo.progress import Progress
@@ -39,7 +40,8 @@ class Adaptation:
 
 
 def source_spec(origin: Path, stated: str | None = None) -> Model:
-    """Return the spec of a checkpoint: the stated one, or that of its config.json, its GGUF file or its spec.yaml.
+    """Return the spec of a checkpoint: the stated one, or that of its config.json, its GGUF file, its spec.yaml or the
+    spec.json of a distributed checkpoint.
 
     Raises :class:`UserError` where it has none of them.
     """
@@ -50,6 +52,8 @@ def source_spec(origin: Path, stated: str | None = None) -> Model:
     beside = origin / SPEC if origin.is_dir() else origin.parent / SPEC
     if beside.is_file():
         return load(beside)
+    if origin.is_dir() and (recorded := recorded_spec(origin)) is not None:
+        return recorded
     raise UserError(
         f"{origin} has no {CONFIG} and no {SPEC}, so its architecture is unknown\n"
         f"  Set {option_name('source')} to the spec of the weights."

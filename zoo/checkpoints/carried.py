@@ -102,6 +102,12 @@ def special_tokens(origin: Path) -> dict[str, Any]:
     return {**stated_in(origin / CONFIG), **stated_in(origin / GENERATION)}
 
 
+def token_fields(origin: Path) -> dict[str, Any]:
+    """Return the fields of a config that name special tokens, as :func:`special_tokens` has them."""
+    stated = special_tokens(origin)
+    return {name: stated[name] for name in _TOKENS if stated.get(name) is not None}
+
+
 def stated_in(path: Path) -> dict[str, Any]:
     """Return the fields of a JSON file; none where it is absent or not an object."""
     try:

@@ -12,11 +12,13 @@ from specs.model import Model
 from specs.reference import is_hub_id
 from specs.suggest import did_you_mean
 from zoo.checkpoints.families import family_of
+from zoo.checkpoints.recorded_spec import check_recorded_spec
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.checkpoints.token_scores import with_token_scores
 from zoo.configs.reranking import scored_tokens
 from zoo.hub import fetch
 from zoo.packed.formats import unpacked_files
+from zoo.weights.distributed import METADATA
 from zoo.weights.files import TensorFiles
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError, WeightSource
@@ -29,7 +31,7 @@ def open_weights(
     repository of the Hugging Face hub (org/name).
 
     ``dtype`` is the dtype of the source's values. Names and shapes are checked at once: raises :class:`WeightError` where
-    the path does not exist or its weights do not fit the model.
+    the path does not exist, its weights do not fit the model, or it records another spec.
     """
     if argument == "random":
         return RandomWeights(model, spec, seed, dtype)
@@ -42,6 +44,8 @@ def open_weights(
             f"{argument!r} has no weights{hint}\n  Pass random, none, a file (.safetensors, .bin, .gguf), a directory with one, "
             "or a repository on the Hugging Face hub (org/name)."
         )
+    if (Path(argument) / METADATA).is_file():
+        check_recorded_spec(Path(argument), spec)
     files = unpacked_files(TensorFiles.open(Path(argument)))
     names = family_of(files, model, spec)
     if spec.head.kind == "classification" and (tokens := scored_tokens(files.path)):

@@ -116,7 +116,7 @@ class CallSpecializer(Evaluator):
     def _base_call(self, name: str, made: ast.Call) -> ast.expr:
         """A call of the method of a base class of this project; torch's are called as they are."""
         classes = () if self.module is None else type(self.module).__mro__
-        here = next((place for place, each in enumerate(classes) if name in vars(each)), 0)
+        here = next((place for place, each in enumerate(classes) if self.function in vars(each).values()), 0)
         base = next((each for each in classes[here + 1 :] if name in vars(each)), None)
         if base is None or not is_ours(base):
             made.func = ast.parse(f"super().{name}", mode="eval").body
@@ -132,6 +132,8 @@ class CallSpecializer(Evaluator):
         self, owner: nn.Module | None, function: Any, made: ast.Call, *, method: bool
     ) -> ast.expr | None:
         """What a function that is one return statement gives for these arguments; None where it has other statements."""
+        if function in self.collected.inlining:
+            return None
         tree = copy.deepcopy(method_definition(inspect.unwrap(function)))
         names = [each.arg for each in [*tree.args.args, *tree.args.kwonlyargs]]
         names = names[1:] if method else names
@@ -143,8 +145,10 @@ class CallSpecializer(Evaluator):
         scope = inspect.getmodule(inspect.unwrap(function)).__dict__
         long: dict[str, Any] = {}
         methods: set[str] = set()
-        body = type(self)(self.collected, owner, scope, tree, known, long, methods)
+        body = type(self)(self.collected, owner, scope, tree, known, long, methods, function)
+        self.collected.inlining.append(function)
         statements = body.block(tree.body)
+        self.collected.inlining.pop()
         if len(statements) != 1 or not isinstance(statements[0], ast.Return) or statements[0].value is None:
             return None
         result = statements[0].value

@@ -10,6 +10,7 @@ import types
 from typing import Any
 
 from specs.errors import UserError
+from zoo.remote_code.rules import PLAIN
 
 IMPORTED = {
     "torch": "import torch",
@@ -57,6 +58,8 @@ class Collected:
         self.aliases: set[str] = set()
         self.entries: dict[int, list[str]] = {}
         """The methods of modules that other modules call, by the id of the module."""
+        self.inlining: list[Any] = []
+        """The functions whose calls are being replaced by what they return, the innermost last."""
         self._names: dict[int, str] = {}
         self._kept: list[object] = []  # so that ids stay unique
 
@@ -69,6 +72,7 @@ class Collected:
         return f"{found}_function"
 
     def _of(self, value: Any, name: str) -> str:
+        value = PLAIN.get(value, value) if isinstance(value, types.FunctionType) else value
         if id(value) in self._names:
             return self._names[id(value)]
         if name in PROVIDED:

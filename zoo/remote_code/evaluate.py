@@ -26,7 +26,8 @@ _LONGEST = 8
 class Evaluator(ast.NodeTransformer):
     """Replaces the expressions of one function, method or class whose value is known; ``module`` is the self of a method, ``known`` are the values of local names.
 
-    ``long`` collects long constants by the name of a class attribute, ``methods`` the names of the methods that are still called.
+    ``long`` collects long constants by the name of a class attribute, ``methods`` the names of the methods that are still called; ``function`` is the
+    one that is specialized, if it is one.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class Evaluator(ast.NodeTransformer):
         known: Mapping[str, Any] | None = None,
         long: dict[str, Any] | None = None,
         methods: set[str] | None = None,
+        function: object = None,
     ) -> None:
+        self.function = function
         self.collected, self.module, self.scope = collected, module, scope
         self.values: dict[str, Any] = dict(known or {})
         self.long = {} if long is None else long

@@ -12,8 +12,11 @@ from torch import nn
 from specs.model import Model
 from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence
-from zoo.remote_code import model_template
+from zoo.remote_code import model_template, seq2seq_template
 from zoo.remote_code.modules import INDENT, Modules
+from zoo.remote_code.parts import place_of
+from zoo.remote_code.stacks import carries_state
+from zoo.remote_code.state_template import STATEFUL
 
 HEADS: dict[str, tuple[str, str, str, str]] = {
     "masked_language_modeling": (
@@ -64,7 +67,7 @@ def head_class(
     ours = [name for name, _ in model.named_parameters(remove_duplicate=False)]
     ours += [name for name, _ in model.named_buffers(remove_duplicate=False)]
     if kind == "none":
-        return WrittenHead("", f"{prefix}Model", "AutoModel", {name: name for name in ours})
+        return WrittenHead("", f"{prefix}Model", "AutoModel", {name: place_of(name, spec) for name in ours})
     children = [name for name, child in head.named_children() if [*child.parameters()]]
     simple = children in (["vocabulary"], ["labels"], ["span"]) and not [*head.buffers(recurse=False)]
     made = modules.constructed(head)
@@ -78,17 +81,27 @@ def head_class(
         made = _linear(modules, spec, getattr(head, child))
     names = {}
     for name in ours:
-        stored = f"model.{name}"
-        if name.startswith("head."):
+        if not name.startswith("head."):
+            stored = f"model.{place_of(name, spec)}"
+        else:
             stored = name.replace(f"head.{children[0]}.", f"{place}.") if simple else name
         names[name] = stored
     stored_ties = {names[name]: names[first] for name, first in ties.items() if name.startswith("head.")}
     scored = "self.scores" if simple else "self.head"
     assigned = f"{2 * INDENT}self.{place} = {made}"
     if kind == "language_modeling":
-        text = model_template.CAUSAL_HEAD.format(
-            prefix=prefix, ties=stored_ties, head=assigned, output=output, scores=scored, methods=methods
+        seq2seq = spec.architecture == "encoder-decoder"
+        text = (seq2seq_template.HEAD if seq2seq else model_template.CAUSAL_HEAD).format(
+            prefix=prefix,
+            ties=stored_ties,
+            head=assigned,
+            output=output,
+            scores=scored,
+            methods=methods,
+            stateful=STATEFUL.lstrip("\n") if carries_state(model.decoder) else "",
         )
+        if seq2seq:
+            return WrittenHead(text, f"{prefix}ForConditionalGeneration", "AutoModelForSeq2SeqLM", names)
         return WrittenHead(text, f"{prefix}ForCausalLM", "AutoModelForCausalLM", names)
     suffix, auto, result, doc = HEADS[kind]
     modules.collected.reference(TokenSequence, "TokenSequence", set())

@@ -24,6 +24,9 @@ class BlockSpecializer(Specializer):
         if not inspect.ismethod(target) or target.__name__ not in ("_mix", "_cross", "_feed"):
             return None
         block: Any = target.__self__
+        if target.__name__ == "_mix" and block.mixer is not None:
+            beside = [] if block.attention is None else [_name("self.attention")]
+            return ast.Call(_name("context.mixed"), [_name("self.mixer"), made.args[0], *beside], [])
         branch, further = {
             "_mix": (block.attention, ["context"]),
             "_cross": (block.cross_attention, ["context", "encoded"]),

@@ -42,7 +42,7 @@ class {prefix}Model({prefix}PreTrainedModel):
         inputs = input_ids if inputs_embeds is None else inputs_embeds
         cache = past_key_values if cache is None else cache
         if cache is None and (self.config.use_cache if use_cache is None else use_cache):
-            cache = DynamicCache(config=self.config)
+            cache = {cache}
         mask, past, length = checked(attention_mask), past_length(cache), inputs.shape[1]
         if position_ids is None and mask is None:
             position_ids = (past + positions_from(0, length, inputs))[None]
@@ -50,7 +50,7 @@ class {prefix}Model({prefix}PreTrainedModel):
             position_ids = token_positions(mask, length)
         x = self.embedding(inputs, position_ids{types})
         x = self.decoder(x, position_ids, mask, cache, options)
-        return BaseModelOutputWithPast(last_hidden_state=x, **{{CACHE: cache}})
+{counted}        return BaseModelOutputWithPast(last_hidden_state=x, **{{CACHE: cache}})
 '''
 
 ENCODER_MODEL = '''
@@ -93,7 +93,7 @@ class {prefix}ForCausalLM({prefix}PreTrainedModel, GenerationMixin):
 
     _tied_weights_keys = {ties}
     _tp_plan = {{"lm_head": "colwise_gather_output"}}
-
+{stateful}
     def __init__(self, config):
         super().__init__(config)
         self.model = {prefix}Model(config)

@@ -18,6 +18,7 @@ from zoo.components.latent import Latent
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.components.mixer import Mixer
 from zoo.components.position import Position, Rope
+from zoo.components.sharing import AdaptedLinear
 from zoo.remote_code.collected import Collected, RemoteCodeError, is_ours, written
 from zoo.remote_code.kinds import body_of
 from zoo.remote_code.specialize import class_functions, specialized
@@ -65,14 +66,9 @@ class Modules:
         if id(module) not in self._classes:
             if not is_ours(type(module)):
                 raise RemoteCodeError(f"Module {type(module).__name__} cannot be written")
-            if isinstance(module, Linear) and "forward" in vars(type(module)):
+            if isinstance(module, AdaptedLinear):
                 raise RemoteCodeError(
                     f"{type(module).__name__} cannot be written as remote code\n  Remove the adapters of shared layers."
-                )
-            if isinstance(module, Mixer) and not isinstance(module, SelfAttention | Latent):
-                raise RemoteCodeError(
-                    f"{type(module).__name__} cannot be written as remote code: caches of transformers hold keys and values alone\n"
-                    "  Use attention in every layer, or a family that has this mixer."
                 )
             self._classes[id(module)] = self._write(module)
         return self._classes[id(module)]
@@ -184,6 +180,8 @@ class Modules:
                 "num_key_value_groups": module.heads // module.key_value_heads,
                 "sliding_window": None if cross else getattr(module, "window", None),
             }
+        if isinstance(module, Mixer):
+            return {"state_names": tuple(each.name for each in module.state)}
         return {}
 
 

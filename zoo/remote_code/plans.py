@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from zoo.components.attention import SelfAttention
+from zoo.components.attention import CrossAttention, SelfAttention
 from zoo.components.feed_forward import MLP, Gated
 from zoo.components.linear import Linear
 from zoo.models.stack import Stack
+from zoo.remote_code.modules import compares, overrides
 
 Stage = tuple[list[str], list[str]]
 
@@ -13,32 +14,25 @@ Stage = tuple[list[str], list[str]]
 def tensor_plan(stack: Stack, name: str) -> dict[str, str]:
     """The cuts of matrices, by their place in the base model: by columns into heads or neurons, and by rows out of them.
 
-    Attentions whose parts need all heads at once are left whole, as are mixtures.
+    Attentions whose parts, or whose positions, need all heads at once are left whole, as are mixtures and other mixers.
     """
     found: dict[str, set[str]] = {}
-    for block in stack.blocks:
-        for part in ("attention", "feed_forward"):
-            for leaf, style in _cuts(getattr(block, part)).items():
+    for part in ("attention", "cross_attention", "feed_forward"):
+        modules = [getattr(block, part) for block in stack.blocks]
+        for leaf, style in (pair for module in modules for pair in _cuts(module, stack).items()):
+            lacking = [each for each in modules if leaf not in _cuts(each, stack) and hasattr(each, leaf)]
+            if not lacking:  # the same in all layers, or not at all
                 found.setdefault(f"{name}.blocks.*.{part}.{leaf}", set()).add(style)
-    for path in list(found):  # the same in all layers, or not at all
-        leaf = path.rpartition(".")[2]
-        part = path.split(".")[-2]
-        if any(
-            leaf not in _cuts(getattr(block, part)) and hasattr(getattr(block, part), leaf)
-            for block in stack.blocks
-        ):
-            del found[path]
     return {path: styles.pop() for path, styles in found.items() if len(styles) == 1}
 
 
-def _cuts(module: object) -> dict[str, str]:
-    if isinstance(module, SelfAttention):
-        whole = (
-            module.norm_over in ("width", "each_head")
-            or module.sinks is not None
-            or module.bias_gate is not None
-        )
-        if whole or getattr(module, "compared", False):
+def _cuts(module: object, stack: Stack) -> dict[str, str]:
+    if isinstance(module, SelfAttention | CrossAttention):
+        whole = module.norm_over in ("width", "each_head") or module.sinks is not None
+        if isinstance(module, SelfAttention):
+            adds = overrides(stack.position_of(module), "bias")  # to the scores of every head
+            whole = whole or module.bias_gate is not None or adds or compares(module)
+        if whole:
             return {}
         cut = {"query": "colwise", "key": "colwise", "value": "colwise", "output": "rowwise"}
         return cut | ({"gate": "colwise"} if module.gate is not None else {})

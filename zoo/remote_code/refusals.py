@@ -9,11 +9,11 @@ from torch import nn
 from specs.model import Model
 from zoo.components.block import Block, NormedResidual, Parallel, PostNorm, PreNorm, ReorderedNorm, Sandwich
 from zoo.components.disentangled import Disentangled
-from zoo.components.mixer import Mixer
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.models.stack import Stack
 from zoo.remote_code.collected import RemoteCodeError
 from zoo.remote_code.heads import HEADS
+from zoo.remote_code.parts import parts_of
 
 _KINDS = (PreNorm, PostNorm, Parallel, ReorderedNorm, Sandwich, NormedResidual,
           Position, Learned, Sinusoidal, Rope, Alibi, RelativeBias, Disentangled)  # fmt: skip
@@ -25,33 +25,33 @@ _EXTRA = ("per_layer_embedding", "altup", "low_rank_residual", "output_scale")
 
 def check(model: Any, spec: Model) -> None:
     """Raise a :class:`RemoteCodeError` for the first part of a model that generated code lacks."""
-    if spec.architecture not in ("decoder", "encoder"):
+    if spec.architecture not in ("decoder", "encoder", "encoder-decoder"):
         raise RemoteCodeError(
             f"{spec.name}: architecture {spec.architecture} cannot be written as remote code\n"
-            "  Use a decoder or an encoder of text, or a family that can express the spec."
+            "  Use a decoder, an encoder or both, of text, or a family that can express the spec."
         )
-    if model.embedding.token is None:
+    parts = parts_of(model, spec)
+    if any(part.embedding.token is None for part in parts):
+        kind = spec.embedding_of(spec.first_stack).kind
         raise RemoteCodeError(
-            f"{spec.name}: remote code reads tokens, and the model reads {spec.embedding.kind}\n"
+            f"{spec.name}: remote code reads tokens, and the model reads {kind}\n"
             "  Use a model of text, or a family that can express the spec."
         )
-    known = {"language_modeling": "decoder", "none": ""}
-    if spec.head.kind not in HEADS and spec.architecture not in (
-        known.get(spec.head.kind),
-        known.get(spec.head.kind) == "" and spec.architecture,
-    ):
+    heads = ("none", *(["language_modeling"] if spec.decodes else []), *(HEADS if len(parts) == 1 else ()))
+    if spec.head.kind not in heads:
         raise RemoteCodeError(
             f"{spec.name}: head {spec.head.kind} cannot be written as remote code\n"
-            f"  Use language_modeling in a decoder, {', '.join(HEADS)} or none."
+            f"  Use {', '.join(heads[1:])} or none."
         )
-    stack: Stack = getattr(model, spec.architecture)
+    _check_kinds(model, spec)
+    for part in parts:
+        _check_stack(spec, part.stack)
+
+
+def _check_stack(spec: Model, stack: Stack) -> None:
     if stack.streams is not None:
         raise RemoteCodeError(f"{spec.name}: altup cannot be written as remote code\n  Remove it.")
-    _check_kinds(model, spec)
     for layer, block in enumerate(stack.blocks):
-        for mixer in block.modules():
-            if isinstance(mixer, Mixer):
-                _check_mixer(spec, mixer, layer)
         extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
         summed = getattr(block.attention, "summaries", None) is not None
         limited = any(getattr(block.attention, each, None) for each in ("patch_window", "chunk"))
@@ -66,11 +66,6 @@ def check(model: Any, spec: Model) -> None:
             raise RemoteCodeError(
                 f"{spec.name}: {what} in layer {layer} cannot be written as remote code\n  Remove it, or use a family that has it."
             )
-        if block.attention is None:
-            raise RemoteCodeError(
-                f"{spec.name}: layer {layer} has no attention, which remote code requires\n"
-                "  Use attention in every layer, or a family that can express the spec."
-            )
 
 
 def _check_kinds(model: Any, spec: Model) -> None:
@@ -82,11 +77,3 @@ def _check_kinds(model: Any, spec: Model) -> None:
             raise RemoteCodeError(
                 f"{spec.name}: {kind} cannot be written as remote code\n  Use another kind, or a family that has it."
             )
-
-
-def _check_mixer(spec: Model, mixer: Mixer, layer: int) -> None:
-    if not all(tensor.grows for tensor in mixer.state):
-        raise RemoteCodeError(
-            f"{spec.name}: {mixer.component_kind} in layer {layer} cannot be written as remote code, because the caches of "
-            "transformers hold keys and values alone\n  Use attention, or a family that has this mixer."
-        )

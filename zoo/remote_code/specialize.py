@@ -157,6 +157,7 @@ class Specializer(CallSpecializer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:  # noqa: N802 - of ast
         for each in [*node.args.args, *node.args.kwonlyargs]:
             each.annotation = annotation(each.annotation)
+        node.args.defaults = [self.visit(each) for each in node.args.defaults]
         node.returns = annotation(node.returns)
         node.decorator_list = [
             each
@@ -186,7 +187,7 @@ def specialized(
     tree = copy.deepcopy(definition(plain))
     assert isinstance(tree, ast.FunctionDef)
     scope = inspect.getmodule(plain).__dict__
-    made = body(collected, module, scope, tree, known, long, methods).visit(tree)
+    made = body(collected, module, scope, tree, known, long, methods, function).visit(tree)
     assert isinstance(made, ast.FunctionDef)
     return made
 

@@ -14,6 +14,29 @@ from zoo.models.stack import Stack
 from zoo.remote_code import template
 from zoo.remote_code.modules import INDENT, Modules, overrides
 
+NUMBERED = "            block.attention.layer_idx = layer"
+NUMBERED_BY_KIND = """\
+            for name, part in block.named_children():
+                if name in ("attention", "mixer"):
+                    part.layer_idx = layer"""
+
+CROSSED = """\
+        like = in_dtype(x, next(self.parameters()).dtype)
+        context.cross_bias = attention_bias(encoder_mask, None, None, None, like, causal=False)
+"""
+
+
+def carries_state(stack: Stack) -> bool:
+    """Whether layers keep something else than the keys and values of one attention: states, or nothing."""
+    blocks: Any = stack.blocks
+    return any(block.mixer is not None or block.attention is None for block in blocks)
+
+
+def cached_windows(stack: Stack) -> dict[int, int | None]:
+    """The window of each layer with attention beyond which its cache keeps nothing; caches keep a token at least."""
+    windows = {layer: getattr(each, "window", None) for layer, each in stack.attentions.items()}
+    return {layer: None if window == 1 else window for layer, window in windows.items()}
+
 
 def stack_class(stack: Stack, name: str, modules: Modules) -> str:
     """The class of a stack, which makes its blocks and what they share."""
@@ -39,23 +62,28 @@ def stack_class(stack: Stack, name: str, modules: Modules) -> str:
             views.append((key, f"({path}, {key.window}, {layer})"))
     result = "self.final_norm(x)" if _norms(stack.final_norm) else "x"
     kept = stack.layer_sum is not None
+    cross = any(block.cross_attention is not None for block in stack.blocks)
     positions = stack.positions
     return template.STACK.format(
         title=name.capitalize(),
         doc=", then a norm" if _norms(stack.final_norm) else "",
         init=textwrap.indent("\n".join(init), 2 * INDENT),
-        cross="",
-        encoded="",
-        item="block",
-        items="self.blocks",
+        cross=", encoded, encoder_mask" if cross else "",
+        crossed=CROSSED if cross else "",
+        encoded=", keys_values" if cross else "",
+        item="block, keys_values" if cross else "block",
+        items="zip(self.blocks, encoded, strict=True)" if cross else "self.blocks",
         before=f"{2 * INDENT}outputs = []\n" if kept else "",
         keep=f"{3 * INDENT}outputs.append(x)\n" if kept else "",
         result=f"self.layer_sum([*outputs, {result}])" if kept else result,
-        views=f"({', '.join(text for _, text in views)},)",
+        views=f"({', '.join(text for _, text in views)},)" if views else "()",
         added=_added(positions),
         gate=_gate(positions),
         compare=_compare(positions),
         causal=stack.causal,
+        numbered=NUMBERED_BY_KIND if carries_state(stack) else NUMBERED,
+        context="StateContext" if carries_state(stack) else "Context",
+        real=", real=None if mask is None else mask[:, -x.shape[1] :]" if carries_state(stack) else "",
         position="self.position"
         if any("self.position" in line.partition(" =")[0] for line in init)
         else "None",

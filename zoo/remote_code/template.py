@@ -79,12 +79,12 @@ class {title}(nn.Module):
         self.config = config
 {init}
         for layer, block in enumerate(self.blocks):
-            block.attention.layer_idx = layer
+{numbered}
 
     def forward(self, x, positions, mask{cross}, cache=None, options=None):
         """x: B T D, positions: B T, mask: B S with 1 for real tokens, or None if all are -> B T D."""
         context = self.context(x, positions, mask, cache, options or {{}})
-{before}        for {item} in {items}:
+{crossed}{before}        for {item} in {items}:
 {keep}            x = block(x, context{encoded})
         return {result}
 
@@ -101,7 +101,7 @@ class {title}(nn.Module):
             queries, keys, real = visible(x, mask, cache, layer)
             added = {added}
 {gate}{compare}            biases[key] = attention_bias(real, added, queries, keys, like, causal={causal}, window=window)
-        return Context({position}, positions, biases, distances, gated, None, cache, options)
+        return {context}({position}, positions, biases, distances, gated, None, cache, options{real})
 '''
 
 VISIBLE = '''

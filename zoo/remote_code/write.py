@@ -9,7 +9,7 @@ from pathlib import Path
 
 from specs.model import Model
 from zoo.builder import assemble
-from zoo.checkpoints.carried import origin_of
+from zoo.checkpoints.carried import origin_of, token_fields
 from zoo.checkpoints.converting import DTYPES, Conversion, write_checkpoint
 from zoo.checkpoints.open import open_weights
 from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
@@ -58,13 +58,14 @@ def convert_with_code(
         (directory / name).write_text(text, encoding="utf-8")
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
     names = _GeneratedNames("zoo", ()).stored_as(code.names, code.copies)
+    origin = origin_of(weights)
     written = write_checkpoint(
         spec,
         model,
         source,
-        origin_of(weights),
+        origin,
         directory,
-        code.config,
+        code.config | token_fields(origin),
         names=names,
         dtype=dtype,
         progress=progress,
