@@ -1,4 +1,4 @@
-// Generate, from texts or images, transcribe, or embed, with transformers.js: a request on stdin, the answers on stdout.
+// Generate, from texts or images, transcribe, embed, or run a pipeline, with transformers.js: a request on stdin, the answers on stdout.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,7 +7,7 @@ const transformers = createRequire(`${process.cwd()}/`)("@huggingface/transforme
 transformers.env.allowRemoteModels = false;
 
 const request = JSON.parse(readFileSync(0, "utf-8"));
-const model = await transformers[request.class_name].from_pretrained(request.directory);
+const model = request.class_name && (await transformers[request.class_name].from_pretrained(request.directory));
 const tokenizer = request.batches && (await transformers.AutoTokenizer.from_pretrained(request.directory));
 const numbers = (tensor) => tensor.tolist().map((row) => row.map(Number));
 
@@ -81,6 +81,18 @@ async function transcripts(recordings) {
   return texts;
 }
 
+// What a pipeline makes of each recording of samples, or of each image of bytes, and the other arguments.
+async function piped({ task, recordings = [], images = [], given = [] }) {
+  const run = await transformers.pipeline(task, request.directory);
+  const pictures = images.map(({ bytes, side }) => new transformers.RawImage(Uint8ClampedArray.from(bytes), side, side, 3));
+  const found = [];
+  for (const input of [...recordings.map((samples) => Float32Array.from(samples)), ...pictures]) {
+    const made = await run(input, ...given);
+    found.push(made instanceof transformers.Tensor ? made.tolist() : made);
+  }
+  return found;
+}
+
 const answers = [];
 for (const texts of request.batches ?? []) answers.push(await answer(texts));
 if (request.images) answers.push({ tokens: await captions(request.images) });
@@ -90,4 +102,5 @@ if (request.asked) answers.push({ tokens: await told(request.asked) });
 if (request.pairs) answers.push({ scores: await matches(request.pairs) });
 if (request.recordings) answers.push({ texts: await transcripts(request.recordings) });
 if (request.sounds) answers.push({ scores: await classified(request.sounds) });
+if (request.piped) answers.push({ found: await piped(request.piped) });
 console.log(JSON.stringify(answers));
