@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.connector import Connector, ConnectorKind
 from specs.descriptions import ValueDescriptions
+from specs.detection import Detection, PatchBoxes
 from specs.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.errors import MISSING
 from specs.head import Contrastive, DistilledClassification, Head, NoHead, Pooled, VocabularyHead
@@ -360,12 +361,22 @@ class Model(Spec):
     def _meeting_faults(self) -> Iterable[Fault]:
         """The violated rules of the heads of a dual encoder's stacks, and of the head in which they meet."""
         meets = self.architecture == "dual-encoder"
-        if meets != isinstance(self.head, Contrastive):
+        detects = isinstance(self.head, Detection)
+        if meets != isinstance(self.head, Contrastive | Detection):
             yield Fault(
                 ("head", "kind"),
-                "must be contrastive in a dual encoder" if meets else "belongs to a dual encoder",
+                "must be contrastive or detection in a dual encoder"
+                if meets
+                else "belongs to a dual encoder",
                 self.head.kind,
                 "Use contrastive." if meets else "Use another head, or architecture: dual-encoder.",
+            )
+        if isinstance(self.head, PatchBoxes):
+            yield Fault(
+                ("head", "kind"),
+                "belongs to the images of a dual encoder with the head detection",
+                self.head.kind,
+                "Use another head.",
             )
         widths = dict[StackName, int]()
         for name, stack in self.stacks():
@@ -379,7 +390,15 @@ class Model(Spec):
                         "Remove it: the model's own head reads the last stack.",
                     )
                 continue
-            if not isinstance(head, Pooled):
+            if detects and name == "image" and not isinstance(head, PatchBoxes):
+                yield Fault(
+                    (name, "head"),
+                    "must be of kind patch_boxes where the head is detection",
+                    MISSING if head is None else head.kind,
+                    "Add head: {kind: patch_boxes, norm: {kind: layer_norm}, projection: 512}.",
+                )
+                continue
+            if not isinstance(head, PatchBoxes if detects and name == "image" else Pooled):
                 yield Fault(
                     (name, "head"),
                     "must be of kind pooled in a dual encoder, which compares one vector per input",

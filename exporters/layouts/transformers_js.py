@@ -131,6 +131,7 @@ _CLASSES = frozenset(
         "Olmo2ForCausalLM",
         "Olmo3ForCausalLM",
         "OlmoForCausalLM",
+        "OwlViTForObjectDetection",
         "PaliGemmaForConditionalGeneration",
         "ParakeetForCTC",
         "Phi3ForCausalLM",

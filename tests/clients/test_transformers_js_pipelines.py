@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -32,8 +31,12 @@ LABELS = {"id2label": dict(enumerate(KINDS)), "label2id": {kind: place for place
 
 
 def test_the_default_models_are_those_of_the_client() -> None:
-    place = ENVIRONMENTS / TRANSFORMERS_JS.environment / "node_modules/@huggingface/transformers/src/pipelines"
-    rows = re.findall(r"^    '?([\w-]+)'?: \{.*?\bmodel: '([^']+)'", (place / "index.js").read_text("utf-8"), re.M | re.S)
+    place = (
+        ENVIRONMENTS / TRANSFORMERS_JS.environment / "node_modules/@huggingface/transformers/src/pipelines"
+    )
+    rows = re.findall(
+        r"^    '?([\w-]+)'?: \{.*?\bmodel: '([^']+)'", (place / "index.js").read_text("utf-8"), re.M | re.S
+    )
     assert dict(rows) == {task: default.model for task, default in DEFAULTS.items()}
 
 
@@ -59,6 +62,13 @@ def vit_gpt2() -> transformers.PreTrainedModel:
     return transformers.VisionEncoderDecoderModel(config)
 
 
+def owlvit() -> transformers.PreTrainedModel:
+    """Texts that end with the highest token, and images whose patches have boxes."""
+    words = {**SIZES, "vocab_size": VOCABULARY + 1, "max_position_embeddings": 32, **TOKENS}
+    config = transformers.OwlViTConfig(text_config=words, vision_config=IMAGES, projection_dim=64)
+    return transformers.OwlViTForObjectDetection(config)
+
+
 def wav2vec2() -> transformers.PreTrainedModel:
     """An encoder of speech with classes, from a sum of all its layers."""
     config = transformers.Wav2Vec2Config(
@@ -74,9 +84,9 @@ def pictures() -> list[Image.Image]:
     return [Image.fromarray(each).resize((SIDE, SIDE)) for each in load_sample_images().images]
 
 
-def deployed(make: Callable[[], Any], processor: Any, tmp_path: Path) -> Checkpoint:
-    """A checkpoint with a processor, exported for the client."""
-    origin = checkpoint(make, tmp_path / "reference")
+def deployed(make: Callable[[], Any], processor: Any, tmp_path: Path, *marks: str) -> Checkpoint:
+    """A checkpoint with a processor and further special tokens, exported for the client."""
+    origin = checkpoint(make, tmp_path / "reference", marks=marks)
     processor.save_pretrained(origin.directory)
     origin.tokenizer.padding_side = "right"
     origin.tokenizer.save_pretrained(origin.directory)
@@ -108,7 +118,9 @@ def assert_near(task: str, found: list[Any], expected: list[dict[str, float]]) -
     """The client's scores are those of the reference, and those of two inputs differ."""
     got = [{each["label"]: each["score"] for each in answer} for answer in found]
     far = max(
-        abs(ours[label] - score) for ours, row in zip(got, expected, strict=True) for label, score in row.items()
+        abs(ours[label] - score)
+        for ours, row in zip(got, expected, strict=True)
+        for label, score in row.items()
     )
     print(f"{task}: transformers.js differs from transformers by at most {far:.1e}\n  {got}")
     assert far < 1e-5
@@ -160,6 +172,30 @@ def test_texts_that_fit_photographs(tmp_path: Path) -> None:
     with torch.no_grad():
         logits = origin.model(**texts, pixel_values=pixels(processor)).logits_per_image
     assert_near("zero-shot-image-classification", found, by_label(logits, labels))
+
+
+def test_boxes_of_what_texts_name(tmp_path: Path) -> None:
+    processor = transformers.OwlViTImageProcessorPil(
+        size={"height": SIDE, "width": SIDE}, crop_size={"height": SIDE, "width": SIDE}
+    )
+    origin = deployed(owlvit, processor, tmp_path, "<end>")
+    labels = ["sentence of words<end>", "The quick brown fox<end>"]
+    all_of_them = {"threshold": 0.0, "percentage": True}
+    found = piped(tmp_path, "zero-shot-object-detection", pictures(), given=[labels, all_of_them])
+    texts, worst = origin.tokenizer(labels, padding=True, return_tensors="pt"), 0.0
+    for answer, image in zip(found, pixels(processor), strict=True):
+        with torch.no_grad():
+            outputs = origin.model(**texts, pixel_values=image[None])
+        centre, size = outputs.pred_boxes[0].split(2, -1)
+        corners = torch.cat((centre - size / 2, centre + size / 2), -1)  # patches x 4
+        scores, order = outputs.logits[0].sigmoid().flatten().sort(descending=True)
+        boxes = corners[order // len(labels)]
+        assert [each["label"] for each in answer] == [labels[place % len(labels)] for place in order]
+        sides = ("xmin", "ymin", "xmax", "ymax")
+        got = torch.tensor([[each["score"], *(each["box"][side] for side in sides)] for each in answer])
+        worst = max(worst, float((got - torch.cat((scores[:, None], boxes), -1)).abs().max()))
+    print(f"zero-shot-object-detection: transformers.js differs from transformers by at most {worst:.1e}")
+    assert worst < 1e-5
 
 
 def test_classes_of_sounds(tmp_path: Path) -> None:

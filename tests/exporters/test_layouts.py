@@ -445,6 +445,7 @@ REFUSALS = [
     ("optimum", gpt2(head={"kind": "classification", "labels": 3, "pooling": "last"}), "and the head is classification", "onnx"),
     ("optimum", llama(head_dim=8), "caches with 2 heads of width 16, and the model has 2 of width 8", "onnx, genai, transformers-js"),
     ("optimum", load("llava-1.5-7b"), "it has no class for decoders that read images", "onnx, transformers-js"),
+    ("optimum", load("owlvit-base-32"), "it has no class for models that detect what texts name", "onnx, transformers-js"),
     ("transformers-js", load("idefics2-8b"), "it lacks the class Idefics2ForConditionalGeneration", "onnx"),
     ("transformers-js", load("internvl3-1b"), "it lacks the class InternVLForConditionalGeneration", "onnx"),
     ("optimum", load("mixtral-8x7b"), "mixtral caches with 32 heads of width 128, and the model has 8", "onnx, genai"),

@@ -80,6 +80,12 @@ _CLIP: Data = {
         "patch_size": 32, "projection_dim": 512,
     },
 }  # fmt: skip
+_OWLVIT: Data = {
+    **{key: value for key, value in _CLIP.items() if not key.endswith("_config")}, "model_type": "owlvit",
+    "architectures": ["OwlViTForObjectDetection"], "text_config_dict": None, "vision_config_dict": None,
+    "text_config": {**_CLIP["text_config"], "max_position_embeddings": 16, "model_type": "owlvit_text_model"},
+    "vision_config": {**_CLIP["vision_config"], "image_size": 768, "model_type": "owlvit_vision_model"},
+}  # fmt: skip
 _DINOV3: Data = {
     "apply_layernorm": True, "architectures": ["DINOv3ViTModel"], "attention_dropout": 0.0, "drop_path_rate": 0.0,
     "hidden_act": "gelu", "hidden_size": 384, "image_size": 224, "initializer_range": 0.02, "intermediate_size": 1536,
@@ -252,10 +258,16 @@ DEFAULTS: dict[str, Expressed | Refused] = {
         {"model_type": "detr", "architectures": ["DetrForObjectDetection"], "backbone": "resnet50"},
         "a decoder of trained queries, each of which gives a class and a box",
     ),
-    "zero-shot-object-detection": Refused(
+    "zero-shot-object-detection": Expressed(
         "Xenova/owlvit-base-patch32",
-        {"model_type": "owlvit", "architectures": ["OwlViTForObjectDetection"], "text_config": {}, "vision_config": {}},
-        "a box and scores for each patch",
+        "owlvit-base-32",
+        _OWLVIT,
+        {
+            "projection_dim": 21,
+            "text_config": {**_NARROW, "hidden_size": 21, "max_position_embeddings": 16},
+            "vision_config": _NARROW_IMAGES,
+        },
+        unsure="fields of generation in the parts",
     ),
     "document-question-answering": Refused(
         "Xenova/donut-base-finetuned-docvqa",

@@ -117,7 +117,8 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
     **dict.fromkeys(
-        ("siglip", "idefics2", "idefics3", "smolvlm", "internvl"), lambda fields: {"vision_config": fields}
+        ("siglip", "owlvit", "idefics2", "idefics3", "smolvlm", "internvl"),
+        lambda fields: {"vision_config": fields},
     ),
     "parakeet_ctc": lambda fields: {"encoder_config": fields},
     "blip": lambda fields: {

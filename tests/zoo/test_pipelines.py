@@ -17,7 +17,7 @@ from exporters.export import export
 from exporters.options import Options
 from specs.canonical import canonical, differences
 from specs.load import load
-from tests.parity.families import pairs
+from tests.parity.families import pairs, test_owlvit
 from tests.parity.families.harness import check_reference
 from tests.parity.families.test_t5 import untied
 from tests.parity.reference import build
@@ -36,6 +36,7 @@ UNREAD = {
     "vision-encoder-decoder": ("encoder.pooler.",),
     "dinov3_vit": ("embeddings.mask_token",),
     "wav2vec2": ("wav2vec2.masked_spec_embed",),
+    "owlvit": ("owlvit.visual_projection.", "owlvit.logit_scale"),
 }
 """The tensors of a class that no output depends on."""
 
@@ -81,6 +82,8 @@ def test_a_narrow_copy_goes_in_and_out_and_to_the_client(task: str, tmp_path: Pa
     config = model_class.config_class.from_dict(data)
     if data["model_type"] == "clip":
         spec = pairs.check(model_class, config, tmp_path)
+    elif data["model_type"] == "owlvit":
+        spec = test_owlvit.check(config, tmp_path)
     else:
         reference, unread = build(model_class, config, 1), UNREAD.get(data["model_type"], ())
         if data.get("tie_word_embeddings") is False and data["model_type"] in TIED_TILL_LOADED:

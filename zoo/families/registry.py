@@ -57,6 +57,7 @@ MODULES = {
     "qwen3_5_moe_text": "qwen3_next",
     "seed_oss": "seed_oss",
     "siglip": "siglip",
+    "owlvit": "owlvit",
     "llava": "llava",
     "gemma3": "gemma3_images",
     "qwen2_vl": "qwen2_vl",

@@ -158,9 +158,7 @@ def projecting_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
         for each in layer
     ]
     inputs = (_NEW_TOKENS, *caches, _encoder_hidden(spec), *_encoder_mask(spec))
-    return Task(
-        MERGED, inputs, call, (_TOKENS_SO_FAR,), last_only, constant=constant_names(past, states)
-    )
+    return Task(MERGED, inputs, call, (_TOKENS_SO_FAR,), last_only, constant=constant_names(past, states))
 
 
 def projected_length(cached: Sequence[State]) -> int:

@@ -19,7 +19,7 @@ INEXPRESSIBLE = {
     "clap": f"audio whose width and resolution change between layers, and {_SHIFTED} (HTSAT)",
     "swin2sr": f"{_SHIFTED}, groups of layers with convolutions after them, and an enlarged image as the output",
     **dict.fromkeys(("detr", "conditional_detr", "deformable_detr", "table-transformer"), _BOXES),
-    **dict.fromkeys(("owlvit", "owlv2"), "a box and scores for each patch of an image"),
+    "owlv2": "boxes with a score for whether they hold anything",
     "depth_anything": "the outputs of several layers that convolutions fuse into an image (DPT)",
     "modnet": "a network of convolutions alone (MobileNetV2 and its decoder), whose output is an image",
     "supertonic": "speech from text by flow matching: convolutions (ConvNeXt), a predictor of durations, steps of denoising and a vocoder",
