@@ -58,6 +58,9 @@ def narrowed(config: Data, sizes: Data) -> Data:
 @pytest.mark.parametrize("task", EXPRESSED)
 def test_its_config_is_read_and_has_the_parameters_of_its_class(task: str) -> None:
     default = EXPRESSED[task]
+    print(
+        f"{task}: {default.model}, its config {f'unsure in {default.unsure}' if default.unsure else 'as published'}"
+    )
     spec = spec_of_config(Config(default.config, "config.json"), name="x")
     if not default.differs:
         found = differences(canonical(load(default.like)), canonical(spec))
