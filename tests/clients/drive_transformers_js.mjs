@@ -81,12 +81,12 @@ async function transcripts(recordings) {
   return texts;
 }
 
-// What a pipeline makes of each recording of samples, or of each image of bytes, and the other arguments.
-async function piped({ task, recordings = [], images = [], given = [] }) {
+// What a pipeline makes of each text, of each recording of samples, or of each image of bytes, and the other arguments.
+async function piped({ task, texts = [], recordings = [], images = [], given = [] }) {
   const run = await transformers.pipeline(task, request.directory);
   const pictures = images.map(({ bytes, side }) => new transformers.RawImage(Uint8ClampedArray.from(bytes), side, side, 3));
   const found = [];
-  for (const input of [...recordings.map((samples) => Float32Array.from(samples)), ...pictures]) {
+  for (const input of [...texts, ...recordings.map((samples) => Float32Array.from(samples)), ...pictures]) {
     const made = await run(input, ...given);
     found.push(made instanceof transformers.Tensor ? made.tolist() : made);
   }
