@@ -35,6 +35,11 @@ function said(samples) {
   return generated({ input_values: new transformers.Tensor("float32", Float32Array.from(samples), [1, samples.length]) });
 }
 
+// The tokens said in a spectrogram.
+function saidIn({ sizes, values }) {
+  return generated({ input_features: new transformers.Tensor("float32", Float32Array.from(values), sizes) });
+}
+
 // The tokens after some ids, among which are those of images.
 function told({ ids, sizes, values, grids }) {
   const given = new transformers.Tensor("int64", BigInt64Array.from(ids, BigInt), [1, ids.length]);
@@ -63,16 +68,6 @@ async function seen({ sizes, values }) {
   return (await model({ pixel_values })).last_hidden_state.tolist();
 }
 
-// The score of each class of each recording of samples.
-async function classified(recordings) {
-  const found = [];
-  for (const samples of recordings) {
-    const input_values = new transformers.Tensor("float32", Float32Array.from(samples), [1, samples.length]);
-    found.push(...(await model({ input_values })).logits.tolist());
-  }
-  return found;
-}
-
 // What is said in each recording of samples.
 async function transcripts(recordings) {
   const recognize = await transformers.pipeline("automatic-speech-recognition", request.directory);
@@ -97,10 +92,10 @@ const answers = [];
 for (const texts of request.batches ?? []) answers.push(await answer(texts));
 if (request.images) answers.push({ tokens: await captions(request.images) });
 for (const samples of request.heard ?? []) answers.push({ tokens: await said(samples) });
+for (const features of request.spectrograms ?? []) answers.push({ tokens: await saidIn(features) });
 if (request.seen) answers.push({ vectors: await seen(request.seen) });
 if (request.asked) answers.push({ tokens: await told(request.asked) });
 if (request.pairs) answers.push({ scores: await matches(request.pairs) });
 if (request.recordings) answers.push({ texts: await transcripts(request.recordings) });
-if (request.sounds) answers.push({ scores: await classified(request.sounds) });
 if (request.piped) answers.push({ found: await piped(request.piped) });
 console.log(JSON.stringify(answers));
