@@ -1,9 +1,8 @@
-"""Pipelines of transformers.js, from texts, photographs and recordings on, give what transformers gives; and their default models."""
+"""Pipelines of transformers.js, from photographs and recordings on, give what transformers gives; and their default models."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,15 @@ import transformers
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
-from exporters.export import export
-from exporters.options import Options
-from tests.clients.checkpoints import SIZES, TOKENS, VOCABULARY, Checkpoint, checkpoint, clip
+from tests.clients.checkpoints import SIZES, TOKENS, VOCABULARY, clip
 from tests.clients.client import ENVIRONMENTS, TRANSFORMERS_JS
-from tests.clients.conftest import TEXTS
+from tests.clients.pipelines import KINDS, LABELS, SIDE, assert_near, by_label, deployed, piped
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.zoo.published_pipelines import DEFAULTS
-from zoo import import_checkpoint
 
 pytestmark = pytest.mark.clients
 
-SIDE = 32
-MASK = "<mask>"
 IMAGES = {**SIZES, "hidden_size": 48, "image_size": SIDE, "patch_size": 8}
-KINDS = ["temple", "flower", "sea", "cat"]
-LABELS = {"id2label": dict(enumerate(KINDS)), "label2id": {kind: place for place, kind in enumerate(KINDS)}}
 
 
 def test_the_default_models_are_those_of_the_client() -> None:
@@ -86,121 +78,10 @@ def pictures() -> list[Image.Image]:
     return [Image.fromarray(each).resize((SIDE, SIDE)) for each in load_sample_images().images]
 
 
-def deployed(make: Callable[[], Any], processor: Any, tmp_path: Path, *marks: str) -> Checkpoint:
-    """A checkpoint with a processor, if any, and further special tokens, exported for the client."""
-    origin = checkpoint(make, tmp_path / "reference", marks=marks)
-    if processor is not None:
-        processor.save_pretrained(origin.directory)
-    if MASK in marks:
-        origin.tokenizer.mask_token = MASK
-    origin.tokenizer.padding_side = "right"
-    origin.tokenizer.save_pretrained(origin.directory)
-    options = Options(weights=str(origin.directory), layout="transformers-js", verify=False)
-    export(import_checkpoint(origin.directory), tmp_path / "deployed", options)
-    return origin
-
-
-def piped(tmp_path: Path, task: str, images: list[Image.Image] | None = None, **more: Any) -> list[Any]:
-    """What the client's pipeline makes of each input."""
-    raw = [{"bytes": list(each.tobytes()), "side": SIDE} for each in images or []]
-    (answer,) = TRANSFORMERS_JS(tmp_path / "deployed", piped={"task": task, "images": raw, **more})
-    found: list[Any] = answer["found"]
-    return found
-
-
 def pixels(processor: Any) -> torch.Tensor:
     """The photographs as the reference reads them."""
     values: torch.Tensor = processor(pictures(), return_tensors="pt").pixel_values
     return values
-
-
-def by_label(scores: torch.Tensor, labels: list[str]) -> list[dict[str, float]]:
-    """The probability of each label in each row."""
-    return [dict(zip(labels, row.softmax(-1).tolist(), strict=True)) for row in scores]
-
-
-def assert_near(task: str, found: list[Any], expected: list[dict[str, float]]) -> None:
-    """The client's scores are those of the reference, and those of two inputs differ."""
-    got = [{each["label"]: each["score"] for each in answer} for answer in found]
-    far = max(
-        abs(ours[label] - score)
-        for ours, row in zip(got, expected, strict=True)
-        for label, score in row.items()
-    )
-    print(f"{task}: transformers.js differs from transformers by at most {far:.1e}\n  {got}")
-    assert far < 1e-5
-    assert max(abs(expected[0][label] - expected[1][label]) for label in expected[0]) > 1e-3
-
-
-def encoder(suffix: str) -> Callable[[], transformers.PreTrainedModel]:
-    """DistilBERT or, for a masked token, ModernBERT with a head."""
-    family, config_class = ("ModernBert", transformers.ModernBertConfig)
-    sizes: dict[str, Any] = {
-        **SIZES,
-        "vocab_size": VOCABULARY + 1,
-        "max_position_embeddings": 64,
-        "pad_token_id": 0,
-    }
-    if suffix != "MaskedLM":
-        family, config_class = ("DistilBert", transformers.DistilBertConfig)
-        sizes = dict(
-            dim=64, n_layers=2, n_heads=4, hidden_dim=96, vocab_size=VOCABULARY, max_position_embeddings=64
-        )
-    model_class = getattr(transformers, f"{family}For{suffix}")
-    labels = {} if suffix == "MaskedLM" else LABELS
-    return lambda: model_class(config_class(**sizes, **labels))
-
-
-def test_classes_of_texts(tmp_path: Path) -> None:
-    origin = deployed(encoder("SequenceClassification"), None, tmp_path)
-    found = piped(tmp_path, "text-classification", texts=TEXTS, given=[{"top_k": 4}])
-    rows = [origin.tokenizer(text, return_tensors="pt") for text in TEXTS]
-    with torch.no_grad():
-        logits = torch.cat([origin.model(**row).logits for row in rows])
-    assert_near("text-classification", found, by_label(logits, KINDS))
-
-
-def test_classes_of_texts_without_training(tmp_path: Path) -> None:
-    origin = deployed(encoder("SequenceClassification"), None, tmp_path)
-    labels = ["temple", "words", "a fox"]
-    found = piped(tmp_path, "zero-shot-classification", texts=TEXTS, given=[labels])
-    entails = []
-    for text in TEXTS:
-        pairs = [origin.tokenizer(text, f"This example is {label}.", return_tensors="pt") for label in labels]
-        with torch.no_grad():
-            entails.append(torch.stack([origin.model(**pair).logits[0, 2] for pair in pairs]))
-    answers = [
-        [dict(label=label, score=score) for label, score in zip(each["labels"], each["scores"], strict=True)]
-        for each in found
-    ]
-    assert_near("zero-shot-classification", answers, by_label(torch.stack(entails), labels))
-
-
-def test_classes_of_tokens(tmp_path: Path) -> None:
-    origin = deployed(encoder("TokenClassification"), None, tmp_path)
-    found = piped(tmp_path, "token-classification", texts=TEXTS)
-    for text, answer in zip(TEXTS, found, strict=True):
-        with torch.no_grad():
-            shares = origin.model(**origin.tokenizer(text, return_tensors="pt")).logits[0].softmax(-1)
-        scores, places = shares.max(-1)
-        assert [each["entity"] for each in answer] == [KINDS[place] for place in places]
-        far = float((torch.tensor([each["score"] for each in answer]) - scores).abs().max())
-        print(f"token-classification: transformers.js differs from transformers by at most {far:.1e}")
-        assert far < 1e-5
-
-
-def test_masked_tokens(tmp_path: Path) -> None:
-    origin = deployed(encoder("MaskedLM"), None, tmp_path, MASK)
-    texts = [f"{text}{MASK}" for text in TEXTS]
-    found = piped(tmp_path, "fill-mask", texts=texts, given=[{"top_k": 8}])
-    for text, answer in zip(texts, found, strict=True):
-        with torch.no_grad():
-            shares = origin.model(**origin.tokenizer(text, return_tensors="pt")).logits[0, -1].softmax(-1)
-        best = shares.topk(8)
-        assert [each["token"] for each in answer] == best.indices.tolist()
-        far = float((torch.tensor([each["score"] for each in answer]) - best.values).abs().max())
-        print(f"fill-mask: transformers.js differs from transformers by at most {far:.1e}")
-        assert far < 1e-5
 
 
 def test_classes_of_photographs(tmp_path: Path) -> None:
