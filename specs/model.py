@@ -11,11 +11,11 @@ from pydantic import Field, ValidationError, model_validator
 from specs.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.connector import Connector, ConnectorKind
 from specs.descriptions import ValueDescriptions
-from specs.detection import Detection, PatchBoxes
 from specs.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.errors import MISSING
 from specs.head import Contrastive, DistilledClassification, Head, NoHead, Pooled, VocabularyHead
 from specs.initialization import Initialization, Normal
+from specs.patch_boxes import Detection, PatchBoxes
 from specs.position import NoPosition, Position, PositionKind, Rope
 from specs.roles import Role
 from specs.stack import STACKS, Stack, StackName

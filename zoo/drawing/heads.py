@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from specs import head as heads
 from specs.base import Component
-from specs.detection import Detection, PatchBoxes
+from specs.patch_boxes import Detection, PatchBoxes
 from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Label, Part
 from zoo.drawing.parameters import Counts

@@ -6,9 +6,9 @@ from torch import Tensor, nn
 
 import specs.model as spec
 from specs.stack import StackName
-from zoo.components.detection import Detection, PatchBoxes
 from zoo.components.embedding import Embedding
 from zoo.components.head import Contrastive, Pooled
+from zoo.components.patch_boxes import Detection, PatchBoxes
 from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.detection as spec
+import specs.patch_boxes as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.linear import Linear
