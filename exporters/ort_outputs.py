@@ -19,7 +19,7 @@ from exporters.exact_graph import FLOAT32_LEVEL, Constants, exact_file
 from exporters.probes import GraphCall
 from exporters.providers import device_of, present
 from exporters.quantized_cache.scheme import stored_codes
-from exporters.reference import ENCODED, PRESENT, at_their_places, reported_state
+from exporters.reference import ENCODED, PRESENT, at_their_places, reported_pairs, reported_state
 from exporters.session_options import open_session, session_options
 from exporters.targets import Padding, Target
 from zoo import functional
@@ -144,7 +144,7 @@ def run(
         for graph in alone:
             outputs = graph(given)
             results |= {f"{READS[graph.task.name]} {name}": x for name, x in outputs.items()}
-        return results | whole(given)
+        return results | reported_pairs(whole(given))
     if case.encoder is not None:
         encode, *loaded = loaded
         outputs = encode(_given(case.encoder))

@@ -44,6 +44,8 @@ ENCODED = "encoder last_hidden_state"
 VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds", SEEN)
 """The beginnings of the names under which outputs for images are reported."""
 
+_OF_PATCHES = ("logits", "pred_boxes", "class_embeds")
+
 PRESENT = "present"
 """The name under which the keys and values of all layers are reported."""
 
@@ -306,7 +308,12 @@ def _full_pair(model: DualEncoder, case: Case) -> dict[str, Tensor]:
         "image": model.encode("image", seen),
     }
     named = {f"{name} {output}": x for name, outputs in alone.items() for output, x in outputs.items()}
-    return named | model(texts.inputs, seen, texts.mask, texts.types)
+    return named | reported_pairs(model(texts.inputs, seen, texts.mask, texts.types))
+
+
+def reported_pairs(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The outputs of both encoders together under the names that they are reported by: those of each patch are of images."""
+    return {f"image {name} with texts" if name in _OF_PATCHES else name: x for name, x in outputs.items()}
 
 
 def _inputs(batch: Batch, model: nn.Module) -> Tensor:

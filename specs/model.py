@@ -15,6 +15,7 @@ from specs.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.errors import MISSING
 from specs.head import Contrastive, DistilledClassification, Head, NoHead, Pooled, VocabularyHead
 from specs.initialization import Initialization, Normal
+from specs.patch_boxes import Detection, PatchBoxes
 from specs.position import NoPosition, Position, PositionKind, Rope
 from specs.roles import Role
 from specs.stack import STACKS, Stack, StackName
@@ -360,12 +361,22 @@ class Model(Spec):
     def _meeting_faults(self) -> Iterable[Fault]:
         """The violated rules of the heads of a dual encoder's stacks, and of the head in which they meet."""
         meets = self.architecture == "dual-encoder"
-        if meets != isinstance(self.head, Contrastive):
+        detects = isinstance(self.head, Detection)
+        if meets != isinstance(self.head, Contrastive | Detection):
             yield Fault(
                 ("head", "kind"),
-                "must be contrastive in a dual encoder" if meets else "belongs to a dual encoder",
+                "must be contrastive or detection in a dual encoder"
+                if meets
+                else "belongs to a dual encoder",
                 self.head.kind,
                 "Use contrastive." if meets else "Use another head, or architecture: dual-encoder.",
+            )
+        if isinstance(self.head, PatchBoxes):
+            yield Fault(
+                ("head", "kind"),
+                "belongs to the images of a dual encoder with the head detection",
+                self.head.kind,
+                "Use another head.",
             )
         widths = dict[StackName, int]()
         for name, stack in self.stacks():
@@ -379,7 +390,15 @@ class Model(Spec):
                         "Remove it: the model's own head reads the last stack.",
                     )
                 continue
-            if not isinstance(head, Pooled):
+            if detects and name == "image" and not isinstance(head, PatchBoxes):
+                yield Fault(
+                    (name, "head"),
+                    "must be of kind patch_boxes where the head is detection",
+                    MISSING if head is None else head.kind,
+                    "Add head: {kind: patch_boxes, norm: {kind: layer_norm}, projection: 512}.",
+                )
+                continue
+            if not isinstance(head, PatchBoxes if detects and name == "image" else Pooled):
                 yield Fault(
                     (name, "head"),
                     "must be of kind pooled in a dual encoder, which compares one vector per input",

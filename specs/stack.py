@@ -118,8 +118,8 @@ class Stack(Spec):
     context_length: Width | None = None
     """Longest input of this stack, in tokens or other vectors. Default: the model's."""
     head: Annotated[Head | None, OmitDefault()] = None
-    """Vector that this stack of a `dual-encoder` gives for an input, of kind `pooled`. Other models have a head of their
-    own."""
+    """Vector that this stack of a `dual-encoder` gives for an input, of kind `pooled`, or boxes in its images, of kind
+    `patch_boxes`. Other models have a head of their own."""
 
     def runs(self) -> Iterator[LayerRun]:
         """The runs of equal layers, from first to last."""

@@ -46,7 +46,7 @@ def usage(spec: Model, manifest: Manifest) -> Usage:
     if spec.architecture == "encoder":
         parts.append(_encoder(spec, manifest))
     elif spec.architecture == "dual-encoder":
-        parts.append(_dual_encoder(manifest))
+        parts.append(_dual_encoder(spec, manifest))
     elif spec.architecture == "vision-language":
         parts.append(_vision_language(spec, manifest, tokenized))
     elif spec.architecture == "decoder":
@@ -134,11 +134,14 @@ for output, value in zip(session.get_outputs(), outputs):
     print(output.name, value.shape)"""
 
 
-def _dual_encoder(manifest: Manifest) -> str:
+def _dual_encoder(spec: Model, manifest: Manifest) -> str:
     whole = [*manifest.graphs.values()][-1]
+    shown = 'outputs["logits_per_image"])  # images x texts'
+    if spec.head.kind == "detection":
+        shown = 'outputs["logits"], outputs["pred_boxes"])  # images x patches x texts, and x 4'
     return f"""names = [output.name for output in session.get_outputs()]
 outputs = dict(zip(names, session.run(None, {{{_feeds(list(whole.inputs))}}})))
-print(outputs["logits_per_image"])  # images x texts; text_model and vision_model give the vectors alone"""
+print({shown}; text_model and vision_model give the vectors alone"""
 
 
 def _zeros(session: str, condition: str) -> str:

@@ -64,6 +64,8 @@ def _tasks(model: Any, spec: Model, last_only: bool) -> list[Task]:
 def _misfit(deployment: Deployment) -> str | None:
     if deployment.spec.architecture == "vision-language":
         return "it has no class for decoders that read images"
+    if deployment.spec.head.kind == "detection":
+        return "it has no class for models that detect what texts name"
     fault = unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured
     if fault or deployment.spec.architecture != "decoder":
         return fault

@@ -35,6 +35,7 @@ _IMAGE = {
     "none": Purpose("image-feature-extraction", "FeatureExtraction"),
 }
 _MATCHING = Purpose("zero-shot-image-classification", "FeatureExtraction")
+_DETECTING = Purpose("zero-shot-object-detection", "ZeroShotObjectDetection")
 _AUDIO = {
     "classification": Purpose("audio-classification", "AudioClassification"),
     "ctc": Purpose("automatic-speech-recognition", "CTC"),
@@ -60,7 +61,7 @@ def purpose_of(spec: Model) -> Purpose:
     name = spec.embedding_of(spec.first_stack).input_name
     kind = spec.head.kind
     if spec.architecture == "dual-encoder":
-        return _MATCHING
+        return _DETECTING if kind == "detection" else _MATCHING
     if kind == "language_modeling" and spec.architecture in _GENERATION:
         return _GENERATION_BY_INPUT.get(name) or _GENERATION[spec.architecture]
     if getattr(spec.head, "output", None) == "sentence_embedding":

@@ -19,6 +19,7 @@ from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
 from specs.connector import ConnectorKind, LinearConnector
+from specs.embedding import Patches
 from specs.head import CTC
 from specs.model import Model
 from specs.patch_positions import AxialRope
@@ -27,7 +28,7 @@ from zoo.families.common.config import CONFIG
 from zoo.graph_names import GRID
 from zoo.manifest import Manifest
 from zoo.tracing.task import Task
-from zoo.tracing.tasks import tasks_with_merged_decoder
+from zoo.tracing.tasks import tasks_with_merged_decoder, tasks_with_own_cache
 from zoo.usage import Usage
 
 _CLASSES = frozenset(
@@ -130,6 +131,7 @@ _CLASSES = frozenset(
         "Olmo2ForCausalLM",
         "Olmo3ForCausalLM",
         "OlmoForCausalLM",
+        "OwlViTForObjectDetection",
         "PaliGemmaForConditionalGeneration",
         "ParakeetForCTC",
         "Phi3ForCausalLM",
@@ -200,6 +202,8 @@ _DTYPES = {"fp32": "fp32", "fp16": "fp16", "int8": "q8", "int4": "q4"}
 
 def _tasks(model: Any, spec: Model, last_only: bool) -> list[Task]:
     """The graphs of a model, of which that of images takes what the class's preprocessor gives."""
+    if _caches_own_alone(spec):
+        return tasks_with_own_cache(model, spec, last_only)
     found = tasks_with_merged_decoder(model, spec, last_only, images_by_row=_reads_images_by_row(spec))
     return [_renamed(each, GRID, _OLD_GRID) for each in found] if _names_grids_shortly(spec) else found
 
@@ -220,6 +224,15 @@ def _names_grids_shortly(spec: Model) -> bool:
     return spec.image.named_block(None).norm.kind == "layer_norm" and isinstance(
         spec.position_of(spec.image), AxialRope
     )
+
+
+def _caches_own_alone(spec: Model) -> bool:
+    """Whether the client gives the decoder no cache of the encoder's keys and values: GPT-2, whose norms precede its branches, after
+    an encoder of images."""
+    if spec.architecture != "encoder-decoder" or spec.encoder is None or spec.decoder is None:
+        return False
+    reads_images = isinstance(spec.embedding_of(spec.encoder), Patches)
+    return reads_images and spec.decoder.named_block(None).kind == "pre_norm"
 
 
 def _reads_images_by_row(spec: Model) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, host_array
 from exporters.runtime.model_inputs import model_inputs
+from specs.errors import UserError
 from specs.head import Contrastive
 
 
@@ -40,7 +41,13 @@ class DualEncoderRunner:
     """The graph of a whole dual encoder, loaded."""
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
-        self.spec = exported.spec
+        self.spec, head = exported.spec, exported.spec.head
+        if not isinstance(head, Contrastive):
+            raise UserError(
+                f"{self.spec.name} finds boxes, and only scores of whole images are shown here\n"
+                "  Export it in the layout transformers-js, and run its client's zero-shot-object-detection."
+            )
+        self.pairs_alone = head.bias is not None
         self.graph = exported.open(-1, threads)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
@@ -54,6 +61,4 @@ class DualEncoderRunner:
         read, _ = model_inputs(self.graph, self.spec, self.spec.text, texts)
         seen, _ = model_inputs(self.graph, self.spec, self.spec.image, images)
         found = self.graph.run({**read, **seen}, {"logits_per_image": "cpu"})
-        head = self.spec.head
-        assert isinstance(head, Contrastive)
-        return PairScores(host_array(found["logits_per_image"]).astype(np.float32), head.bias is not None)
+        return PairScores(host_array(found["logits_per_image"]).astype(np.float32), self.pairs_alone)

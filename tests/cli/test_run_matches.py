@@ -19,7 +19,7 @@ from exporters.runtime.exported import open_export
 from specs.resolved import resolved
 from specs.writing import dump
 from tests.thinned import one_in
-from tests.zoo.tiny import clip
+from tests.zoo.tiny import clip, owlvit
 
 IDS = [[3, 9, 4], [5, 6, 7, 9], [9]]
 TEXTS = [",".join(map(str, ids)) for ids in IDS]
@@ -70,6 +70,15 @@ def test_data(name: str, place: Path) -> None:
     shares = wanted.sigmoid() if name == "siglip" else wanted.softmax(1)
     torch.testing.assert_close(torch.tensor(data["probabilities"]), shares, atol=1e-5, rtol=0)
     assert data["load_seconds"] > 0
+
+
+def test_boxes_are_for_a_client(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "owlvit.yaml").write_text(dump(resolved(owlvit())))
+    assert invoke("export", tmp_path / "owlvit.yaml", "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    refused = invoke("run", tmp_path / "out", "--image", place / "images", *GIVEN)
+    assert refused.exit_code == 2
+    assert "tiny-owlvit finds boxes, and only scores of whole images are shown here" in refused.stderr
+    assert "zero-shot-object-detection" in refused.stderr
 
 
 def test_table(place: Path) -> None:

@@ -1,4 +1,4 @@
-// Generate, from texts or images, transcribe, or embed, with transformers.js: a request on stdin, the answers on stdout.
+// Generate, from texts or images, transcribe, embed, or run a pipeline, with transformers.js: a request on stdin, the answers on stdout.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,7 +7,7 @@ const transformers = createRequire(`${process.cwd()}/`)("@huggingface/transforme
 transformers.env.allowRemoteModels = false;
 
 const request = JSON.parse(readFileSync(0, "utf-8"));
-const model = await transformers[request.class_name].from_pretrained(request.directory);
+const model = request.class_name && (await transformers[request.class_name].from_pretrained(request.directory));
 const tokenizer = request.batches && (await transformers.AutoTokenizer.from_pretrained(request.directory));
 const numbers = (tensor) => tensor.tolist().map((row) => row.map(Number));
 
@@ -33,6 +33,11 @@ function captions({ sizes, values }) {
 // The tokens said in a recording of samples.
 function said(samples) {
   return generated({ input_values: new transformers.Tensor("float32", Float32Array.from(samples), [1, samples.length]) });
+}
+
+// The tokens said in a spectrogram.
+function saidIn({ sizes, values }) {
+  return generated({ input_features: new transformers.Tensor("float32", Float32Array.from(values), sizes) });
 }
 
 // The tokens after some ids, among which are those of images.
@@ -63,16 +68,6 @@ async function seen({ sizes, values }) {
   return (await model({ pixel_values })).last_hidden_state.tolist();
 }
 
-// The score of each class of each recording of samples.
-async function classified(recordings) {
-  const found = [];
-  for (const samples of recordings) {
-    const input_values = new transformers.Tensor("float32", Float32Array.from(samples), [1, samples.length]);
-    found.push(...(await model({ input_values })).logits.tolist());
-  }
-  return found;
-}
-
 // What is said in each recording of samples.
 async function transcripts(recordings) {
   const recognize = await transformers.pipeline("automatic-speech-recognition", request.directory);
@@ -81,13 +76,26 @@ async function transcripts(recordings) {
   return texts;
 }
 
+// What a pipeline makes of each text, of each recording of samples, or of each image of bytes, and the other arguments.
+async function piped({ task, texts = [], recordings = [], images = [], given = [] }) {
+  const run = await transformers.pipeline(task, request.directory);
+  const pictures = images.map(({ bytes, side }) => new transformers.RawImage(Uint8ClampedArray.from(bytes), side, side, 3));
+  const found = [];
+  for (const input of [...texts, ...recordings.map((samples) => Float32Array.from(samples)), ...pictures]) {
+    const made = await run(input, ...given);
+    found.push(made instanceof transformers.Tensor ? made.tolist() : made);
+  }
+  return found;
+}
+
 const answers = [];
 for (const texts of request.batches ?? []) answers.push(await answer(texts));
 if (request.images) answers.push({ tokens: await captions(request.images) });
 for (const samples of request.heard ?? []) answers.push({ tokens: await said(samples) });
+for (const features of request.spectrograms ?? []) answers.push({ tokens: await saidIn(features) });
 if (request.seen) answers.push({ vectors: await seen(request.seen) });
 if (request.asked) answers.push({ tokens: await told(request.asked) });
 if (request.pairs) answers.push({ scores: await matches(request.pairs) });
 if (request.recordings) answers.push({ texts: await transcripts(request.recordings) });
-if (request.sounds) answers.push({ scores: await classified(request.sounds) });
+if (request.piped) answers.push({ found: await piped(request.piped) });
 console.log(JSON.stringify(answers));

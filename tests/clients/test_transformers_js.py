@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -26,13 +27,13 @@ from transformers import (
     Qwen3VLForConditionalGeneration,
     SmolVLMConfig,
     SmolVLMForConditionalGeneration,
-    Wav2Vec2Config,
-    Wav2Vec2ForSequenceClassification,
+    WhisperConfig,
+    WhisperForConditionalGeneration,
 )
 
 from exporters.export import export
 from exporters.options import Options
-from tests.clients.checkpoints import SIZES, Checkpoint, checkpoint, encoder, encoder_of_images
+from tests.clients.checkpoints import Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Fits, Hears, Near, photos
 from tests.exporters.preprocessing.test_audio import recorded
@@ -241,33 +242,45 @@ def test_words_from_spectrograms(name: str, target: str, tmp_path: Path) -> None
     assert expected[0] != expected[1]
 
 
-def test_classes_of_recordings(tmp_path: Path) -> None:
-    config = Wav2Vec2Config(
-        **SIZES, conv_dim=[8, 8], conv_kernel=[10, 3], conv_stride=[5, 2], num_conv_pos_embeddings=8,
-        num_conv_pos_embedding_groups=4, classifier_proj_size=24, num_labels=5, use_weighted_layer_sum=True,
-    )  # fmt: skip
-    reference = build(Wav2Vec2ForSequenceClassification, config, seed=3)
-    origin = tmp_path / "reference"
-    reference.save_pretrained(origin)
-    options = Options(weights=str(origin), layout="transformers-js", verify=False)
-    export(import_checkpoint(origin), tmp_path / "deployed", options)
-    generator = torch.Generator().manual_seed(2)
-    recordings = [torch.randn(count, generator=generator) for count in (500, 900)]
-    with torch.no_grad():
-        expected = torch.cat([reference(samples[None]).logits for samples in recordings])
-    (answer,) = TRANSFORMERS_JS(
-        tmp_path / "deployed",
-        class_name="AutoModelForAudioClassification",
-        sounds=[samples.tolist() for samples in recordings],
-    )
-    far = difference(torch.tensor(answer["scores"]), expected)
-    print(f"wav2vec2, classes: transformers.js differs from transformers by at most {far:.1e}")
-    assert far < 1e-5
-
-
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_tokens_from_recordings(target: str, hears: Hears) -> None:
     hears(TRANSFORMERS_JS, "transformers-js", target, class_name="AutoModelForSpeechSeq2Seq")
+
+
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_tokens_from_spectrograms(target: str, tmp_path: Path) -> None:
+    config = WhisperConfig(
+        vocab_size=50, d_model=24, num_mel_bins=8, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=20, decoder_ffn_dim=20, max_source_positions=30,
+        max_target_positions=64, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=3,
+    )  # fmt: skip
+    reference, origin = build(WhisperForConditionalGeneration, config, seed=9), tmp_path / "reference"
+    reference.save_pretrained(origin)
+    settings = {"is_multilingual": False, "no_timestamps_token_id": 4, "decoder_start_token_id": 3}
+    special = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    (origin / "generation_config.json").write_text(json.dumps({**settings, **special}))
+    options = Options(weights=str(origin), layout="transformers-js", target=target)
+    export(import_checkpoint(origin), tmp_path / "deployed", options)
+    features, expected = torch.randn(2, 1, 8, 60, generator=torch.Generator().manual_seed(2)), []
+    for spectrogram in features:
+        ids = torch.tensor([[3, 4]])
+        for _ in range(NEW_TOKENS):
+            with torch.no_grad():
+                scores = reference(input_features=spectrogram, decoder_input_ids=ids).logits[0, -1]
+            scores[[2, *ids[0].tolist()]] = -torch.inf  # no end, and of random weights no token twice
+            ids = torch.cat((ids, scores.argmax().view(1, 1)), 1)
+        expected.append(ids[0, 2:].tolist())
+    answers = TRANSFORMERS_JS(
+        tmp_path / "deployed",
+        class_name="AutoModelForSpeechSeq2Seq",
+        spectrograms=[{"sizes": [1, 8, 60], "values": each.flatten().tolist()} for each in features],
+        new_tokens=NEW_TOKENS,
+        options={"no_repeat_ngram_size": 1},
+    )
+    found = [tokens for each in answers for tokens in each["tokens"]]
+    print(f"Whisper for {target}\n  transformers.js {found}\n  transformers    {expected}")
+    assert found == expected
+    assert expected[0] != expected[1]
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

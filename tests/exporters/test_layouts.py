@@ -206,6 +206,26 @@ def test_transformers_js_has_one_decoder_and_one_file_of_weights_under_two_names
     assert shapes["past_key_values.0.encoder.key"][2] == "past_encoder_sequence_length"
 
 
+@pytest.mark.parametrize("target", ["portable", "cpu"])
+def test_transformers_js_caches_nothing_of_the_images_of_gpt2(target: str, tmp_path: Path) -> None:
+    spec = load(
+        "vit-gpt2",
+        [
+            *("vocab_size=40", "d_model=12", "context_length=20", "encoder.layers=1", "decoder.layers=2"),
+            *("encoder.embedding.image_size=8", "encoder.embedding.patch_size=4", "expect={}"),
+            *(f"{stack}.block.attention.heads=3" for stack in ("encoder", "decoder")),
+            *(f"{stack}.block.feed_forward.hidden=20" for stack in ("encoder", "decoder")),
+        ],
+    )
+    place = deployed(spec, tmp_path / "out", "transformers-js", target=target)
+    graphs = json.loads((place / "export.json").read_text())["graphs"]
+    names = [f"{layer}.{each}" for layer in (0, 1) for each in ("key", "value")]
+    merged = graphs["onnx/decoder_model_merged.onnx"]
+    past = [f"past_key_values.{name}" for name in names]
+    assert list(merged["inputs"]) == ["input_ids", *past, "encoder_hidden_states"]
+    assert list(merged["outputs"]) == ["logits", *(f"present.{name}" for name in names)]
+
+
 def test_verification_runs_the_further_steps_of_a_merged_decoder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -425,6 +445,7 @@ REFUSALS = [
     ("optimum", gpt2(head={"kind": "classification", "labels": 3, "pooling": "last"}), "and the head is classification", "onnx"),
     ("optimum", llama(head_dim=8), "caches with 2 heads of width 16, and the model has 2 of width 8", "onnx, genai, transformers-js"),
     ("optimum", load("llava-1.5-7b"), "it has no class for decoders that read images", "onnx, transformers-js"),
+    ("optimum", load("owlvit-base-32"), "it has no class for models that detect what texts name", "onnx, transformers-js"),
     ("transformers-js", load("idefics2-8b"), "it lacks the class Idefics2ForConditionalGeneration", "onnx"),
     ("transformers-js", load("internvl3-1b"), "it lacks the class InternVLForConditionalGeneration", "onnx"),
     ("optimum", load("mixtral-8x7b"), "mixtral caches with 32 heads of width 128, and the model has 8", "onnx, genai"),

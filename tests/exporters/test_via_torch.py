@@ -24,7 +24,7 @@ from exporters.via_torch import TorchExportError
 from specs.model import Model
 from tests.exporters.models import GRAPH_ONLY
 from tests.exporters.test_mixers import MIXERS, hybrid
-from tests.zoo.tiny import BLOCK, bert, clip, gpt2, llava, t5, vit, whisper
+from tests.zoo.tiny import BLOCK, bert, clip, gpt2, llava, owlvit, t5, vit, whisper
 from zoo.components.feed_forward import MLP
 from zoo.tracing.tracer import UntraceableError
 
@@ -47,7 +47,7 @@ def odd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 LIVELY = {"initialization": {"kind": "xavier_uniform"}}
-MODELS = [bert(**LIVELY), gpt2(**LIVELY), t5(), vit(**LIVELY), whisper(**LIVELY), clip(), llava()]
+MODELS = [bert(**LIVELY), gpt2(**LIVELY), t5(), vit(**LIVELY), whisper(**LIVELY), clip(), owlvit(), llava()]
 SEEING_BOTH_WAYS: dict[str, Any] = {"layers": 2, "block": BLOCK, "bidirectional": "image"}
 
 

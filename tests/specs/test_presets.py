@@ -56,6 +56,7 @@ PUBLISHED = {
     "clip-vit-b32-text": 63_165_952,
     "clip-vit-l14": 427_616_513,
     "clip-vit-l14-336": 427_944_193,
+    "owlvit-base-32": 152_838_662,
     "paligemma-3b-224": 2_923_466_480,
     "paligemma2-3b-224": 3_032_242_416,
     "long-t5-local-base": 247_577_856,  # these four of the reference's classes, by sizes of T5 1.1

@@ -35,9 +35,10 @@ UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")
 UNREAD = {
     "wav2vec2-conformer": ("wav2vec2_conformer.encoder.pos_conv_embed.",),
     "vision-encoder-decoder": ("encoder.pooler.",),
+    "owlvit": ("owlvit.visual_projection.", "owlvit.logit_scale"),
     "llava": ("model.vision_tower.post_layernorm.", "model.vision_tower.head."),
 }
-"""The convolution over positions of a conformer, the pooler of a ViT that a decoder attends to, and what follows the images' layers in LLaVA: no output depends on it."""
+"""The convolution over positions of a conformer, the pooler of a ViT that a decoder attends to, what follows the images' layers in LLaVA, and what compares whole images in OWL-ViT: no output depends on it."""
 
 
 @one_in(12)

@@ -117,7 +117,8 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
     **dict.fromkeys(
-        ("siglip", "idefics2", "idefics3", "smolvlm", "internvl"), lambda fields: {"vision_config": fields}
+        ("siglip", "owlvit", "idefics2", "idefics3", "smolvlm", "internvl"),
+        lambda fields: {"vision_config": fields},
     ),
     "parakeet_ctc": lambda fields: {"encoder_config": fields},
     "blip": lambda fields: {
@@ -423,8 +424,12 @@ def test_families_without_a_mixer_say_so(name: str) -> None:
     assert fitting == FAMILIES_WITH_MIXERS[name]
 
 
+OF_TRANSFORMERS_JS = {"modnet", "supertonic"}
+"""Families that only transformers.js has."""
+
+
 def test_what_is_inexpressible_is_a_family_that_is_not_supported() -> None:
-    known = {*CONFIG_MAPPING, *(config.model_type for config in CONFIG_MAPPING.values())}
+    known = {*CONFIG_MAPPING, *(config.model_type for config in CONFIG_MAPPING.values()), *OF_TRANSFORMERS_JS}
     assert set(INEXPRESSIBLE) <= known
     assert not set(INEXPRESSIBLE) & set(MODEL_TYPES)
     for model_type, because in INEXPRESSIBLE.items():

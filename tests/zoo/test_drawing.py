@@ -251,7 +251,7 @@ def test_the_stacks_of_a_dual_encoder_meet_in_its_head():
     assert "at token 49407" in text
 
 
-@pytest.mark.parametrize("name", ["clip-vit-b32", "siglip-base-16"])
+@pytest.mark.parametrize("name", ["clip-vit-b32", "siglip-base-16", "owlvit-base-32"])
 def test_a_dual_encoder_has_a_box_for_every_weight(name):
     diagram = read(load(name))
     assert diagram.parameters == load(name).expect.parameters

@@ -194,6 +194,14 @@ def moonshine(**changes: object) -> Model:
     )
 
 
+_PICTURES: dict[str, Any] = {
+    "d_model": 12,
+    "embedding": {"kind": "patches", "image_size": 7, "patch_size": 3},
+    "layers": 2,
+    "block": BLOCK,
+}
+
+
 def clip(**changes: object) -> Model:
     """A CLIP of two and two layers, and four patches."""
     heads = {name: {"kind": "pooled", "projection": 6, "normalize": True, "output": f"{name}_embeds"}
@@ -212,17 +220,17 @@ def clip(**changes: object) -> Model:
                 "block": BLOCK,
                 "head": {**heads["text"], "pooling": {"token": 9}},
             },
-            "image": {
-                "d_model": 12,
-                "embedding": {"kind": "patches", "image_size": 7, "patch_size": 3},
-                "layers": 2,
-                "block": BLOCK,
-                "head": heads["image"],
-            },
+            "image": {**_PICTURES, "head": heads["image"]},
             "head": {"kind": "contrastive"},
             **changes,
         }
     )
+
+
+def owlvit(**changes: object) -> Model:
+    """An OWL-ViT of two and two layers, and four patches."""
+    boxes = {"kind": "patch_boxes", "norm": NORM, "projection": 6}
+    return clip(name="tiny-owlvit", image={**_PICTURES, "head": boxes}, head={"kind": "detection"}, **changes)
 
 
 def trocr(**changes: object) -> Model:

@@ -6,7 +6,7 @@ Each takes x: B T D, and the tokens.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import torch
@@ -29,6 +29,9 @@ from zoo.sharding import VOCABULARY, Sharding
 
 def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
     """The outputs of heads with one entry per token, B T ...; all others have one per sequence, B ..."""
+    stated: frozenset[str] | None = getattr(head, "per_token", None)
+    if stated is not None:
+        return stated
     parameter = next(head.parameters(), torch.empty(0))
 
     def sizes(length: int) -> dict[str, tuple[int, ...]]:
@@ -229,6 +232,10 @@ class Pooled(SequenceHead):
         if self.normalize:
             vector = F.normalize(wide(vector), dim=-1)
         return {"last_hidden_state": x, self.output: vector}
+
+    def handed(self, outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The vector goes on to the head in which two stacks meet."""
+        return {"image": outputs[self.output]}
 
 
 @builds(spec.Contrastive)

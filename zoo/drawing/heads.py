@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from specs import head as heads
 from specs.base import Component
+from specs.patch_boxes import Detection, PatchBoxes
 from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Label, Part
 from zoo.drawing.parameters import Counts
@@ -43,6 +44,10 @@ def head_elements(
             if stated.normalize:
                 yield Part("head", "Divided by its length")
             yield Label("Sequence vector", sizes("B", stated.projection or d_model), "end")
+        case PatchBoxes():
+            words = (f"{TIMES} class token, between two norms", "box: three layers", "vector: projection")
+            yield counts.part("head", "Boxes and vectors", words, path)
+            yield Label("Patch vectors", sizes("B", "patches", stated.projection), "end")
         case heads.TokenClassification():
             yield from head.dense(stated)
             yield head.matrix("Classifier of tokens", "labels")
@@ -77,6 +82,9 @@ def meeting_elements(stated: Component, counts: Counts) -> Iterator[Element]:
         details = factor if stated.bias is None else (*factor, "+ a trained number")
         yield counts.part("head", "Similarity", details, "head")
         yield Label("Logits", f"images {TIMES} texts", "end")
+    if isinstance(stated, Detection):
+        yield Part("head", "Similarity", ("products of unit vectors", "shifted and scaled by each patch"))
+        yield Label("Logits and boxes", f"images {TIMES} patches {TIMES} texts, {TIMES} 4", "end")
 
 
 class _Head:

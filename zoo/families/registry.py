@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from specs.suggest import nearest
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
-from zoo.families.common.inexpressible import INEXPRESSIBLE
 from zoo.families.common.tensors import Tensors
 
 MODULES = {
@@ -58,6 +57,7 @@ MODULES = {
     "qwen3_5_moe_text": "qwen3_next",
     "seed_oss": "seed_oss",
     "siglip": "siglip",
+    "owlvit": "owlvit",
     "llava": "llava",
     "gemma3": "gemma3_images",
     "qwen2_vl": "qwen2_vl",
@@ -182,12 +182,7 @@ def tensor_names() -> list[Tensors]:
 def family_of_config(config: Config) -> Family:
     """Return the family that a config names. Raises :class:`ConfigError` with a suggestion for an unknown one."""
     model_type = config.any("model_type")
-    if isinstance(model_type, str) and model_type in INEXPRESSIBLE:
-        config.refuse(
-            "model_type",
-            f"is not supported: specs cannot express {INEXPRESSIBLE[model_type]}",
-            "Export it with the tools of its authors.",
-        )
+    config.refuse_inexpressible()
     if isinstance(model_type, str) and model_type not in MODEL_TYPES and config.has("text_config"):
         config.refuse(
             "model_type",

@@ -8,6 +8,7 @@ import specs.model as spec
 from specs.stack import StackName
 from zoo.components.embedding import Embedding
 from zoo.components.head import Contrastive, Pooled
+from zoo.components.patch_boxes import Detection, PatchBoxes
 from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
 from zoo.models.outputs import Outputs
@@ -16,9 +17,10 @@ from zoo.registry import build_component
 
 
 class DualEncoder(nn.Module):
-    """head(text vectors, image vectors); each stack has its own embedding and its own pooled head."""
+    """head(text vectors, image vectors); each stack has its own embedding and its own head."""
 
-    head: Contrastive
+    head: Contrastive | Detection
+    image_head: Pooled | PatchBoxes
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()
@@ -54,8 +56,8 @@ class DualEncoder(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
     ) -> Tensor:
-        """The vector of each input, B W."""
-        head: Pooled = self.get_submodule(f"{name}_head")  # type: ignore[assignment]
+        """The vector of each input, B W, or of each patch with a box, B P W."""
+        head: Pooled | PatchBoxes = self.get_submodule(f"{name}_head")  # type: ignore[assignment]
         return self.encode(name, inputs, attention_mask, token_type_ids)[head.output]
 
     def forward(
@@ -68,4 +70,4 @@ class DualEncoder(nn.Module):
         """input_ids: N T, attention_mask (1 for real tokens; default: all) and token_type_ids: N T, pixel_values: M
         channels height width; N texts and M images."""
         text = self.vector("text", input_ids, attention_mask, token_type_ids)  # N W
-        return Outputs(self.head(text, self.vector("image", pixel_values)))  # N W and M W
+        return Outputs(self.head(text, **self.image_head.handed(self.encode("image", pixel_values))))

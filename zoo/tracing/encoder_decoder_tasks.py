@@ -133,13 +133,41 @@ def merged_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
     caches = _decoder_caches(model, "past_encoder_sequence_length")
     inputs = (_NEW_TOKENS, *caches, _encoder_hidden(spec), *_encoder_mask(spec))
     constant = constant_names(past, model.decoder.states)
-    return Task("decoder_model_merged", inputs, call, (_TOKENS_SO_FAR,), last_only, constant=constant)
+    return Task(MERGED, inputs, call, (_TOKENS_SO_FAR,), last_only, constant=constant)
+
+
+def projecting_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
+    """The decoder for every step of a client that caches its own keys and values alone, named as those of a decoder without an
+    encoder: it projects the encoder's output on each step."""
+    states = model.decoder.states
+    past, present = (state_names(moment, states) for moment in MOMENTS)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = model.decode(
+            values["input_ids"],
+            model.keys_values(values[ENCODER_HIDDEN]),
+            values.get("encoder_attention_mask"),
+            gather_state(past, values),
+            last_only=last_only,
+        )
+        return {**outputs, **spread_state(present, outputs.present_key_values)}
+
+    caches = [
+        each
+        for layer in state_inputs(past, states, model.decoder, "past_decoder_sequence_length")
+        for each in layer
+    ]
+    inputs = (_NEW_TOKENS, *caches, _encoder_hidden(spec), *_encoder_mask(spec))
+    return Task(MERGED, inputs, call, (_TOKENS_SO_FAR,), last_only, constant=constant_names(past, states))
 
 
 def projected_length(cached: Sequence[State]) -> int:
     """The number of an encoder's tokens whose keys and values are in a cache."""
     return cached[0][0].shape[2]
 
+
+MERGED = "decoder_model_merged"
+"""The name of a decoder's graph for every step."""
 
 _NEW_TOKENS = ids_input("input_ids", "decoder_sequence_length")
 _TOKENS_SO_FAR = "past_decoder_sequence_length + decoder_sequence_length"

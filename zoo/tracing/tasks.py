@@ -17,6 +17,7 @@ from zoo.tracing.encoder_decoder_tasks import (
     first_decoder_task,
     merged_decoder_task,
     next_decoder_task,
+    projecting_decoder_task,
 )
 from zoo.tracing.task import Task, derived_sizes, encoder_inputs, ids_input, stack_inputs
 from zoo.tracing.vision_language_tasks import (
@@ -60,6 +61,11 @@ def tasks_with_merged_decoder(
         encode_alone_task(model, spec),
         merged_decoder_task(model, spec, last_only),
     ]
+
+
+def tasks_with_own_cache(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
+    """As ``tasks`` of an encoder-decoder, but the decoder caches its own keys and values alone."""
+    return [encode_alone_task(model, spec), projecting_decoder_task(model, spec, last_only)]
 
 
 def tasks_by_ids(model: Any, spec: Model, last_only: bool = False) -> list[Task]:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from specs.errors import UserError, shorten
 from specs.stack import MAX_LAYERS
 from specs.suggest import suggestion
+from zoo.families.common.inexpressible import INEXPRESSIBLE
 from zoo.json_values import read_object
 
 Value = TypeVar("Value")
@@ -166,6 +167,13 @@ class Config:
             f"{self.where}: {self.path}{_name(field)}: {rule}{value}" + (f"\n  {remedy}" if remedy else "")
         )
 
+    def refuse_inexpressible(self) -> None:
+        """Refuse a family that is known, and that no spec can express."""
+        because = INEXPRESSIBLE.get(str(self.any("model_type")))
+        if because is not None:
+            rule = f"is not supported: specs cannot express {because}"
+            self.refuse("model_type", rule, "Export it with the tools of its authors.")
+
     def stores(self, tensor: str) -> bool:
         """Return whether the config's checkpoint is present and has a tensor: some configs do not say what they tie."""
         return tensor in self._tensors()
@@ -250,6 +258,7 @@ class Config:
         data = {key: inner for key, inner in value.items() if key not in without}
         model = Config(data, self.where, f"{self.path}{name}.", neutral=NEUTRAL)
         family = model.any("model_type")
+        model.refuse_inexpressible()
         if family not in known:
             rule = "is required" if family is None else "is not a supported family here"
             model.refuse("model_type", rule, suggestion(str(family), known))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 _INDEXER = "attention to the tokens that an indexer chooses"
+_SHIFTED = "attention within windows that shift from layer to layer"
+_SHRINKING = f"images whose width and resolution change between layers, and {_SHIFTED} (Swin)"
+_BOXES = "a convolutional network that reads images (ResNet), and a decoder of trained queries, each of which gives a class and a box"
 _FROM_TOKENS = "biases of scores that are computed from the tokens, and short convolutions of keys, values and the outputs of branches"
 
 INEXPRESSIBLE = {
@@ -12,6 +15,14 @@ INEXPRESSIBLE = {
     ),
     "florence2": "images whose width and resolution change between layers of convolutions and of attention among channels (DaViT), "
     "among the tokens of an encoder",
+    **dict.fromkeys(("swin", "swinv2", "donut-swin"), _SHRINKING),
+    "clap": f"audio whose width and resolution change between layers, and {_SHIFTED} (HTSAT)",
+    "swin2sr": f"{_SHIFTED}, groups of layers with convolutions after them, and an enlarged image as the output",
+    **dict.fromkeys(("detr", "conditional_detr", "deformable_detr", "table-transformer"), _BOXES),
+    "owlv2": "boxes with a score for whether they hold anything",
+    "depth_anything": "the outputs of several layers that convolutions fuse into an image (DPT)",
+    "modnet": "a network of convolutions alone (MobileNetV2 and its decoder), whose output is an image",
+    "supertonic": "speech from text by flow matching: convolutions (ConvNeXt), a predictor of durations, steps of denoising and a vocoder",
     "rwkv": "the recurrence of RWKV-4, an average weighted by exponentials, and its gated channel mixing (RWKV-7 is supported)",
     "xlstm": "matrix memories with exponential gates (mLSTM)",
     "olmo_hybrid": "updates of a gated delta rule of up to 2, whose states may have negative eigenvalues",

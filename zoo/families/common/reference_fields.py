@@ -499,6 +499,10 @@ summary_use_proj
 _remove_final_layer_norm activation_function do_layer_norm_before dropout enable_bias ffn_dim
 layer_norm_elementwise_affine layerdrop use_cache word_embed_proj_dim
 """,
+    "owlvit": """
+image_size intermediate_size layer_norm_eps logit_scale_init_value num_channels patch_size
+projection_dim text_config vision_config
+""",
     "paligemma": """
 image_size image_token_id image_token_index num_image_tokens patch_size projection_dim text_config
 use_bidirectional_attention vision_config
