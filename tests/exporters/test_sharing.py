@@ -36,7 +36,8 @@ def test_integer_products_of_shared_weights_read_the_same_bytes_by_names_of_thei
     codes = [node.input[1] for node in graph.node if node.op_type == "MatMulInteger"]
     assert len(set(codes)) == len(codes)
     places = {
-        tensor.name: {entry.key: entry.value for entry in tensor.external_data} for tensor in graph.initializer
+        tensor.name: {entry.key: entry.value for entry in tensor.external_data}
+        for tensor in graph.initializer
     }
     name = "encoder.blocks.0.feed_forward.up.weight.columns"
     assert {name, f"{name}_1"} <= set(codes)

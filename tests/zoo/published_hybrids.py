@@ -27,7 +27,7 @@ QWEN3_5: Data = {
     **DELTA, "architectures": ["Qwen3_5ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
     "attn_output_gate": True, "dtype": "bfloat16", "eos_token_id": 248044, "hidden_size": 4096,
     "intermediate_size": 12288, "layer_types": ([LINEAR] * 3 + [FULL]) * 8, "mamba_ssm_dtype": "float32",
-    "model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False,
+    "mlp_only_layers": [], "model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False,
     "num_attention_heads": 16, "num_hidden_layers": 32, "num_key_value_heads": 4, "rope_parameters": {
         "mrope_interleaved": True, "mrope_section": [11, 11, 10], "partial_rotary_factor": 0.25,
         "rope_theta": 10000000, "rope_type": "default",

@@ -119,7 +119,8 @@ SPARSE = LlamaFields(
     vocab_size=248320, hidden_size=2048, layers=40, heads=16, kv_heads=2, head_dim=256, context=32768
 )  # fmt: skip
 _FIXED: dict[str, tuple[Template, str]] = {
-    "attn_output_gate": (True, "the reference has no attention without a gate")
+    "attn_output_gate": (True, "the reference has no attention without a gate"),
+    "mlp_only_layers": ([], "the reference has feed-forwards of one kind in all layers"),
 }
 _UNREAD = ("mamba_ssm_dtype", "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings")
 """Fields of Qwen3.5's configs that the reference does not read."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 from transformers import Qwen3_5Config, Qwen3_5ForConditionalGeneration
 
 from specs.canonical import canonical
@@ -14,8 +16,9 @@ from tests.parity.families import vision_language
 from tests.parity.families.test_qwen2_vl import TOKENS
 from tests.parity.families.test_qwen3_next import FULL, LINEAR
 from tests.parity.families.test_qwen3_vl import VISION as DEEP_VISION
+from tests.parity.reference import build, difference, load
 from tests.thinned import one_in
-from zoo.configs.importing import spec_of_config
+from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
 ROPE = {
@@ -104,6 +107,7 @@ def test_configuration(name, tmp_path):
         ("vision_config", {"out_hidden_size": 12}, "out_hidden_size: must be 24: images among tokens are as wide"),
         ("text_config", {"attn_output_gate": False}, "attn_output_gate: must be true: the reference has no attention without a gate"),
         ("text_config", {"rope_parameters": {**ROPE, "mrope_section": [2, 1]}}, "mrope_section: must be the numbers of pairs for frame, row and column"),
+        ("text_config", {"mlp_only_layers": [1]}, r"mlp_only_layers: must be \[\]: the reference has feed-forwards of one kind"),
         ("text_config", {"output_gate_type": "swish"}, "unsupported fields:\n  text_config.output_gate_type"),
     ],
 )  # fmt: skip
@@ -128,6 +132,17 @@ def test_what_a_config_leaves_out_is_as_in_the_reference():
         for data in (bare, {**config, "architectures": bare["architectures"]})
     )
     assert found == expected
+
+
+def test_tensors_that_predict_further_tokens_are_passed_over(tmp_path):
+    reference = build(Qwen3_5ForConditionalGeneration, Qwen3_5Config(**CONFIGS["attention alone"]), 1)
+    reference.save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    save_file({**load_file(file), "mtp.norm.weight": torch.ones(24)}, file, {"format": "pt"})
+    spec = import_spec(tmp_path)
+    given = vision_language.drawn_inputs(spec, 1)
+    expected = vision_language.scores(reference, vision_language.typed(spec, given))
+    assert difference(vision_language.scores(load(spec, tmp_path), given), expected) <= 1e-5
 
 
 @pytest.mark.slow
