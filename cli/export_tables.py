@@ -61,7 +61,7 @@ def print_verification(verification: Verification) -> None:
         furthest = max(comparison.rounding or 0.0 for comparison in magnified)
         say(
             f"{len(magnified)} of {len(verification.comparisons)} comparisons are inconclusive: the model amplifies "
-            f"rounding error, and PyTorch itself differs by up to {furthest:.1e} from more exact arithmetic.",
+            f"rounding error, and float32 itself differs by up to {furthest:.1e} from more exact arithmetic.",
             "yellow",
         )
     if (ties := verification.ties) is not None:

@@ -6,7 +6,7 @@ requests appears once, named after the first module that requested it.
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -67,6 +67,7 @@ class GraphBuilder:
         self._unrounded: dict[Value, np.ndarray[Any, Any]] = {}
         self._names: dict[str, int] = {}
         self._shared: dict[str, list[Hashable]] = {}
+        self._apart = Counter[str]()
         self._reshaped: dict[Value, Value] = {}
         self._places: dict[SizePair, tuple[Value, int | None]] = {}
 
@@ -161,6 +162,19 @@ class GraphBuilder:
             declared = Parameter(name, shape, dtype, content or StoredContent((name,), dtype), part)
             self._weights[name] = (Value(name, None, dtype, shape), declared)
         return self._weights[name][0]
+
+    def apart(self, value: Value) -> Value:
+        """A tensor of the data file under a name of its own for each call after the first: the same bytes of the file.
+
+        ONNX Runtime rewrites the codes of each integer product for processors whose sums would saturate, by the name of the
+        codes, and refuses a name that it has rewritten before.
+        """
+        place = self._apart[value.name]
+        self._apart[value.name] += 1
+        if not place:
+            return value
+        first = self._weights[value.name][1]
+        return self.parameter(f"{value.name}_{place}", first.shape, first.dtype, first.content, first.part)
 
     def shared_name(self, label: str, key: Hashable) -> str:
         """A name for a tensor that several modules share, the same for equal keys."""

@@ -1,4 +1,4 @@
-"""The layer whose results exceed the range of a dtype."""
+"""The layer whose inputs or results exceed the range of a dtype."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from exporters.reference import full_pass
 
 
 def overflow_of(model: nn.Module, cases: Iterable[Case], dtype: torch.dtype) -> str:
-    """Return a sentence naming the layer with the largest results in float32 where they exceed the range of a dtype;
+    """Return a sentence naming the layer with the largest inputs or results in float32 where they exceed the range of a dtype;
     otherwise empty."""
     largest: dict[str, float] = {}
 
     def look(path: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any, output: Tensor) -> None:
-            largest[path] = max(largest.get(path, 0.0), float(output.abs().max()))
+            for verb, values in (("reads", args[0]), ("gives", output)):
+                seen = f"{path} {verb}"
+                largest[seen] = max(largest.get(seen, 0.0), float(values.abs().max()))
 
         return hook
 
@@ -29,8 +31,10 @@ def overflow_of(model: nn.Module, cases: Iterable[Case], dtype: torch.dtype) -> 
         full_pass(model, case)
     for each in hooks:
         each.remove()
-    path, result = max(largest.items(), key=lambda item: item[1], default=("", 0.0))
+    seen, value = max(largest.items(), key=lambda item: item[1], default=("", 0.0))
     limit = torch.finfo(dtype).max
-    if result <= limit:
+    if value <= limit:
         return ""
-    return f"{path} gives values up to {result:.1e}, but {str(dtype).removeprefix('torch.')} holds at most {limit:.1e}."
+    return (
+        f"{seen} values up to {value:.1e}, but {str(dtype).removeprefix('torch.')} holds at most {limit:.1e}."
+    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,11 +23,7 @@ from zoo.graph_names import EMBEDDED, SEEN
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.vision_language import VisionLanguage
 from zoo.progress import Progress, Stage
-from zoo.tensors import weight_bytes
 from zoo.weights.materialize import materialize
-
-EXACT_BYTES = 1_000_000_000
-"""The largest model that is run in float64 to judge a difference, in parameters."""
 
 DECISIVE = 1e-5
 """The relative margin by which the last chosen expert must beat the next one, so that rounding cannot change the
@@ -339,25 +333,6 @@ def at_their_places(values: Tensor, mask: Tensor) -> Tensor:
     return values.gather(
         1, places if values.dim() == 2 else places[..., None].expand(-1, -1, values.shape[-1])
     )
-
-
-def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mapping[str, float]]:
-    """The largest distance between PyTorch's float32 and float64, by output; empty for models too large for float64."""
-
-    @functools.cache
-    def roundings() -> Mapping[str, float]:
-        model = reference.model
-        if weight_bytes(model) > EXACT_BYTES:
-            return {}
-        wide, found = copy.deepcopy(model).double(), dict[str, float]()
-        for each in expected.cases:
-            for output, value in each.run(wide, each.case).items():
-                real = real_places(each.case, output, expected.per_token, torch.float32)
-                difference = float((value[real] - each.outputs[output][real]).abs().max())
-                found[output] = max(difference, found.get(output, 0.0))
-        return found
-
-    return roundings
 
 
 def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch.dtype) -> Tensor:

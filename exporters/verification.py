@@ -201,7 +201,7 @@ class Verification:
 
     @property
     def in_rounding(self) -> tuple[OutputComparison, ...]:
-        """The comparisons that pass only because PyTorch's own rounding error is as large: weak evidence."""
+        """The comparisons that pass only because the rounding error of float32 is as large: weak evidence."""
         return tuple(c for c in self.comparisons if c.passed and c.rounding is not None)
 
     def as_dict(self) -> dict[str, Any]:

@@ -131,9 +131,10 @@ def _dynamic(call: Call, x: Operand, weight: Parameter, bias: Value | None, bloc
     names, (_, width) = weight.content.names, weight.shape
     layout: Layout = "rows" if is_table(names) else "columns"  # an embedding looks up rows of the same table
     found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, layout, torch.float32))
-    values = found.values
     if layout == "rows":
-        values = call.op("Transpose", values, perm=[1, 0])
+        values = call.op("Transpose", found.values, perm=[1, 0])
+    else:
+        values = call.graph.apart(found.values)
     given = call.cast(x.value, x.dtype, torch.float32)
     codes, scale, zero = call.op("DynamicQuantizeLinear", given, outputs=3)
     product = call.cast(call.op("MatMulInteger", codes, values, zero), torch.int32, torch.float32)

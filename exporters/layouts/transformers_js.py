@@ -145,6 +145,8 @@ _CLASSES = frozenset(
         "Qwen3VLForConditionalGeneration",
         "Qwen3NextForCausalLM",
         "Qwen3_5ForCausalLM",
+        "Qwen3_5ForConditionalGeneration",
+        "Qwen3_5MoeForConditionalGeneration",
         "RobertaForMaskedLM",
         "RobertaForQuestionAnswering",
         "RobertaForSequenceClassification",
@@ -183,7 +185,9 @@ _CLASSES = frozenset(
 _STATES = {
     **dict.fromkeys(("lfm2", "lfm2_moe"), ("conv",)),
     **dict.fromkeys(("granitemoehybrid", "nemotron_h", "falcon_h1"), ("conv", "ssm")),
-    **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), ("conv", "recurrent")),
+    **dict.fromkeys(
+        ("qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text"), ("conv", "recurrent")
+    ),
 }
 """The states of constant size that the client gives the layers of a family; for others it has none."""
 

@@ -1,4 +1,4 @@
-"""``zoo run`` of Qwen2-VL continues a text about images of any size as the reference and its processor do."""
+"""``zoo run`` of Qwen2-VL and Qwen3.5 continues a text about images of any size as the reference and its processor do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
-from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration
+from transformers import (
+    Qwen2VLConfig,
+    Qwen2VLForConditionalGeneration,
+    Qwen3_5Config,
+    Qwen3_5ForConditionalGeneration,
+)
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 from typer.testing import CliRunner
 
@@ -21,7 +26,7 @@ from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import find_text
 from specs.load import load
 from tests.exporters.preprocessing.test_tiles import save_tokenizer
-from tests.parity.families.test_qwen2_vl import TEXT, VISION
+from tests.parity.families import test_qwen2_vl, test_qwen3_5
 from tests.parity.reference import build
 from zoo import import_checkpoint
 
@@ -40,20 +45,29 @@ def test_a_text_without_marks_begins_with_its_images(tmp_path: Path) -> None:
     assert marked_ids([SAID], 2, spec, tokenizer) == tokenizer.ids([SAID])
 
 
+FAMILIES: dict[str, tuple[type, type, Any]] = {
+    "qwen2-vl": (Qwen2VLForConditionalGeneration, Qwen2VLConfig, test_qwen2_vl),
+    "qwen3.5": (Qwen3_5ForConditionalGeneration, Qwen3_5Config, test_qwen3_5),
+}
+"""Classes, their configs, and the tests that have small ones."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
-def test_a_text_about_images_of_different_sizes(target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_text_about_images_of_different_sizes(family: str, target: str, tmp_path: Path) -> None:
+    model_class, config_class, sizes = FAMILIES[family]
     place = tmp_path / "reference"
     place.mkdir()
     save_tokenizer(place, *MARKS)
     tokenizer = find_text(place, None, needed=True)
     assert tokenizer is not None
     start, end, token = (tokenizer.plain(mark)[0] for mark in MARKS)
-    config = Qwen2VLConfig(
-        text_config={**TEXT, "vocab_size": 300, "max_position_embeddings": 512}, vision_config=VISION,
+    config = config_class(
+        text_config={**sizes.TEXT, "vocab_size": 300, "max_position_embeddings": 512}, vision_config=sizes.VISION,
         image_token_id=token, video_token_id=299, vision_start_token_id=start, vision_end_token_id=end,
     )  # fmt: skip
-    reference = build(Qwen2VLForConditionalGeneration, config, 3)
+    reference = build(model_class, config, 3)
     reference.save_pretrained(place)
     processor = Qwen2VLImageProcessorPil(patch_size=4, min_pixels=64, max_pixels=1000)
     processor.save_pretrained(place)

@@ -23,6 +23,10 @@ from transformers import (
     Qwen2_5_VLForConditionalGeneration,
     Qwen2VLConfig,
     Qwen2VLForConditionalGeneration,
+    Qwen3_5Config,
+    Qwen3_5ForConditionalGeneration,
+    Qwen3_5MoeConfig,
+    Qwen3_5MoeForConditionalGeneration,
     Qwen3VLConfig,
     Qwen3VLForConditionalGeneration,
     SmolVLMConfig,
@@ -337,6 +341,13 @@ PACKED_TEXT = dict(
 PACKED_VISION = dict(
     depth=3, num_heads=4, patch_size=4, in_channels=3, spatial_merge_size=2, temporal_patch_size=2
 )
+HYBRID_TEXT = dict(
+    head_dim=12, layer_types=["linear_attention", "full_attention"], linear_num_key_heads=2, linear_num_value_heads=2,
+    linear_key_head_dim=16, linear_value_head_dim=16,
+    rope_parameters={
+        "rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 2, 2], "partial_rotary_factor": 1.0
+    },
+)  # fmt: skip
 MARKS = dict(image_token_id=7, video_token_id=8, vision_start_token_id=9, vision_end_token_id=10)
 PACKED: dict[str, tuple[type, Any]] = {
     "qwen2_vl": (
@@ -373,6 +384,41 @@ PACKED: dict[str, tuple[type, Any]] = {
                 "intermediate_size": 40,
                 "num_position_embeddings": 49,
                 "deepstack_visual_indexes": [0, 1],
+            },
+            **MARKS,
+        ),
+    ),
+    "qwen3_5": (
+        Qwen3_5ForConditionalGeneration,
+        Qwen3_5Config(
+            text_config={**PACKED_TEXT, **HYBRID_TEXT},
+            vision_config={
+                **PACKED_VISION,
+                "hidden_size": 32,
+                "out_hidden_size": 48,
+                "intermediate_size": 40,
+                "num_position_embeddings": 49,
+            },
+            **MARKS,
+        ),
+    ),
+    "qwen3_5_moe": (
+        Qwen3_5MoeForConditionalGeneration,
+        Qwen3_5MoeConfig(
+            text_config={
+                **{name: value for name, value in PACKED_TEXT.items() if name != "intermediate_size"},
+                **HYBRID_TEXT,
+                "moe_intermediate_size": 24,
+                "num_experts": 6,
+                "num_experts_per_tok": 2,
+                "shared_expert_intermediate_size": 32,
+            },
+            vision_config={
+                **PACKED_VISION,
+                "hidden_size": 32,
+                "out_hidden_size": 48,
+                "intermediate_size": 40,
+                "num_position_embeddings": 49,
             },
             **MARKS,
         ),

@@ -781,7 +781,7 @@ def test_a_model_that_makes_much_of_a_rounding_is_given_as_much(tmp_path: Path, 
     assert all(c.max_abs <= c.tolerance for c in result.verification.comparisons)
     assert any(c.tolerance > 1e-7 for c in result.verification.comparisons)
     assert {c.rounding is not None for c in result.verification.in_rounding} == {True}
-    monkeypatch.setattr("exporters.reference.EXACT_BYTES", 0)
+    monkeypatch.setattr("exporters.rounding_error.EXACT_BYTES", 0)
     with pytest.raises(VerificationError):
         export(spec, tmp_path / "x")
 

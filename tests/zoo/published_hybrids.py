@@ -27,13 +27,47 @@ QWEN3_5: Data = {
     **DELTA, "architectures": ["Qwen3_5ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
     "attn_output_gate": True, "dtype": "bfloat16", "eos_token_id": 248044, "hidden_size": 4096,
     "intermediate_size": 12288, "layer_types": ([LINEAR] * 3 + [FULL]) * 8, "mamba_ssm_dtype": "float32",
-    "model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False,
+    "mlp_only_layers": [], "model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False,
     "num_attention_heads": 16, "num_hidden_layers": 32, "num_key_value_heads": 4, "rope_parameters": {
         "mrope_interleaved": True, "mrope_section": [11, 11, 10], "partial_rotary_factor": 0.25,
         "rope_theta": 10000000, "rope_type": "default",
     }, "tie_word_embeddings": False, "vocab_size": 248320,
 }  # fmt: skip
 
+
+def _text(**changes: Any) -> Data:
+    """The decoder of a model with images."""
+    return {**{name: value for name, value in QWEN3_5.items() if name != "architectures"}, **changes}
+
+
+def _with_images(text: Data, **vision: Any) -> Data:
+    """The config of a model with images around that of its decoder."""
+    mixture = "_moe" if "num_experts" in text else ""
+    seen = {
+        "deepstack_visual_indexes": [], "depth": 27, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 1152,
+        "in_channels": 3, "initializer_range": 0.02, "intermediate_size": 4304, "model_type": f"qwen3_5{mixture}",
+        "num_heads": 16, "num_position_embeddings": 2304, "out_hidden_size": text["hidden_size"], "patch_size": 16,
+        "spatial_merge_size": 2, "temporal_patch_size": 2,
+    }  # fmt: skip
+    return {
+        "architectures": [f"Qwen3_5{'Moe' if mixture else ''}ForConditionalGeneration"], "image_token_id": 248056,
+        "model_type": f"qwen3_5{mixture}", "text_config": text, "tie_word_embeddings": text["tie_word_embeddings"],
+        "transformers_version": "4.57.0.dev0", "video_token_id": 248057, "vision_config": {**seen, **vision},
+        "vision_end_token_id": 248054, "vision_start_token_id": 248053,
+    }  # fmt: skip
+
+
+_SMALL = _text(
+    hidden_size=1024, intermediate_size=3584, layer_types=([LINEAR] * 3 + [FULL]) * 6, linear_num_value_heads=16,
+    num_attention_heads=8, num_hidden_layers=24, num_key_value_heads=2, tie_word_embeddings=True,
+)  # fmt: skip
+_SPARSE = {
+    **{name: value for name, value in _text().items() if name != "intermediate_size"},
+    "hidden_size": 2048, "layer_types": ([LINEAR] * 3 + [FULL]) * 10, "model_type": "qwen3_5_moe_text",
+    "moe_intermediate_size": 512, "num_experts": 256, "num_experts_per_tok": 8, "num_hidden_layers": 40,
+    "num_key_value_heads": 2, "output_router_logits": False, "router_aux_loss_coef": 0.001,
+    "shared_expert_intermediate_size": 512,
+}  # fmt: skip
 HYBRIDS: dict[str, Data] = {
     "lfm2-350m": {
         **LFM2, "block_dim": 1024, "block_ff_dim": 6656, "conv_dim": 1024, "conv_dim_out": 1024, "hidden_size": 1024,
@@ -62,18 +96,24 @@ HYBRIDS: dict[str, Data] = {
         "use_sliding_window": False, "vocab_size": 151936,
     },
     "qwen3.5-9b-text": QWEN3_5,
-    "qwen3.5-35b-a3b-text": {
-        **{name: value for name, value in QWEN3_5.items() if name != "intermediate_size"},
-        "architectures": ["Qwen3_5MoeForCausalLM"], "hidden_size": 2048,
-        "layer_types": ([LINEAR] * 3 + [FULL]) * 10, "model_type": "qwen3_5_moe_text", "moe_intermediate_size": 512,
-        "num_experts": 256, "num_experts_per_tok": 8, "num_hidden_layers": 40, "num_key_value_heads": 2,
-        "output_router_logits": False, "router_aux_loss_coef": 0.001, "shared_expert_intermediate_size": 512,
-    },
-    "qwen3.5-0.8b-text": {
-        **QWEN3_5, "hidden_size": 1024, "intermediate_size": 3584, "layer_types": ([LINEAR] * 3 + [FULL]) * 6,
-        "linear_num_value_heads": 16, "num_attention_heads": 8, "num_hidden_layers": 24, "num_key_value_heads": 2,
-        "tie_word_embeddings": True,
-    },
+    "qwen3.5-35b-a3b-text": {**_SPARSE, "architectures": ["Qwen3_5MoeForCausalLM"]},
+    "qwen3.5-0.8b-text": {**_SMALL, "architectures": ["Qwen3_5ForCausalLM"]},
+    "qwen3.5-0.8b": _with_images(_SMALL, depth=12, hidden_size=768, intermediate_size=3072, num_heads=12),
+    "qwen3.5-2b": _with_images(
+        {**_SMALL, "hidden_size": 2048, "intermediate_size": 6144}, depth=24, hidden_size=1024, intermediate_size=4096
+    ),
+    "qwen3.5-4b": _with_images(
+        _text(hidden_size=2560, intermediate_size=9216, tie_word_embeddings=True),
+        depth=24, hidden_size=1024, intermediate_size=4096,
+    ),
+    "qwen3.5-9b": _with_images(_text()),
+    "qwen3.5-27b": _with_images(
+        _text(
+            hidden_size=5120, intermediate_size=17408, layer_types=([LINEAR] * 3 + [FULL]) * 16,
+            linear_num_value_heads=48, num_attention_heads=24, num_hidden_layers=64,
+        )
+    ),
+    "qwen3.5-35b-a3b": _with_images(_SPARSE),
     "kimi-linear-48b-a3b": {
         "architectures": ["KimiLinearForCausalLM"], "bos_token_id": 163584, "dtype": "bfloat16",
         "eos_token_id": 163586, "first_k_dense_replace": 1, "head_dim": 72, "hidden_act": "silu", "hidden_size": 2304,

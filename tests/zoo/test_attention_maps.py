@@ -128,6 +128,11 @@ def check_images_and_audio(spec: Model) -> None:
 @given(model_data(), st.integers(1, 6))
 def test_every_variant_gives_weights_only_to_visible_keys(data: Data, length: int) -> None:
     spec = Model.model_validate(data)
+    encoder = spec.encoder.layer_blocks() if spec.encoder else ()
+    if any(getattr(block.attention, "block_summaries", None) is not None for block in encoder):
+        with pytest.raises(UserError, match="attends to sums of blocks of tokens"):
+            choose(spec)
+        return
     if not spec.embedding_of(spec.first_stack).takes_tokens:
         check_images_and_audio(spec)
         return

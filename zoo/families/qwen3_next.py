@@ -109,17 +109,18 @@ _NEXT = LlamaFields(
     vocab_size=151936, hidden_size=2048, intermediate_size=5632, layers=48, heads=16, kv_heads=2, head_dim=256,
     context=32768,
 )  # fmt: skip
-_DENSE = LlamaFields(
+DENSE = LlamaFields(
     vocab_size=248320, hidden_size=4096, intermediate_size=12288, layers=32, heads=16, kv_heads=4, head_dim=256,
     context=32768,
 )  # fmt: skip
 
 
-_SPARSE = LlamaFields(
+SPARSE = LlamaFields(
     vocab_size=248320, hidden_size=2048, layers=40, heads=16, kv_heads=2, head_dim=256, context=32768
 )  # fmt: skip
 _FIXED: dict[str, tuple[Template, str]] = {
-    "attn_output_gate": (True, "the reference has no attention without a gate")
+    "attn_output_gate": (True, "the reference has no attention without a gate"),
+    "mlp_only_layers": ([], "the reference has feed-forwards of one kind in all layers"),
 }
 _UNREAD = ("mamba_ssm_dtype", "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings")
 """Fields of Qwen3.5's configs that the reference does not read."""
@@ -145,7 +146,7 @@ QWEN3_NEXT = Family(
 QWEN3_5 = Family(
     "qwen3_5_text",
     _tensors("qwen3_5_text", *_SEPARATE),
-    _body(_DENSE),
+    _body(DENSE),
     {
         "Qwen3_5ForCausalLM": language_modeling(tied=False, bias=False),
         "Qwen3_5TextModel": BODY,
@@ -158,9 +159,9 @@ QWEN3_5_MOE = Family(
     "qwen3_5_moe_text",
     _tensors("qwen3_5_moe_text", *_SEPARATE, *EXPERTS, *_SHARED),
     _body(
-        _SPARSE,
+        SPARSE,
         feed_forward={
-            **qwen_mixture(_SPARSE, 256, 8, 512, shared=_shared_expert(_SPARSE), shared_gate=True),
+            **qwen_mixture(SPARSE, 256, 8, 512, shared=_shared_expert(SPARSE), shared_gate=True),
             "router": {"normalize": True},
         },
     ),

@@ -106,11 +106,15 @@ TEXT = Family(
 """The decoder."""
 
 _DEEP = "model.visual.deepstack_merger_list.{deep}."
-OF_IMAGES = (
+SEEN = (
     *image_rules(VISION.tensors.rules, "model.visual."),
     *affine("model.visual.merger.norm", "connector.norm"),
     *affine("model.visual.merger.linear_fc1", "connector.up"),
     *affine("model.visual.merger.linear_fc2", "connector.down"),
+)
+"""The tensors of images and of the connector."""
+OF_IMAGES = (
+    *SEEN,
     *affine(f"{_DEEP}norm", "deep_connectors.{deep}.joined_norm"),
     *affine(f"{_DEEP}linear_fc1", "deep_connectors.{deep}.up"),
     *affine(f"{_DEEP}linear_fc2", "deep_connectors.{deep}.down"),

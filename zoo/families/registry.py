@@ -64,6 +64,8 @@ MODULES = {
     "qwen2_5_vl": "qwen2_5_vl",
     "qwen3_vl": "qwen3_vl",
     "qwen3_vl_moe": "qwen3_vl_moe",
+    "qwen3_5": "qwen3_5",
+    "qwen3_5_moe": "qwen3_5",
     "paligemma": "paligemma",
     "internvl": "internvl",
     "idefics2": "idefics2",

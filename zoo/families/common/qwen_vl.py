@@ -109,7 +109,7 @@ class QwenVL(Family):
 
     ``norm`` is that of the connector; ``out`` the field of the width that images become. Configs are written with the decoder's
     fields among those of the whole where ``flat``, as clients read them. ``deep``: vectors of earlier layers are read too, with
-    the same norm after they are joined.
+    the same norm after they are joined.  ``token`` is the usual placeholder.
     """
 
     images: Family
@@ -118,6 +118,7 @@ class QwenVL(Family):
     out: str = "out_hidden_size"
     flat: bool = False
     deep: bool = False
+    token: int = 151655
 
     def spec(self, config: Config, class_name: str) -> Data:
         config.ignore("video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
@@ -135,7 +136,7 @@ class QwenVL(Family):
         seen.finish()
         connector = {
             "kind": "mlp",
-            "token": config.int("image_token_id", default=151655),
+            "token": config.int("image_token_id", default=self.token),
             "shuffle": square,
             "norm": self.norm,
             "hidden": images["d_model"] * square**2,

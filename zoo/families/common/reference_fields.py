@@ -562,6 +562,21 @@ vision_config vision_end_token_id vision_start_token_id
     "qwen3": """
 attention_bias intermediate_size max_window_layers num_key_value_heads use_cache use_sliding_window
 """,
+    "qwen3_5": """
+attention_bias depth full_attention_interval image_token_id in_channels intermediate_size
+linear_conv_kernel_dim linear_key_head_dim linear_num_key_heads linear_num_value_heads
+linear_value_head_dim num_heads num_key_value_heads num_position_embeddings out_hidden_size
+patch_size spatial_merge_size temporal_patch_size text_config video_token_id vision_config
+vision_end_token_id vision_start_token_id
+""",
+    "qwen3_5_moe": """
+attention_bias depth full_attention_interval image_token_id in_channels intermediate_size
+linear_conv_kernel_dim linear_key_head_dim linear_num_key_heads linear_num_value_heads
+linear_value_head_dim num_experts num_experts_per_tok num_heads num_key_value_heads
+num_position_embeddings out_hidden_size output_router_logits patch_size router_aux_loss_coef
+shared_expert_intermediate_size spatial_merge_size temporal_patch_size text_config video_token_id
+vision_config vision_end_token_id vision_start_token_id
+""",
     "qwen3_5_moe_text": """
 attention_bias depth full_attention_interval image_token_id in_channels intermediate_size
 linear_conv_kernel_dim linear_key_head_dim linear_num_key_heads linear_num_value_heads
