@@ -14,7 +14,7 @@ from torch.distributed.device_mesh import init_device_mesh
 
 import zoo
 from tests.parallel.models import MODELS
-from tests.parallel.steps import inputs, logits, loss, whole
+from tests.parallel.steps import greedy, inputs, logits, loss, whole
 
 
 def mesh_of(*names: str):
@@ -119,6 +119,18 @@ def pipeline(names: tuple[str, ...], dims: tuple[str, ...], dtype: torch.dtype, 
                 optimizer.zero_grad()
         for path, parameter in stage.named_parameters():
             same(f"{name}: {path}", whole(parameter), expected[path], tolerance)
+
+
+def generated(names: tuple[str, ...], dims: tuple[str, ...]) -> None:
+    """Every stage of a pipeline gives the cached greedy and sampled tokens of one process."""
+    for name in names:
+        spec, mesh = MODELS[name], mesh_of(*dims)
+        alone: Any = zoo.build(spec, "random", seed=1)
+        stage: Any = zoo.parallelize(zoo.build(spec), mesh, weights="random", seed=1)
+        batch = inputs(spec)
+        assert greedy(stage, batch) == greedy(alone, batch), name
+        how: dict[str, Any] = {"temperature": 0.8, "top_k": 5, "seed": 3, "stop": [7]}
+        assert stage.generate([[1, 2, 3]], 12, **how) == alone.generate([[1, 2, 3]], 12, **how), name
 
 
 def same(what: str, found, wanted, tolerance: float) -> None:

@@ -84,6 +84,12 @@ def test_stages_of_a_pipeline_compute_what_one_process_does(count: int, dims: tu
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("count", "dims"), [(2, ("pp",)), (4, ("pp", "tp")), (4, ("pp", "dp"))])
+def test_stages_of_a_pipeline_generate_what_one_process_does(count: int, dims: tuple[str, ...]) -> None:
+    on_processes(count, checkpoints.generated, ("decoder", "grouped-query", "mixture", "hybrid"), dims)
+
+
+@pytest.mark.slow
 def test_a_killed_process_ends_the_others(tmp_path: Path) -> None:
     begun = time.monotonic()
     with pytest.raises((ProcessExitedException, Exception), match=r"SIGKILL|closed by peer|reset by peer"):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from specs.errors import UserError
 from specs.head import LanguageModeling
+from specs.model import Model
 from zoo.generation.prompts import check_prompts
 from zoo.generation.sampling import Sampler, Sampling
 
@@ -50,14 +51,14 @@ def generate(model: Decoder, prompts: Prompts, max_new_tokens: int, **how: Unpac
     """
     spec = model.spec
     assert spec.decoder is not None
-    _check(model)
+    check_generates(model)
     check_prompts(spec, spec.decoder, prompts, room=1)
 
     def step(ids: Tensor, mask: Tensor, before: Outputs | None) -> Outputs:
         past = None if before is None else before.present_key_values
         return model(ids, mask, past, last_only=True)
 
-    return _continued(model, prompts, max_new_tokens, step, how)
+    return continued(model, prompts, max_new_tokens, step, how)
 
 
 def generate_from(
@@ -77,7 +78,7 @@ def generate_from(
     spec = model.spec
     assert spec.encoder is not None
     assert spec.decoder is not None
-    _check(model)
+    check_generates(model)
     if not isinstance(inputs, Tensor):
         check_prompts(spec, spec.encoder, inputs)
         inputs, attention_mask = _padded(model, inputs, right=True)
@@ -90,10 +91,22 @@ def generate_from(
         past = None if before is None else before.present_key_values
         return model.decode(ids, encoded, attention_mask, past, mask, last_only=True)
 
-    return _continued(model, prompts, max_new_tokens, step, how)
+    return continued(model, prompts, max_new_tokens, step, how)
 
 
-def _check(model: Decoder | EncoderDecoder) -> None:
+class Generates(Protocol):
+    """A model, or a stage of one, with the spec and weights that generation asks for."""
+
+    @property
+    def spec(self) -> Model: ...
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """The weights."""
+        ...
+
+
+def check_generates(model: Generates) -> None:
+    """Raise :class:`specs.errors.UserError` for a model without next-token scores, or without weights."""
     if not isinstance(model.spec.head, LanguageModeling):
         raise UserError(
             f"Generating needs a head of kind language_modeling\n  value: {model.spec.head.kind}\n"
@@ -104,9 +117,8 @@ def _check(model: Decoder | EncoderDecoder) -> None:
 
 
 @torch.no_grad()
-def _continued(
-    model: Decoder | EncoderDecoder, prompts: Prompts, most: int, step: StepFunction, how: How
-) -> list[list[int]]:
+def continued(model: Generates, prompts: Prompts, most: int, step: StepFunction, how: How) -> list[list[int]]:
+    """The tokens that ``step`` leads to after each prompt, until all have ended."""
     stop, tell = how.get("stop", ()), how.get("tell", lambda tokens: None)
     sampling = Sampling(how.get("temperature", 0.0), how.get("top_k"), how.get("top_p"), how.get("seed", 0))
     sampler = Sampler(sampling, len(prompts))
@@ -132,7 +144,7 @@ def _continued(
     return found
 
 
-def _padded(model: Decoder | EncoderDecoder, rows: Prompts, *, right: bool) -> tuple[Tensor, Tensor]:
+def _padded(model: Generates, rows: Prompts, *, right: bool) -> tuple[Tensor, Tensor]:
     """Rows of ids, padded to the longest, B T, and their mask."""
     longest, device = max(map(len, rows)), next(model.parameters()).device
     gaps = [[0] * (longest - len(row)) for row in rows]

@@ -30,7 +30,17 @@ from zoo.parallel.shards import fill
 from zoo.parallel.styles import local_cuts
 from zoo.weights.ties import tied_names
 
-ENTRIES = ("encode", "decode", "encoder_output", "keys_values", "embed", "see", "image_output", "vector")
+ENTRIES = (
+    "encode",
+    "decode",
+    "encoder_output",
+    "keys_values",
+    "embed",
+    "see",
+    "image_output",
+    "vector",
+    "continue_from",
+)
 """The methods of models and components that others call instead of their forwards."""
 
 VIEWS = "FSDP2-wrapped module .* returned a view tensor"

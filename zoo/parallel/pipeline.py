@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +15,15 @@ from specs.errors import UserError
 from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.block import SideTransformer
+from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence
 from zoo.components.rwkv import RWKV7
+from zoo.generation.generate import How, Prompts
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
 from zoo.models.stack import Stack
 from zoo.models.vision_language import VisionLanguage
+from zoo.parallel.stage_generation import generate
 from zoo.weights.ties import hold_ties_once, tied_names
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -67,22 +71,52 @@ class StageModule(nn.Module):
 
     def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """x: token ids, B T, or the stream, B T D; attention_mask: B T -> the stream, B T D, or the logits."""
+        return self._through(x, attention_mask)[0]
+
+    def continue_from(
+        self, x: Tensor, attention_mask: Tensor, past: list[State] | None
+    ) -> tuple[Tensor, list[State]]:
+        """What ``forward`` gives for new tokens, with the logits of the last alone, and the states of the stage's layers.
+
+        attention_mask: B (P + T), past: the states that an earlier call returned.
+        """
+        return self._through(x, attention_mask, past, last_only=True)
+
+    def _through(
+        self,
+        x: Tensor,
+        attention_mask: Tensor | None,
+        past: list[State] | None = None,
+        *,
+        last_only: bool = False,
+    ) -> tuple[Tensor, list[State]]:
         stack: Stack = self.get_submodule(self.stack_name)  # type: ignore[assignment]
         length = x.shape[1]
         if attention_mask is None:
-            positions = functional.positions_from(0, length, x)[None]
+            positions = keys = functional.positions_from(0, length, x)[None]
+            real = None
         else:
             positions = functional.token_positions(attention_mask, length)
+            keys = functional.token_positions(attention_mask, attention_mask.shape[1])
+            real = functional.last(attention_mask, length)
         if self.embedding is not None:
             x = self.embedding(x, positions)
-        context = stack.mixer_context(x, positions, positions, attention_mask, real=attention_mask)
-        for layer in self.layers:
-            x, _ = stack.blocks[layer](x, context, None, None)
+        context = stack.mixer_context(x, positions, keys, attention_mask, real=real)
+        present: list[State] = []
+        for place, layer in enumerate(self.layers):
+            x, state = stack.blocks[layer](x, context, None if past is None else past[place], None)
+            present.append(state)
         x = stack.final_norm(x)
         if self.head is None:
-            return x
-        logits: Tensor = self.head(x, TokenSequence(None, attention_mask))["logits"]
-        return logits
+            return x, present
+        x, real = (x[:, -1:], None) if last_only else (x, real)
+        logits: Tensor = self.head(x, TokenSequence(None, real))["logits"]
+        return logits, present
+
+    def generate(self, prompts: Prompts, max_new_tokens: int = 20, **how: Unpack[How]) -> list[list[int]]:
+        """The tokens that follow each prompt, a list of ids, on every stage: all call it with the same arguments, those of
+        :func:`zoo.generation.generate.generate`."""
+        return generate(self, prompts, max_new_tokens, **how)
 
     def schedule(
         self, microbatches: int, loss: Loss | None = None, kind: str = "1f1b"

@@ -11,7 +11,7 @@ from zoo.models.stack import Stack
 from zoo.remote_code import template
 from zoo.remote_code.heads import WrittenHead
 from zoo.remote_code.modules import INDENT
-from zoo.remote_code.parts import Part
+from zoo.remote_code.parts import EmbeddedStack
 from zoo.remote_code.plans import pipeline_plan, tensor_plan
 from zoo.remote_code.stacks import carries_state
 
@@ -62,7 +62,9 @@ def config_of(
     return {"model_type": "zoo", "architectures": [head.name], "auto_map": autos, **config}
 
 
-def configuration_class(spec: Model, parts: Sequence[Part], prefix: str, config: Mapping[str, Any]) -> str:
+def configuration_class(
+    spec: Model, parts: Sequence[EmbeddedStack], prefix: str, config: Mapping[str, Any]
+) -> str:
     """The class of the config, with the plans by which engines cut the model."""
     skipped = ("model_type", "architectures", "auto_map", "num_labels", "layer_types")
     kinds = {int: "int", float: "float", bool: "bool"}

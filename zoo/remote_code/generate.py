@@ -23,7 +23,7 @@ from zoo.remote_code.collected import IMPORTED, Collected
 from zoo.remote_code.configs import config_of, configuration_class
 from zoo.remote_code.heads import head_class
 from zoo.remote_code.modules import Modules, mark_compared, overrides
-from zoo.remote_code.parts import Part, parts_of, place_of
+from zoo.remote_code.parts import EmbeddedStack, parts_of, place_of
 from zoo.remote_code.products import EXPERT_PRODUCT
 from zoo.remote_code.refusals import check
 from zoo.remote_code.stacks import cached_windows, carries_state, stack_class
@@ -62,7 +62,7 @@ class _Generator:
         self.module_name = re.sub(r"[^a-z0-9]+", "_", spec.name.lower()).strip("_")
         self.collected = Collected()
         self.modules = Modules(self.collected)
-        self.parts: list[Part] = []
+        self.parts: list[EmbeddedStack] = []
 
     def generate(self) -> RemoteCode:
         check(self.model, self.spec)

@@ -18,7 +18,7 @@ _PLACES = {
 
 
 @dataclass(frozen=True)
-class Part:
+class EmbeddedStack:
     """A stack with its embedding; ``path`` is the stack's place in the generated model."""
 
     name: str
@@ -27,13 +27,13 @@ class Part:
     path: str
 
 
-def parts_of(model: Any, spec: Model) -> list[Part]:
+def parts_of(model: Any, spec: Model) -> list[EmbeddedStack]:
     """The parts of a model in order: the decoder last."""
     if spec.architecture != "encoder-decoder":
         name = spec.architecture
-        return [Part(name, getattr(model, name), model.embedding, name)]
+        return [EmbeddedStack(name, getattr(model, name), model.embedding, name)]
     return [
-        Part(name, getattr(model, name), getattr(model, f"{name}_embedding"), _PLACES[name])
+        EmbeddedStack(name, getattr(model, name), getattr(model, f"{name}_embedding"), _PLACES[name])
         for name in ("encoder", "decoder")
     ]
 
