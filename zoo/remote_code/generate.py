@@ -54,12 +54,14 @@ def generate(model: nn.Module, spec: Model, version: str) -> RemoteCode:
 class _Generator:
     def __init__(self, model: Any, spec: Model, version: str) -> None:
         self.model, self.spec, self.version = model, spec, version
+        base, changed, _ = spec.name.partition("+")  # a preset, and what --set changed
+        name = f"{base}-variant" if changed else base
         self.prefix = (
-            "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", spec.name)) or "Zoo"
+            "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", name)) or "Zoo"
         )
         if not self.prefix[0].isalpha():
             self.prefix = f"Zoo{self.prefix}"
-        self.module_name = re.sub(r"[^a-z0-9]+", "_", spec.name.lower()).strip("_")
+        self.module_name = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
         self.collected = Collected()
         self.modules = Modules(self.collected)
         self.parts: list[EmbeddedStack] = []
@@ -186,8 +188,15 @@ class _Generator:
         }
         if not seq2seq:
             stack = self.spec.architecture.capitalize()
+            prepared = "position_ids is not None" if self.masks_for_itself(self.parts[0].stack) else "False"
             text = model_template.DECODER_MODEL if self.spec.decodes else model_template.ENCODER_MODEL
-            return text.format(embedding=embeddings[0], stack=stack, counted=COUNTED if own else "", **common)
+            return text.format(
+                embedding=embeddings[0],
+                stack=stack,
+                counted=COUNTED if own else "",
+                prepared=prepared,
+                **common,
+            )
         tokens = {id(part.embedding.token) for part in self.parts}
         shared = "self.decoder.embedding.token = " if len(tokens) == 1 else ""
         encoder = seq2seq_template.ENCODER.format(embedding=embeddings[0], **common)

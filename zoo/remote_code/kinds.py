@@ -10,6 +10,7 @@ from torch import nn
 
 from zoo.components.attention import CrossAttention, Projections
 from zoo.components.latent import Latent
+from zoo.remote_code.interface import ATTEND
 from zoo.remote_code.specialize import Specializer
 
 
@@ -74,10 +75,10 @@ class AttentionSpecializer(Specializer):
         if text == "BiasKey":
             return ast.Tuple(made.args[:2], ast.Load())
         if text == "functional.attention":
-            return ast.Call(_name("context.attend"), [_name("self"), *made.args], made.keywords)
+            return ast.Call(_name(ATTEND), [_name("self"), *made.args], made.keywords)
         if text == "self.attend":
             self.methods.add("attend")
-            return ast.Call(_name("self.attend"), [*made.args, _name("context")], [])
+            return ast.Call(_name("self.attend"), made.args, [])
         return None
 
     def visit_Return(self, node: ast.Return) -> Any:  # noqa: N802 - of ast
@@ -97,8 +98,6 @@ class AttentionSpecializer(Specializer):
             made.body[0] = ast.Expr(
                 ast.Constant("B T D -> B T D; the cache keeps keys and values of tokens before.")
             )
-        elif node.name == "attend":
-            made.args.args.append(ast.arg("context"))
         return made
 
     def visit_Call(self, node: ast.Call) -> Any:  # noqa: N802 - of ast

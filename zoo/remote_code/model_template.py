@@ -43,9 +43,9 @@ class {prefix}Model({prefix}PreTrainedModel):
         cache = past_key_values if cache is None else cache
         if cache is None and (self.config.use_cache if use_cache is None else use_cache):
             cache = {cache}
-        mask, past, length = checked(attention_mask), past_length(cache), inputs.shape[1]
+        mask, length = checked(attention_mask, prepared={prepared}), inputs.shape[1]
         if position_ids is None and mask is None:
-            position_ids = (past + positions_from(0, length, inputs))[None]
+            position_ids = (past_length(cache) + positions_from(0, length, inputs))[None]
         elif position_ids is None:
             position_ids = token_positions(mask, length)
         x = self.embedding(inputs, position_ids{types})

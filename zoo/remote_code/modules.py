@@ -20,6 +20,7 @@ from zoo.components.mixer import Mixer
 from zoo.components.position import Position, Rope
 from zoo.components.sharing import AdaptedLinear
 from zoo.remote_code.collected import Collected, RemoteCodeError, is_ours, written
+from zoo.remote_code.interface import dispatched
 from zoo.remote_code.kinds import body_of
 from zoo.remote_code.specialize import class_functions, specialized
 
@@ -104,6 +105,7 @@ class Modules:
     def methods(self, module: nn.Module, names: Iterable[str], long: dict[str, Any]) -> dict[str, str]:
         """The text of methods of a module, and of those that they call."""
         wanted, made = list(names), {}
+        attends = isinstance(module, Projections | Latent)
         while wanted:
             each = wanted.pop(0)
             name, _, base = each.partition(":")
@@ -120,9 +122,10 @@ class Modules:
             tree = specialized(self.collected, module, function, body_of(module), known, long, called)
             if base:
                 tree.name = f"base_{name}"
-            made[each] = written(tree)
+            made[each] = tree
             wanted += sorted(called)
-        return made
+        trees = dispatched(made) if attends else made
+        return {each: written(tree) for each, tree in trees.items()}
 
     @staticmethod
     def _known(module: nn.Module, name: str) -> dict[str, Any]:

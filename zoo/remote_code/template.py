@@ -53,21 +53,13 @@ class Context:
 
     def cached(self, layer, key, value):
         """The keys and values of all tokens, B G S K: those of a layer's cache, and the new ones."""
-        return (key, value) if self.cache is None else self.cache.update(key, value, layer)
+        return (key, value) if self.cache is None else self.cache.update(key, value, layer, kwargs=self.options)
 
-    def attend(self, module, query, key, value, bias, *, scale, dropout=0.0, softcap=None, sinks=None):
-        """B H T K, B G S K, B G S K -> B T (H K), by the attention implementation of the config."""
-        batch, _, length, _ = query.shape
-        name = module.config._attn_implementation
-        if name == "eager":
-            mixed = attention(query, key, value, bias, scale=scale, dropout=dropout, softcap=softcap, sinks=sinks)
-            return mixed.transpose(1, 2).flatten(2)
-        further = {each: given for each, given in (("softcap", softcap), ("s_aux", sinks)) if given is not None}
-        mixed, _ = ALL_ATTENTION_FUNCTIONS[name](
-            module, query, key, value, bias, scaling=scale, dropout=dropout, sliding_window=module.sliding_window,
-            **further, **self.options,
-        )
-        return mixed.reshape(batch, length, -1)
+
+def eager_attention(module, query, key, value, bias, scaling, dropout=0.0, softcap=None, s_aux=None, **options):
+    """B H T K, B G S K, B G S K -> B T H K, and no weights: what the attention interface calls "eager"."""
+    mixed = attention(query, key, value, bias, scale=scaling, dropout=dropout, softcap=softcap, sinks=s_aux)
+    return mixed.transpose(1, 2), None
 '''
 
 STACK = '''
@@ -95,8 +87,8 @@ class {title}(nn.Module):
         masks = self.config._attn_implementation in ("eager", "sdpa")
         for position, window, layer in {views}:
             key = position.name, window
-            if not masks:
-                biases[key] = None
+            if is_prepared(mask) or not masks:
+                biases[key] = prepared_bias(mask, window, like) if is_prepared(mask) else None
                 continue
             queries, keys, real = visible(x, mask, cache, layer)
             added = {added}
@@ -133,9 +125,21 @@ def visible(x, mask, cache, layer):
     return queries, keys[:, first:], real[:, first:]
 
 
-def checked(mask):
-    """A padding mask, B S. Raises ValueError for a mask of another shape."""
-    if mask is not None and mask.ndim != 2:
+def is_prepared(mask) -> bool:
+    """Whether a mask is an engine's own, of every query and key, or one of them for each type of layer."""
+    return isinstance(mask, dict) or (mask is not None and mask.ndim == 4)
+
+
+def prepared_bias(mask, window, like):
+    """The bias of layers with this window: B 1 T S, of a mask that is added to scores, or true where a query sees a key."""
+    if isinstance(mask, dict):
+        mask = mask["full_attention" if window is None else "sliding_attention"]
+    return in_dtype(mask if mask.is_floating_point() else torch.where(mask, 0.0, forbidden(like.dtype)), like.dtype)
+
+
+def checked(mask, prepared=False):
+    """A padding mask, B S, or where ``prepared`` an engine's own. Raises ValueError for a mask of another shape."""
+    if mask is not None and not (prepared and is_prepared(mask)) and mask.ndim != 2:
         raise ValueError(f"attention_mask must be batch x tokens with 1 for real tokens; it has shape {tuple(mask.shape)}")
     return mask
 '''
