@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from cli.render import Cell, Column, print_table, say, styled
+from specs.resolved import without_omitted
 from specs.writing import dump
 from zoo.reports.module_pairs import ModulePair, described
 from zoo.units import byte_text, flop_text
@@ -89,16 +90,11 @@ def _value_lines(path: Sequence[str | int], value: Any, layers: tuple[int, ...] 
     """A value with its path as YAML; no lines for an absent value."""
     if value is None:
         return []
-    first, *rest = dump({"_": _without_nulls(value)}).splitlines()
+    shown = without_omitted(value) if isinstance(value, Mapping) else value
+    first, *rest = dump({"_": shown}).splitlines()
     first = ".".join(map(str, path)) + first.removeprefix('"_"')
     note = f"  # layer{'s' * (len(layers) > 1)} {_numbers(layers)}" if layers else ""
     return [first + note, *rest]
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return value
 
 
 def _numbers(layers: Sequence[int]) -> str:

@@ -345,7 +345,8 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     batch = case.encoder if of_encoder and case.encoder is not None else case.batch
     read = (case.encoder, case.batch) if case.reads_encoder else (batch,)
     masks = [each.real == 1 for each in read if each is not None and each.real is not None]
-    rows = torch.ones(batch.rows, dtype=torch.bool) if case.decided is None else case.decided
+    decided = None if of_encoder and not case.reads_encoder else case.decided  # routers decide rows of tokens
+    rows = torch.ones(batch.rows, dtype=torch.bool) if decided is None else decided
     if dtype != torch.float32:
         rows = torch.stack([rows, *(mask.any(1) for mask in masks)]).all(0)
     if batch.real is None or output not in per_token:

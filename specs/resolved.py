@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from specs.base import OmitDefault
 from specs.model import Model
-from specs.registry import held_by_new_kind
+from specs.registry import held_by_new_kind, kinds, slots
 
 
 def resolved(model: Model) -> dict[str, Any]:
@@ -26,6 +27,26 @@ def resolved(model: Model) -> dict[str, Any]:
                 _without_omitted(*pair) for pair in zip(own["layers"], stack.layers, strict=True)
             ]
     return _compact(data, model)
+
+
+def without_omitted(part: Mapping[str, Any], spec: type[BaseModel] | None = None) -> dict[str, Any]:
+    """Plain data that states all its fields, without null and the defaults that a resolved spec omits.
+
+    ``spec`` is the class of a part that states no kind.
+    """
+    if "kind" in part:
+        named = [kinds(slot)[part["kind"]].spec for slot in slots() if part["kind"] in kinds(slot)]
+        spec = max(named, key=lambda each: len(each.model_fields.keys() & part.keys()), default=None)
+    kept: dict[str, Any] = {}
+    for key, value in part.items():
+        field = spec.model_fields.get(key) if spec is not None else None
+        if isinstance(value, Mapping):
+            default = None if field is None else field.default
+            if inner := without_omitted(value, type(default) if isinstance(default, BaseModel) else None):
+                kept[key] = inner
+        elif value is not None and (field is None or not _has_omitted_default(field, value)):
+            kept[key] = value
+    return kept
 
 
 def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
@@ -76,5 +97,8 @@ def _states_null(spec: Any, key: str) -> bool:
 def _is_omitted(spec: Any, key: str, value: Any) -> bool:
     """Whether a field has its default and is annotated to be omitted then."""
     field = type(spec).model_fields.get(key) if isinstance(spec, BaseModel) else None
-    marked = field is not None and any(isinstance(mark, OmitDefault) for mark in field.metadata)
-    return marked and field is not None and value == field.default
+    return field is not None and _has_omitted_default(field, value)
+
+
+def _has_omitted_default(field: FieldInfo, value: Any) -> bool:
+    return any(isinstance(mark, OmitDefault) for mark in field.metadata) and bool(value == field.default)

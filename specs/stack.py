@@ -33,6 +33,14 @@ MAX_LAYERS = 10_000
 
 StackName = Literal["encoder", "decoder", "text", "image"]
 STACKS: tuple[StackName, ...] = ("encoder", "text", "image", "decoder")
+STACKS_OF: dict[str, tuple[StackName, ...]] = {
+    "encoder": ("encoder",),
+    "decoder": ("decoder",),
+    "encoder-decoder": ("encoder", "decoder"),
+    "dual-encoder": ("text", "image"),
+    "vision-language": ("image", "decoder"),
+}
+"""The stacks of each architecture, in the order of ``STACKS``."""
 
 Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
 

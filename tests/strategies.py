@@ -120,7 +120,7 @@ def draw_patch_positions(draw: st.DrawFn, encoder: Data) -> None:
     """Let some attentions to patches know their rows and columns."""
     for block in (encoder["block"], *encoder.get("blocks", {}).values()):
         attention = block["attention"]
-        if attention is None or attention["kind"] == "latent":
+        if attention is None or attention["kind"] == "latent" or "block_summaries" in attention:
             continue
         kind = draw(st.sampled_from([None, "relative_bias_2d", "axial_rope"]))
         if kind == "relative_bias_2d":

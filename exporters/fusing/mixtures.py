@@ -100,12 +100,12 @@ def unquantized_mixtures(graph: fx.Graph, quantization: Quantization) -> list[st
 def _logits(
     rewriter: Rewriter, routing: SemanticCall, experts: fx.Node, dtype: torch.dtype
 ) -> fx.Node | None:
-    """The logits of all experts in a dtype, if their softmax both chooses and weights experts."""
+    """The logits of all experts in a dtype, if they choose experts and their softmax weights these."""
     scores = routing.args[0]
     selection = rewriter.semantic_call(experts, functional.select_experts)
-    if selection is None or selection.args[0] is not scores or selection.kwargs["groups"] is not None:
+    if scores.target != "softmax" or selection is None or selection.kwargs["groups"] is not None:
         return None
-    if scores.target != "softmax":
+    if selection.args[0] is not scores.args[0]:
         return None
     logits = _uncast(scores.args[0])
     return logits if dtype_of(logits) == dtype else None

@@ -48,17 +48,11 @@ GOLDEN = """\
 +++ B gpt2+position.kind=rope+decoder.block.norm.kind=rms_norm+decoder.block.feed_forward.kind=gated+decoder.block.feed_forward.activation=silu: decoder, 12
   layers, 768 wide
 - position: {kind: learned, offset: 0}
-+ position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split, rotates: queries_and_keys}
++ position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split}
 - decoder.block.feed_forward: {kind: mlp, hidden: 3072, activation: gelu_tanh, bias: true, dropout: 0.0}
-+ decoder.block.feed_forward:
-+   kind: gated
-+   hidden: 3072
-+   activation: silu
-+   bias: true
-+   dropout: 0.0
-+   multipliers: {gate: 1.0, output: 1.0}
-- decoder.block.norm: {kind: layer_norm, eps: 1.0e-05, weight: true, unit_offset: false, bias: true}
-+ decoder.block.norm: {kind: rms_norm, eps: 1.0e-06, weight: true, unit_offset: false}
++ decoder.block.feed_forward: {kind: gated, hidden: 3072, activation: silu, bias: true, dropout: 0.0}
+- decoder.block.norm: {kind: layer_norm, eps: 1.0e-05, bias: true}
++ decoder.block.norm: {kind: rms_norm, eps: 1.0e-06}
 
     module                  kind                    weights                        parameters A   parameters B         B - A         FLOPs
 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -403,3 +397,16 @@ def test_colours_are_for_terminals(tmp_path):
     assert "\x1b[" not in zoo(*arguments, env=environment()).stdout
     shown, _ = in_terminal([*ZOO, *arguments], tmp_path)
     assert "\x1b[31m- decoder.layers: 12\x1b[0m\r\n\x1b[32m+ decoder.layers: 3\x1b[0m\r\n" in shown
+
+
+def test_other_values_than_the_defaults_that_resolved_specs_omit_are_shown(run):
+    changes = [
+        "position={kind: rope, rotates: input}",
+        "decoder.block.norm={kind: rms_norm, unit_offset: true}",
+    ]
+    lines = run("diff", "gpt2", *(f"--set={change}" for change in changes)).stdout.splitlines()
+    assert (
+        "+ position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split, rotates: input}"
+        in lines
+    )
+    assert "+ decoder.block.norm: {kind: rms_norm, eps: 1.0e-06, unit_offset: true}" in lines

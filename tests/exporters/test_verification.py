@@ -889,6 +889,7 @@ def test_the_margin_of_a_router() -> None:
     grouped = {"groups": {"count": 2, "top": 1, "group_score_top_k": 1}}
     assert margin([0.0, -1.0, -500.0, -600.0], **grouped) == 1.0
     assert margin([-500.0] * 4, scores="sigmoid") == math.inf
+    assert margin([30.0, 20.0, 19.0, 18.0], scores="sigmoid") == pytest.approx(1 - math.exp(-1))
     assert margin([-500.0] * 4, scores="sigmoid", score_correction_bias=True) == 0.0
     sparse = {"scores": "sparse_mixer", "normalize": False}
     assert margin([3.0, 2.0, 1.0, -1.0], **sparse) == pytest.approx(1 / 3 - 0.02)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
 from specs.errors import UserError
 from specs.load import load
+from specs.model import Model
 from tests.exporters.models import written
 from tests.exporters.reduced_presets import filled
 from tests.thinned import one_in
-from tests.zoo.tiny import BLOCK, llava
+from tests.zoo.tiny import BLOCK, llava, packed
+from zoo.components.router import Router
 
 CONNECTORS: dict[str, dict[str, Any]] = {
     "mlp": {"kind": "mlp", "token": 19, "hidden": 10},
@@ -160,6 +163,23 @@ def test_an_export_continues_a_prompt_about_an_image(tmp_path: Path) -> None:
         with torch.no_grad():
             assert int(model(ids, pixel_values=images).logits[0, -1].argmax()) == token
         ids = torch.cat((ids, torch.tensor([[token]])), 1)
+
+
+@pytest.mark.parametrize("make", [llava, packed])
+def test_images_are_compared_beside_rows_that_no_router_decides(
+    make: Callable[..., Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def margin(router: Router, logits: torch.Tensor) -> torch.Tensor:
+        """That of every row but the first: B T E -> B T."""
+        return torch.arange(len(logits))[:, None].expand(logits.shape[:2]).float()
+
+    monkeypatch.setattr(Router, "margin", margin)
+    mixture = {"kind": "mixture", "experts": 4, "top_k": 2, "expert": BLOCK["feed_forward"]}
+    decoder = {"layers": 1, "block": {**BLOCK, "feed_forward": mixture}}
+    result = written(make(decoder=decoder), tmp_path / "x")
+    assert result.verification is not None
+    seen = [each for each in result.verification.comparisons if "rows" in each.shape]
+    assert {"image_features", "logits"} <= {each.output for each in seen}
 
 
 def test_placeholders_stand_once_for_each_image_or_for_each_vector() -> None:

@@ -52,12 +52,18 @@ DECODERS: dict[str, Callable[[], Model]] = {
     "mixture": lambda: reduced("qwen3-30b-a3b", 16),
     "hybrid": lambda: reduced("qwen3-next-80b-a3b", 16),
     "state": lambda: reduced("mamba2-130m", 8),
+    "chunks": lambda: reduced("llama-4-scout-17b-16e-text", 16),
+    "delta": lambda: reduced("rwkv7-0.1b", 4),
+    "sides": lambda: reduced("zamba-7b", 16),
 }
 OTHERS: dict[str, Callable[[], Model]] = {
     "bert": bert,
     "vit": vit,
     "t5": t5,
     "whisper": lambda: reduced("whisper-tiny", 16),
+    "conformer": lambda: reduced("wav2vec2-conformer-rel-pos-large-960h-ft", 16),
+    "summaries": lambda: reduced("long-t5-tglobal-base", 16),
+    "packed images": lambda: reduced("qwen3-vl-30b-a3b", 16),
 }
 MODELS = {**DECODERS, **OTHERS}
 

@@ -274,6 +274,8 @@ SAVED: dict[str, Callable[[Applied, Any], Any]] = {
     "softmax": lambda m, x: F.softmax(x, -1) + 0,
     "rms_norm": lambda m, x: F.rms_norm(x, (6,), m.vector) + 0,
     "rms_norm without a weight": lambda m, x: F.rms_norm(x, (6,)).tanh() + 0,
+    "normalize": lambda m, x: F.normalize(x, dim=-1) + 0,
+    "normalize along tokens": lambda m, x: F.normalize(x, 2.0, 1).tanh() + 0,
     "layer_norm": lambda m, x: F.layer_norm(x, (6,), m.vector) + 0,
     "linear": lambda m, x: F.linear(x, m.weight) + 0,
     "matmul": lambda m, x: x @ x.transpose(1, 2) + 0,

@@ -184,6 +184,40 @@ def test_mixtures(name):
     assert set(experts.flatten().tolist()) == set(range(spec.experts))  # every expert has a part in it
 
 
+@torch.no_grad()
+def test_experts_are_chosen_by_logits_whose_sigmoids_round_to_one() -> None:
+    reference_class, config, spec = CASES["llama 4"]
+    config._experts_implementation = "eager"
+    reference = reference_class(config).eval()
+    redraw(reference, 1)
+    reference.router.weight *= 300.0
+    ours: Any = build_component(spec, BuildContext(WIDTH, None, causal=True, cross=False)).eval()
+    take(ours.state_dict(), reference.state_dict())
+    x = torch.randn(3, 20, WIDTH, generator=torch.Generator().manual_seed(2))
+    scores = torch.sigmoid(ours.router(x)).sort(-1, descending=True)[0]
+    tied = scores[..., spec.top_k - 1] == scores[..., spec.top_k]
+    assert tied.sum() > 10
+    theirs, logits = reference(x)
+    assert_close(ours(x), theirs.reshape(x.shape))
+    assert torch.equal(ours.router.choose(ours.router(x))[1].flatten(0, 1), logits.topk(spec.top_k)[1])
+
+
+@pytest.mark.parametrize(
+    ("router", "logits", "experts"),
+    [
+        ({"score_correction_bias": True}, [9.0, 2.0, 8.0, 2.0], [1, 3]),  # 1.00 1.38 1.00 1.38
+        ({"groups": {"count": 2, "top": 1, "group_score_top_k": 2}}, [40.0, -2.0, 2.0, 2.0], [2, 3]),
+    ],
+    ids=["corrected", "summed"],
+)
+def test_experts_are_chosen_by_scores_where_these_are_corrected_or_summed(router, logits, experts):
+    spec = mixture(4, 2, router={"scores": "sigmoid", **router})
+    built: Any = build_component(spec, BuildContext(WIDTH, None, causal=True, cross=False)).router
+    if built.score_correction_bias is not None:
+        built.score_correction_bias = torch.tensor([0.0, 0.5, 0.0, 0.5])
+    assert built.choose(torch.tensor([[logits]]))[1].sort(-1)[0].tolist() == [[experts]]
+
+
 @pytest.mark.parametrize("spread", [0.02, 1.0, 30.0])
 def test_weights_of_sparse_mixer(spread):
     logits = spread * torch.randn(200, 16, generator=torch.Generator().manual_seed(1)) + 1.0

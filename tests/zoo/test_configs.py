@@ -69,6 +69,14 @@ def read(**changes: Any) -> Any:
             "config.json: partial_rotary_factor: must be from 0 to 1, the rotated share of a head\n"
             "  value: 1e+308",
         ),
+        (
+            {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 0}},
+            "config.json: rope_scaling.original_max_position_embeddings: must be at least 2\n  value: 0",
+        ),
+        (
+            {"original_max_position_embeddings": 1, "rope_scaling": {"rope_type": "longrope"}},
+            "config.json: original_max_position_embeddings: must be at least 2\n  value: 1",
+        ),
         ({"rope_scaling": "linear"}, "config.json: rope_scaling: must be a mapping\n  value: 'linear'"),
         ({"rope_scaling": {"type": "su"}}, "config.json: rope_scaling.type: is not supported\n  value: 'su'\n  Choose from: default, linear, "),
         ({"rope_scaling": {"rope_type": "yarm", "factor": 2.0}}, "config.json: rope_scaling.rope_type: is not supported\n  value: 'yarm'\n  Did you mean 'yarn'?"),
@@ -157,6 +165,10 @@ def test_layers_are_bounded_before_anything_is_made_of_them(model_type: str, cou
         ({"model_type": "gpt_neo", "attention_types": [[["global"], 10**12]]}, "must cover num_layers, which is 24"),
         ({"model_type": "gpt_neo", "attention_types": [[[{}], 24]]}, "must have only types global and local"),
         ({"model_type": "modernbert", "layer_types": [{}] * 22}, "must have supported kinds only"),
+        ({"model_type": "falcon", "alibi": True, "num_attention_heads": 9000}, "num_attention_heads: must divide hidden_size, which is 4544"),
+        ({"model_type": "recurrent_gemma", "rope_scaling": {"rope_type": "yarn", "factor": 2.0}}, "original_max_position_embeddings: is required"),
+        ({"model_type": "recurrent_gemma", "rope_scaling": {"rope_type": "yarn", "original_max_position_embeddings": 9}}, "rope_scaling.factor: is required"),
+        ({"model_type": "recurrent_gemma", "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "rope_scaling.rope_type: must not be dynamic in a model without a context length"),
         ({**LLAMA, "rms_norm_eps": 10**400}, "rms_norm_eps: must fit in 64 bits"),
         ({**LLAMA, "hidden_size": 2**63}, "hidden_size: must fit in 64 bits"),
     ],

@@ -28,6 +28,9 @@ class Router(Linear):
         self.top_k, groups = spec.top_k, router.groups
         self.groups = None if groups is None else (groups.count, groups.top, groups.group_score_top_k)
         self.function, self.normalize, self.scale = router.scores, router.normalize, router.scale
+        single = groups is None or groups.group_score_top_k == 1
+        rising = single and not router.score_correction_bias
+        self.by_logits = rising or router.scores == "sparse_mixer"
         self.expert_scale = nn.Parameter(torch.empty(spec.experts)) if router.expert_scales else None  # E
         self.register_buffer(
             "score_correction_bias", torch.empty(spec.experts) if router.score_correction_bias else None
@@ -41,7 +44,7 @@ class Router(Linear):
 
     def choose(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """The weights of the chosen experts, and their indices: B T E -> B T K twice."""
-        scores, choice = self._scores(logits)
+        scores, choice = self._scores(wide(logits))
         experts = functional.select_experts(choice, top_k=self.top_k, groups=self.groups)
         weights = functional.routing_weights(scores, experts, normalize=self.normalize, scale=self.scale)
         if self.expert_scale is not None:
@@ -49,15 +52,18 @@ class Router(Linear):
         return weights, experts
 
     def _scores(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """The scores that weight experts, and the scores that select them: B T E -> B T E twice."""
-        logits = wide(logits)
+        """The scores that weight experts, and those that select them: wide logits B T E -> B T E twice.
+
+        Logits select where scores rise with them: they still differ where scores round to equal numbers.
+        """
         match self.function:
             case "softmax":
-                scores = choice = logits.softmax(-1)
+                scores = logits.softmax(-1)
             case "sigmoid":
-                scores = choice = torch.sigmoid(logits)
+                scores = torch.sigmoid(logits)
             case "sparse_mixer":
-                scores, choice = functional.sparse_mixer_scores(logits), logits
+                scores = functional.sparse_mixer_scores(logits)
+        choice = logits if self.by_logits else scores
         return scores, choice if self.score_correction_bias is None else choice + self.score_correction_bias
 
     def margin(self, logits: Tensor) -> Tensor:
@@ -65,7 +71,9 @@ class Router(Linear):
 
         It is infinite if the selection cannot matter, as none is rejected or both weigh nothing.
         """
-        _, choice = self._scores(logits)
+        scores, choice = self._scores(wide(logits))
+        if self.by_logits and self.function != "sparse_mixer":
+            choice = torch.exp(choice - choice.amax(-1, keepdim=True)).where(scores > 0, 0.0)
         margins = []
         if self.groups is not None:
             count, top, score_top_k = self.groups

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from specs.base import Component
 from specs.patch_positions import RelativeBias2d
+from specs.position import Learned, NoPosition
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.encoders import NORM
@@ -26,6 +28,8 @@ _SHARED = f.Bool("use_shared_relative_position_bias", default=False)
 
 class _BeitPosition(Field):
     """Positions that are added, biases of each layer, biases of all layers, or none."""
+
+    component = Learned | RelativeBias2d | NoPosition
 
     def read(self, config: Config) -> Data:
         absolute, per_layer, shared = (each.read(config) for each in (_ABSOLUTE, _PER_LAYER, _SHARED))
@@ -50,6 +54,8 @@ class _BeitPosition(Field):
 
 class _BeitPooling(Field):
     """The mean of the patches and a norm, or the class token, as ``use_mean_pooling`` says."""
+
+    component = Component
 
     def read(self, config: Config) -> Data:
         if not MEAN_POOLING.read(config):

@@ -7,7 +7,7 @@ embedding.
 from __future__ import annotations
 
 from specs.disentangled import Disentangled
-from specs.position import Learned
+from specs.position import Learned, PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
@@ -15,7 +15,7 @@ from zoo.families.common.encoders import BERT_RULES, CLASSIFIER_RULES, UNUSED, c
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, QUESTION_ANSWERING, token_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read
+from zoo.families.common.template import Data, Field, Place, Template, read
 from zoo.families.common.tensors import Tensors, modules, same
 
 _NORM = layer_norm("layer_norm_eps", default=1e-7)
@@ -29,6 +29,7 @@ _ROWS = f.Rows("max_position_embeddings", default=512)
 class _Embedded(Field):
     """Whether the embedding adds learned positions."""
 
+    component = PositionKind
     _switch = f.Bool("position_biased_input", default=True)
 
     def read(self, config: Config) -> Data:
@@ -41,6 +42,8 @@ class _Embedded(Field):
 
 class _Distances(Field):
     """The position of the attention; all fields but that of the norm have other values in the reference where a config lacks them."""
+
+    component = Disentangled
 
     _terms = {
         frozenset({"c2p", "p2c"}): "both",
@@ -79,8 +82,6 @@ class _Distances(Field):
         return config.choice("norm_rel_ebd", {"layer_norm": True, "none": False}, "none")
 
     def write(self, value: Template, place: Place) -> Data:
-        if not isinstance(value, Disentangled):
-            raise UnfitError(f"position kind {getattr(value, 'kind', None)}")
         terms = next(names for names, meaning in self._terms.items() if meaning == value.terms)
         return {
             "relative_attention": True,

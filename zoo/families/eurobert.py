@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from specs.head import Classification
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
@@ -20,6 +21,8 @@ _MLP_BIAS = f.Bool("mlp_bias", default=False)
 
 class _Pooling(Field):
     """The pooling, and whether it precedes or follows the dense layer, under the present name and that of the first release."""
+
+    component = Classification
 
     names = ("classifier_pooling", "clf_pooling")
     words = {"late": ("mean", "tokens"), "mean": ("mean", "vector"), "bos": ("first", "vector")}

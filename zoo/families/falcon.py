@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from specs.attention import MultiHeadShape
 from specs.block import BlockParts, Parallel
@@ -22,7 +21,7 @@ from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import WHOLE_HEADS
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, Place
 from zoo.families.common.tensors import Rule, affine, fused, modules
 
 _D_MODEL = f.Int("n_embed", "hidden_size", default=4544, written=("hidden_size",))
@@ -36,6 +35,8 @@ def _is_separate(block: BlockParts) -> bool:
 
 class _Block(Field):
     """The kind of block, and the number of its norms."""
+
+    component = BlockParts
 
     def read(self, config: Config) -> Data:
         new = _NEW.read(config)
@@ -62,6 +63,8 @@ class _Block(Field):
 class _Heads(Field):
     """The key/value heads: the new layout states their number, the old one whether there is only one."""
 
+    component = MultiHeadShape
+
     def read(self, config: Config) -> Data:
         heads, new = _HEADS.read(config), _NEW.read(config)
         kv_heads = config.int("num_kv_heads", "n_head_kv", default=heads)
@@ -76,9 +79,7 @@ class _Heads(Field):
             return {"kind": "grouped_query", "heads": heads, "kv_heads": kv_heads}
         return {"kind": "multi_query" if multi_query else "multi_head", "heads": heads}
 
-    def write(self, value: Any, place: Place) -> Data:
-        if not isinstance(value, MultiHeadShape):
-            raise UnfitError(f"attention kind {getattr(value, 'kind', None)}")
+    def write(self, value: MultiHeadShape, place: Place) -> Data:
         kv_heads = value.key_value_heads
         new = _is_separate(place.block) or kv_heads not in (1, value.heads)
         return {
@@ -96,7 +97,10 @@ class _Position(RopeField):
         if not config.bool("alibi", default=False):
             return super().read(config)
         config.ignore("rope_theta", "rope_scaling", "rope_parameters")
-        return {"kind": "alibi", "scale": self.width.read(config) ** -0.5, "precision": "bfloat16"}
+        width: int = self.width.read(config)
+        if width < 1:
+            config.refuse("num_attention_heads", f"must divide hidden_size, which is {_D_MODEL.read(config)}")
+        return {"kind": "alibi", "scale": width**-0.5, "precision": "bfloat16"}
 
     def write(self, value: PositionKind, place: Place) -> Data:
         alibi = isinstance(value, Alibi)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from specs.base import Component, Spec
+from specs.base import Spec
 from specs.mamba2 import Mamba2
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
@@ -12,7 +12,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mamba import MixerHeadWidth, mamba2, mamba2_rules
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, Place
 
 _FIELDS = LlamaFields(
     vocab_size=128000, hidden_size=4096, intermediate_size=14336, layers=32, heads=32, kv_heads=8,
@@ -78,6 +78,8 @@ _HEAD_WIDTH = MixerHeadWidth("mamba_d_head", f.Derived(_width), _HEADS)
 class _Width(Field):
     """The width of all Mamba-2 heads together, which must fit them."""
 
+    component = Mamba2
+
     def read(self, config: Config) -> Data:
         heads, head_dim = _HEADS.read(config), _HEAD_WIDTH.read(config)
         if heads * head_dim != _width(config):
@@ -86,9 +88,7 @@ class _Width(Field):
             )
         return {}
 
-    def write(self, value: Component, place: Place) -> Data:
-        if not isinstance(value, Mamba2):
-            raise UnfitError(f"mixer kind {value.kind}")
+    def write(self, value: Mamba2, place: Place) -> Data:
         return {"mamba_d_ssm": value.width}
 
 

@@ -66,6 +66,8 @@ def _overrides(config: Config) -> Data | None:
 class _GlobalHeads(Field):
     """The heads of the layers without a window."""
 
+    component = MultiHeadShape
+
     def width(self, config: Config) -> int:
         """The width of a head."""
         stated = _overrides(config)
@@ -86,8 +88,6 @@ class _GlobalHeads(Field):
         return {"heads": _HEADS.read(config), "kv_heads": kv_heads, "head_dim": self.width(config)}
 
     def write(self, value: MultiHeadShape, place: Place) -> Data:
-        if not isinstance(value, MultiHeadShape):
-            raise UnfitError(f"attention kind {getattr(value, 'kind', None)}")
         width = value.head_width(place.model.d_model)
         data = {_GLOBAL_WIDTH: width, _GLOBAL_KV_HEADS: value.key_value_heads}
         if not any(map(_windowed, place.stack.layer_blocks())):
@@ -97,6 +97,8 @@ class _GlobalHeads(Field):
 
 class _LocalHeads(Field):
     """The heads of the layers with a window, as many queries as in the others."""
+
+    component = MultiHeadShape
 
     def read(self, config: Config) -> Data:
         return {"kv_heads": _KV_HEADS.read(config), "head_dim": _WIDTH.read(config)}

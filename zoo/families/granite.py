@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from specs.base import Component
 from specs.mixture import Mixture
-from specs.position import NoPosition
+from specs.position import NoPosition, PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
@@ -66,6 +67,8 @@ def _body(feed_forward: Template) -> Template:
 class _HybridFeedForward(Field):
     """A mixture with a shared feed-forward, or that one alone where there are no experts."""
 
+    component = Component
+
     shared = _FIELDS.feed_forward(hidden=f.Int("shared_intermediate_size", default=1024))
     count = f.Int("num_local_experts", default=8)
 
@@ -87,6 +90,8 @@ class _HybridFeedForward(Field):
 class _HybridPosition(Field):
     """Rotary positions, or none."""
 
+    component = PositionKind
+
     rope = _FIELDS.rope(whole=WHOLE_HEADS)
 
     def read(self, config: Config) -> Data:
@@ -97,7 +102,7 @@ class _HybridPosition(Field):
         config.ignore("rope_parameters", "rope_theta", "rope_scaling")
         return {"kind": "none"}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: PositionKind, place: Place) -> Data:
         if isinstance(value, NoPosition):
             return {"position_embedding_type": None}
         return {"position_embedding_type": "rope", **self.rope.write(value, place)}

@@ -32,6 +32,8 @@ _IMAGES = images_of_siglip("idefics2_vision", "Idefics2VisionTransformer", width
 class _ResamplerHeads(Field):
     """The heads of a resampler, whose width is stated."""
 
+    component = MultiHeadShape
+
     def read(self, config: Config) -> Data:
         heads = config.int("resampler_n_heads", default=16)
         kv_heads = config.int("num_key_value_heads", default=4)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from specs.block_summaries import MOST
+from specs.head import LanguageModeling
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
@@ -21,6 +22,8 @@ _SCORES = "lm_head.weight"
 class _Scores(Field):
     """Tying and scaling of LongT5: transformers 4 had both or neither, as tie_word_embeddings states; transformers 5, which states
     scale_decoder_outputs, ties where no output matrix is stored, and scales as tie_word_embeddings states."""
+
+    component = LanguageModeling
 
     def read(self, config: Config) -> Data:
         old = config.bool("tie_word_embeddings", default=True)

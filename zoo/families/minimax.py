@@ -68,6 +68,8 @@ def _residual(branch: str) -> dict[str, Template]:
 class _FeedForwardResidual(Field):
     """The factors of feed-forwards, which a spec may leave to those of the other branch."""
 
+    component = Component | None
+
     part = _residual("mlp")
 
     def read(self, config: Config) -> Data:

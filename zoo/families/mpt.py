@@ -5,8 +5,6 @@ The reference reads three fields of ``attn_config``; the others must have the va
 
 from __future__ import annotations
 
-from typing import Any
-
 from specs.attention import MultiHead
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
@@ -14,7 +12,7 @@ from zoo.families.common.decoders import decoder_tensors, layer_norm, query_key_
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, Place
 from zoo.families.common.tensors import Rule, weights
 from zoo.families.common.transforms import STACKED
 
@@ -31,6 +29,8 @@ _SWITCHES = {
 class _Attention(Field):
     """The attention, with its fields in ``attn_config``."""
 
+    component = MultiHead
+
     heads = f.Int("n_heads", "num_attention_heads", default=16)
 
     def read(self, config: Config) -> Data:
@@ -46,9 +46,7 @@ class _Attention(Field):
             "dropout": part.float("attn_pdrop", default=0.0),
         }
 
-    def write(self, value: Any, place: Place) -> Data:
-        if not isinstance(value, MultiHead):
-            raise UnfitError(f"attention kind {getattr(value, 'kind', None)}")
+    def write(self, value: MultiHead, place: Place) -> Data:
         dropout = value.dropout or 0  # a whole number, which alone the reference takes
         part = {"softmax_scale": value.scale, "clip_qkv": value.clip, "attn_pdrop": dropout}
         return {**self.heads.write(value.heads, place), "attn_config": part}

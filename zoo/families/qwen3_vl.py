@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 
 from specs.patch_positions import Interpolated
-from specs.position import PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
@@ -14,7 +13,7 @@ from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import LLAMA, LlamaFields
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, Place
 from zoo.families.common.tensors import Tensors, affine, fused, modules, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
@@ -32,15 +31,15 @@ class InterleavedRope(SectionedRope):
 class _Grid(Field):
     """A square grid of positions, of which configs have the number."""
 
+    component = Interpolated
+
     def read(self, config: Config) -> Data:
         count = config.int(_PLACES, default=2304)
         if count < 1 or math.isqrt(count) ** 2 != count:
             config.refuse(_PLACES, "must be a square number: positions have rows and columns")
         return {"kind": "interpolated", "side": math.isqrt(count)}
 
-    def write(self, value: PositionKind, place: Place) -> Data:
-        if not isinstance(value, Interpolated):
-            raise UnfitError(f"image.position kind {value.kind}")
+    def write(self, value: Interpolated, place: Place) -> Data:
         return {_PLACES: value.side**2}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from specs.block import BlockParts
 from specs.model import Model
@@ -82,6 +82,8 @@ _DEPTH = _Pairs("num_hidden_layers", default=24)
 class _HeadsOfModel(Field):
     """Heads that share the width of the model, and the norm of their outputs, whose epsilon grows with their width."""
 
+    component = RWKV7
+
     def read(self, config: Config) -> Data:
         d_model, stated = _D_MODEL.read(config), config.data.get("head_dim", 64)
         if stated is None:
@@ -97,9 +99,7 @@ class _HeadsOfModel(Field):
                 config.refuse("head_dim", f"must divide hidden_size, which is {d_model}")
         return {"heads": d_model // width, "head_dim": width, "norm_eps": width * _EPS.read(config)}
 
-    def write(self, value: Any, place: Place) -> Data:
-        if not isinstance(value, RWKV7):
-            raise UnfitError(f"mixer kind {value.kind}")
+    def write(self, value: RWKV7, place: Place) -> Data:
         if value.width != place.model.d_model:
             raise UnfitError(f"heads of width {value.width} together: it has hidden_size")
         return {"head_dim": value.head_dim, "num_heads": value.heads}

@@ -9,18 +9,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specs.feed_forward import TwoLayer
+from specs.head import LanguageModeling
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, QUESTION_ANSWERING, token_classes
 from zoo.families.common.layers import Layers, Varies
 from zoo.families.common.seq2seq import CLASSIFICATION, SHARED, end_of_sequence_classification
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, Place, Template
 from zoo.families.common.tensors import Rule, Tensors, modules, same, weights
 
 
 class _GatedOrNot(Field):
     """The kind of the feed-forward and its activation in one word; "gated-gelu" means the tanh approximation."""
+
+    component = TwoLayer
 
     def __init__(self, word: str) -> None:
         self.word = word
@@ -35,8 +38,6 @@ class _GatedOrNot(Field):
         return {"kind": "gated" if gated else "mlp", "activation": activation}
 
     def write(self, value: Any, place: Place) -> Data:
-        if not isinstance(value, TwoLayer):
-            raise UnfitError(f"feed_forward kind {getattr(value, 'kind', None)}")
         (word,) = f.Activation("feed_forward_proj", "").write(value.activation, place).values()
         if value.kind == "gated":
             word = {"gelu_tanh": "gelu", "gelu": "gelu_python"}.get(value.activation, word)
@@ -115,6 +116,8 @@ class _ScaledIfTied(Field):
     """Tying and scaling: T5 has both, T5 1.1 neither, as stated by tie_word_embeddings in old configs and by
     scale_decoder_outputs in new ones."""
 
+    component = LanguageModeling
+
     def read(self, config: Config) -> Data:
         old = config.bool("tie_word_embeddings", default=True)
         tied = config.bool("scale_decoder_outputs", default=old)
@@ -127,6 +130,8 @@ class _ScaledIfTied(Field):
 class _ScaledAndTiedUnlessStored(Field):
     """Tying and scaling of UMT5: transformers 5 ties where no output matrix is stored, and scales unless a field of its own
     says otherwise; before, tie_word_embeddings stated both."""
+
+    component = LanguageModeling
 
     def read(self, config: Config) -> Data:
         old = config.bool("tie_word_embeddings", default=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from specs.base import Component
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.template import Data, Field, Place, Template, read, write
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 
 _KIND = f.Choice("do_stable_layer_norm", {True: "pre_norm", False: "post_norm"}, False)
@@ -45,13 +46,13 @@ class _FeatureConvolutions(Field):
         return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
 
     def write(self, value: Any, place: Place) -> Data:
-        if isinstance(value, int):  # those of a spectrogram
-            raise UnfitError(f"{place.key} with {value} of one size")
         return {name: [getattr(each, key) for each in value] for key, (name, _) in self.sizes.items()}
 
 
 class _SumNorm(Field):
     """The norm of vectors and positions together, in models whose blocks do not begin with one."""
+
+    component = Component | None
 
     def read(self, config: Config) -> Any:
         return None if _KIND.read(config) == "pre_norm" else read(_NORM, config)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from specs.position import NoPosition, PositionKind, Rope
+from specs.relative_sinusoidal import RelativeSinusoidal
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
@@ -27,6 +29,8 @@ _DROPOUT = f.Float("hidden_dropout", default=0.1)
 class _ConformerPosition(Field):
     """Sinusoids of distances, a rotation of the input, or no position."""
 
+    component = RelativeSinusoidal | Rope | NoPosition
+
     def read(self, config: Config) -> Data:
         theta = float(config.int("rotary_embedding_base", default=10000))
         kinds: dict[str, Data] = {
@@ -38,17 +42,13 @@ class _ConformerPosition(Field):
             return {"kind": "none"}
         return config.choice("position_embeddings_type", kinds, default="relative")
 
-    def write(self, value: Any, place: Place) -> Data:
-        match value.kind:
-            case "relative_sinusoidal":
-                return {"position_embeddings_type": "relative"}
-            case "rope":
-                if value.theta % 1:
-                    raise UnfitError(f"position.theta: {value.theta}, which must be whole")
-                return {"position_embeddings_type": "rotary", "rotary_embedding_base": int(value.theta)}
-            case "none":
-                return {"position_embeddings_type": None}
-        raise UnfitError(f"position.kind: {value.kind}")
+    def write(self, value: PositionKind, place: Place) -> Data:
+        if not isinstance(value, Rope):
+            relative = isinstance(value, RelativeSinusoidal)
+            return {"position_embeddings_type": "relative" if relative else None}
+        if value.theta % 1:
+            raise UnfitError(f"position.theta: {value.theta}, which must be whole")
+        return {"position_embeddings_type": "rotary", "rotary_embedding_base": int(value.theta)}
 
 
 class _UnreadConvolution(f.Stated):

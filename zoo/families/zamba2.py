@@ -63,6 +63,8 @@ _SIDES = SideTransformers(_FIELDS.d_model, heads=32, kinds=_kinds, check=_whole_
 class _RopeOrNone(Field):
     """Rotation of queries and keys, or none."""
 
+    component = PositionKind
+
     switch = f.Bool("use_mem_rope", default=False)
     rope = RopeField(_SIDES.head_dim, _FIELDS.context, whole=WHOLE_HEADS)
 

@@ -83,6 +83,14 @@ def _norm_input(statistics: int, scaled: bool) -> Callable[[GradientCall], Itera
     return rule
 
 
+def _normalized(call: GradientCall) -> Iterator[SavedTensor]:
+    """The input, and two numbers per vector: its length, and that length limited from below, which divides."""
+    x, *rest = call.args
+    dim = call.node.kwargs.get("dim", rest[1] if len(rest) > 1 else 1)
+    yield call.save(x)
+    yield call.make(lambda infos: 2 * byte_count(infos[x]) // infos[x].shape[dim])
+
+
 READS = {"flops": per_input_element, "mixing": separate}
 
 register_operation(torch.sum, "sum", shape=_sum, saved=saves_nothing, **READS)
@@ -101,7 +109,7 @@ register_operation(
     shape=_softmax, flops=per_element(SOFTMAX_STEPS), saved=saves_result, mixing=separate_unless_along(1),
 )  # fmt: skip
 register_operation(
-    F.normalize, shape=same, flops=per_element(3), saved=saves_all, mixing=separate_unless_along(2, 1)
+    F.normalize, shape=same, flops=per_element(3), saved=_normalized, mixing=separate_unless_along(2, 1)
 )
 register_operation(
     F.layer_norm, shape=same, flops=per_element(7), saved=_norm_input(2, scaled=False), mixing=separate

@@ -12,7 +12,7 @@ ATTEND = "context.attend"
 
 _CALL = """
 interface = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention)
-mixed, _ = interface(self, {given}, sliding_window=self.sliding_window, **context.options)
+mixed, _ = interface(self, {given}, sliding_window=self.sliding_window, **context.layer_options)
 mixed = mixed.reshape(*x.shape[:2], -1)
 """
 

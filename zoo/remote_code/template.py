@@ -46,6 +46,9 @@ class Context:
     cache: object
     options: dict
 
+    def __post_init__(self):
+        self.layer_options = self.options  # the interface's of one layer, as its cache changes them
+
     @property
     def bias(self):
         """The bias of an attention without a window or a position of its own."""
@@ -53,7 +56,10 @@ class Context:
 
     def cached(self, layer, key, value):
         """The keys and values of all tokens, B G S K: those of a layer's cache, and the new ones."""
-        return (key, value) if self.cache is None else self.cache.update(key, value, layer, kwargs=self.options)
+        if self.cache is None:
+            return key, value
+        self.layer_options = {**self.options}
+        return self.cache.update(key, value, layer, kwargs=self.layer_options)
 
 
 def eager_attention(module, query, key, value, bias, scaling, dropout=0.0, softcap=None, s_aux=None, **options):

@@ -72,7 +72,7 @@ def test_unsupported_values_and_fields_are_refused(change, rule, remedy):
 def test_biases_of_another_kind_of_attention_have_no_field():
     latent = {"kind": "latent", "heads": 2, "kv_rank": 4, "head_dim": 4, "value_dim": 4, "rope_dim": 2}
     spec = vit(encoder={"layers": 1, "block": {**BLOCK, "attention": latent}})
-    with pytest.raises(UnfitError, match=r"^bias False$"):
+    with pytest.raises(UnfitError, match=r"^attention kind latent$"):
         family("vit").config(spec, "ViTForImageClassification")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specs.attention import MultiHeadShape
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, Place
 
 
 def per_head(d_model: Field, heads: Field) -> f.Derived:
@@ -19,6 +19,8 @@ class Heads(Field):
     ``kv_heads`` is the default of num_key_value_heads (default: the number of heads), and ``head_dim`` the default of the
     field of this name; a family without the field has ``stated`` false.
     """
+
+    component = MultiHeadShape
 
     def __init__(
         self,
@@ -43,7 +45,5 @@ class Heads(Field):
         return shape if width * heads == self.d_model.read(config) else {**shape, "head_dim": width}
 
     def write(self, value: MultiHeadShape, place: Place) -> Data:
-        if not isinstance(value, MultiHeadShape):
-            raise UnfitError(f"attention kind {getattr(value, 'kind', None)}")
         width = {"head_dim": place.head_width()} if self.stated else {}
         return {**self.heads.write(value.heads, place), "num_key_value_heads": value.key_value_heads, **width}

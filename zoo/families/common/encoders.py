@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from specs.base import Component
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
 from zoo.families.common.config import Config
@@ -120,6 +121,8 @@ def rotary_body(theta: float, *, context: int, heads: int = 12, **options: Any) 
 
 class _Stored(Field):
     """A head that becomes none where the checkpoint lacks its weight: sentence encoders often drop it."""
+
+    component = Component
 
     def __init__(self, weight: str) -> None:
         self.weight = weight

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from specs.activation import Activation as Name
 from specs.attention import ProjectionBiases
+from specs.base import Component
 from zoo.families.common.config import Config
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
 
@@ -32,6 +33,8 @@ class _NamedField(Field):
         return type(self)._read(config, *self.names, default=None if null else read(self.default, config))
 
     def write(self, value: Any, place: Place) -> Data:
+        if isinstance(value, str):
+            raise UnfitError(f"{place.key} {value}")
         return {} if value is None and not self.null else dict.fromkeys(self.written, value)
 
 
@@ -72,20 +75,13 @@ class Bool(_NamedField):
 
     _read = Config.bool
 
-    def write(self, value: Any, place: Place) -> Data:
-        if isinstance(value, str):
-            raise UnfitError(f"{place.key} with {self.names[0]} {value}")
-        return super().write(value, place)
-
 
 class Bias(_NamedField):
     """Whether all projections of an attention add a bias."""
 
     _read = Config.bool
 
-    def write(self, value: Any, place: Place) -> Data:
-        if not isinstance(value, ProjectionBiases):
-            raise UnfitError(f"attention kind {getattr(place.block.attention, 'kind', None)}")
+    def write(self, value: ProjectionBiases, place: Place) -> Data:
         return super().write(value.query, place)
 
 
@@ -206,6 +202,8 @@ class Activation(Choice):
 class Derived(Field):
     """A value computed from other fields."""
 
+    component = Component | None
+
     def __init__(self, value: Callable[[Config], Any]) -> None:
         self._value = value
 
@@ -224,6 +222,8 @@ def times(factor: int, field: Field) -> Derived:
 class Stated(Field):
     """Constant fields of every written config."""
 
+    component = Component | None
+
     def __init__(self, **fields: Any) -> None:
         self.fields = fields
 
@@ -236,6 +236,8 @@ class Stated(Field):
 
 class When(Field):
     """A part that is present when a switch is on."""
+
+    component = Component | None
 
     def __init__(self, switch: Bool, part: Template) -> None:
         self.switch, self.part = switch, part
@@ -250,6 +252,8 @@ class When(Field):
 class Kinds(Field):
     """The kind of a part, chosen by a switch: ``on`` and ``off`` are the templates."""
 
+    component = Component | None
+
     def __init__(self, switch: Bool, on: Template, off: Template) -> None:
         self.switch, self.on, self.off = switch, on, off
 
@@ -263,6 +267,8 @@ class Kinds(Field):
 
 class IfThere(Field):
     """A mapping that is written only as far as the part has its fields: for fields that affect only training."""
+
+    component = Component | None
 
     def __init__(self, template: Mapping[str, Any]) -> None:
         self.template = template

@@ -22,6 +22,8 @@ INFINITY: Any = {"__float__": "Infinity"}
 class Expand(Field):
     """The width of a mixer as a multiple of the model's, which must fit its heads."""
 
+    component = Mamba2
+
     def __init__(self, name: str, default: int, heads: f.Int, head_dim: Field, d_model: f.Int) -> None:
         self.name, self.default = name, default
         self.heads, self.head_dim, self.d_model = heads, head_dim, d_model
@@ -35,9 +37,7 @@ class Expand(Field):
             config.refuse(self.name, rule)
         return {}
 
-    def write(self, value: Any, place: Place) -> Data:
-        if not isinstance(value, Mamba2):
-            raise UnfitError(f"mixer kind {value.kind}")
+    def write(self, value: Mamba2, place: Place) -> Data:
         expand, rest = divmod(value.width, place.model.d_model)
         if rest:
             raise UnfitError("heads that together are no multiple of d_model")

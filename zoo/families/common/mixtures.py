@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specs.block import BlockParts
+from specs.feed_forward import TwoLayer
 from specs.mixture import Groups, Mixture
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
@@ -76,6 +77,8 @@ class ExpertGroups(Field):
 class Shared(Field):
     """The feed-forward that every token passes, as wide as a number of experts together; with 0, there is none."""
 
+    component = TwoLayer | None
+
     def __init__(
         self, feed_forward: dict[str, Template], hidden: f.Int, name: str, *, default: Template
     ) -> None:
@@ -86,7 +89,7 @@ class Shared(Field):
     def read(self, config: Config) -> Data | None:
         return read(self.part, config) if self.count.read(config) else None
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: TwoLayer | None, place: Place) -> Data:
         if value is None:
             return self.count.write(0, place)
         mixture: Any = place.block.feed_forward

@@ -66,6 +66,8 @@ class SectionedRope(RopeField):
 class AxialRopeField(Field):
     """The rotation of patches by row and column."""
 
+    component = AxialRope
+
     def read(self, config: Config) -> Data:
         stated = config.part("rope_parameters") or Config({}, config.where)
         stated.must("rope_type", "axial", "images rotate by row and column")
@@ -73,9 +75,7 @@ class AxialRopeField(Field):
         stated.finish()
         return {"kind": "axial_rope", "coordinates": "index", "theta": theta}
 
-    def write(self, value: PositionKind, place: Place) -> Data:
-        if not isinstance(value, AxialRope):
-            raise UnfitError(f"image.position kind {value.kind}")
+    def write(self, value: AxialRope, place: Place) -> Data:
         return {"rope_parameters": {"rope_type": "axial", "rope_theta": value.theta}}
 
 

@@ -15,6 +15,8 @@ from specs.suggest import suggestion
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
 
+_ORIGINAL = "original_max_position_embeddings"
+
 
 class RopeField(Field):
     """The rotary position of heads of ``width``.
@@ -25,6 +27,8 @@ class RopeField(Field):
     ``unstated`` the parameters of a config that states none.  ``ignored`` are parameters that make no difference to text.
     ``more`` are further keys of the position.
     """
+
+    component = PositionKind
 
     def __init__(
         self,
@@ -62,7 +66,10 @@ class RopeField(Field):
         width, context = read(self.width, config), self.context.read(config)
         old_theta = config.float("rope_theta", "rotary_emb_base") or (self.theta if theta is None else theta)
         old_fraction = config.float("partial_rotary_factor", "rotary_pct") or read(self.fraction, config)
-        outside = config.int("original_max_position_embeddings", default=self.original)
+        outside = config.int(_ORIGINAL, default=self.original)
+        for holder, length in ((config, outside), (stated, stated.int(_ORIGINAL))):
+            if length is not None and length < 2:
+                holder.refuse(_ORIGINAL, "must be at least 2")
         base = stated.float("rope_theta", default=old_theta)
         part = stated.float("partial_rotary_factor", default=old_fraction)
         kind = stated.text("rope_type", "type", default="default")
@@ -97,7 +104,7 @@ class RopeField(Field):
         fields |= write(self.more, rope, place)
         if self.original is not None:
             original = getattr(rope.scaling, "original_context_length", self.original)
-            fields["original_max_position_embeddings"] = original
+            fields[_ORIGINAL] = original
         if rope.scaling is None:
             return {**fields, "rope_scaling": {"rope_type": "default"}} if self.unstated else fields
         stated: dict[str, Any] = rope.scaling.model_dump(mode="json", exclude_none=True)
@@ -110,36 +117,45 @@ class RopeField(Field):
         return {**fields, "rope_scaling": scaling}
 
 
-def _original(stated: Config, context: int, outside: int | None) -> int:
+def _original(stated: Config, context: int | None, outside: int | None) -> int:
     """Return the context length before scaling: a field outside the scaling overrides the one inside."""
-    inside: int = stated.int("original_max_position_embeddings", default=context)
+    usual = REQUIRED if context is None and outside is None else context
+    inside: int = stated.int(_ORIGINAL, default=usual)
     return inside if outside is None else outside
 
 
-def _linear(stated: Config, context: int, outside: int | None) -> Data:
-    stated.ignore("original_max_position_embeddings")
+def _factor(stated: Config, context: int | None, original: int) -> float:
+    """Return the factor, by default the growth of the context length."""
+    factor: float = stated.float("factor", default=REQUIRED if context is None else context / original)
+    return factor
+
+
+def _linear(stated: Config, context: int | None, outside: int | None) -> Data:
+    stated.ignore(_ORIGINAL)
     return {"kind": "linear", "factor": stated.float("factor", default=REQUIRED)}
 
 
-def _proportional(stated: Config, context: int, outside: int | None) -> Data:
+def _proportional(stated: Config, context: int | None, outside: int | None) -> Data:
     return {"kind": "proportional", "factor": stated.float("factor", default=1.0)}
 
 
-def _dynamic(stated: Config, context: int, outside: int | None) -> Data:
-    stated.ignore("original_max_position_embeddings")  # the reference takes max_position_embeddings
+def _dynamic(stated: Config, context: int | None, outside: int | None) -> Data:
+    if context is None:
+        stated.refuse("rope_type", "must not be dynamic in a model without a context length")
+    stated.ignore(_ORIGINAL)  # the reference takes max_position_embeddings
     factor = stated.float("factor", default=REQUIRED)
     return {"kind": "dynamic_ntk", "factor": factor, "original_context_length": context}
 
 
-def _llama3(stated: Config, context: int, outside: int | None) -> Data:
+def _llama3(stated: Config, context: int | None, outside: int | None) -> Data:
     fields = ("factor", "low_freq_factor", "high_freq_factor")
     numbers = {name: stated.float(name, default=REQUIRED) for name in fields}
     return {"kind": "llama3", **numbers, "original_context_length": _original(stated, context, outside)}
 
 
-def _yarn(stated: Config, context: int, outside: int | None) -> Data:
+def _yarn(stated: Config, context: int | None, outside: int | None) -> Data:
     original = _original(stated, context, outside)
-    factor = stated.float("factor", default=context / original)
+    factor = _factor(stated, context, original)
     amplitude = stated.float("attention_factor")
     mscale, mscale_all_dim = stated.float("mscale"), stated.float("mscale_all_dim")
     if amplitude is None and mscale and mscale_all_dim:
@@ -165,9 +181,9 @@ def yarn_mscale(factor: float, amplitude: float) -> float:
     return float(f"{(amplitude - 1.0) / (0.1 * math.log(factor)):.13g}")
 
 
-def _longrope(stated: Config, context: int, outside: int | None) -> Data:
+def _longrope(stated: Config, context: int | None, outside: int | None) -> Data:
     original = _original(stated, context, outside)
-    factor = stated.float("factor", default=context / original)
+    factor = _factor(stated, context, original)
     amplitude = stated.float("attention_factor")
     if amplitude is None:
         amplitude = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
@@ -178,7 +194,7 @@ def _longrope(stated: Config, context: int, outside: int | None) -> Data:
     return {"kind": "longrope", **factors, "original_context_length": original, "attention_factor": amplitude}
 
 
-_SCALINGS: dict[str, Callable[[Config, int, int | None], Data]] = {
+_SCALINGS: dict[str, Callable[[Config, int | None, int | None], Data]] = {
     "linear": _linear,
     "proportional": _proportional,
     "dynamic": _dynamic,
@@ -187,7 +203,7 @@ _SCALINGS: dict[str, Callable[[Config, int, int | None], Data]] = {
     "longrope": _longrope,
 }
 
-_FIELDS = {"original_context_length": "original_max_position_embeddings", "fraction": "partial_rotary_factor"}
+_FIELDS = {"original_context_length": _ORIGINAL, "fraction": "partial_rotary_factor"}
 """The fields of scalings whose names differ between configs and specs."""
 
 _KINDS = {

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from specs.attention import MultiHeadShape
-from specs.base import Component
 from specs.block import BlockParts, SideTransformer
 from specs.model import Model
 from zoo.families.common import fields as f
@@ -106,6 +105,8 @@ class _Hybrids(Varies):
 class _WholeHeads(Field):
     """The heads of a transformer, which share the width of stream and embedding; scores are scaled as if half as wide."""
 
+    component = MultiHeadShape
+
     def __init__(self, sides: SideTransformers) -> None:
         self.sides = sides
 
@@ -122,9 +123,7 @@ class _WholeHeads(Field):
         width = both // heads
         return {**shape, "head_dim": width, "scale": (width / 2) ** -0.5}
 
-    def write(self, value: Component, place: Place) -> Data:
-        if not isinstance(value, MultiHeadShape):
-            raise UnfitError(f"attention kind {value.kind}")
+    def write(self, value: MultiHeadShape, place: Place) -> Data:
         return {
             **self.sides.heads.write(value.heads, place),
             "num_key_value_heads": value.key_value_heads,

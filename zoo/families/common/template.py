@@ -8,9 +8,11 @@ fields.  A written config is always read back and compared, so ``write`` does no
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import UnionType
+from typing import Any, ClassVar
 
 from specs.attention import MultiHeadShape
 from specs.base import Component
@@ -18,6 +20,7 @@ from specs.block import BlockParts
 from specs.latent import Latent
 from specs.model import Model
 from specs.position import NoPosition, PositionKind
+from specs.registry import kinds, slots
 from specs.stack import Stack
 from zoo.families.common.config import Config
 
@@ -63,8 +66,11 @@ class Place:
             raise UnfitError(f"attention kind {getattr(attention, 'kind', None)}")
         return attention.head_width(self.model.d_model)
 
-    def part(self, owner: Any, key: str) -> Any:
-        """The value under a key.  Raises :class:`UnfitError` where the kind of its owner has no such key."""
+    def part(self, owner: Any, key: str, kind: str | None = None) -> Any:
+        """The value under a key.
+
+        Raises :class:`UnfitError` where the kind of its owner has no such key, or one of another type than ``kind``.
+        """
         if isinstance(owner, Model | Stack) and key in _OF_STACK:
             if key == "position":
                 embedded = self.model.position_of(self.stack)
@@ -77,11 +83,26 @@ class Place:
         if not hasattr(owner, key):
             what = f"kind {owner.kind}" if isinstance(owner, Component) else owner
             raise UnfitError(f"{self.key} {what}")
+        if isinstance(owner, Component) and kind is not None and not _alike(type(owner), kind, key):
+            raise UnfitError(f"{self.key} kind {owner.kind}")
         return getattr(owner, key)
 
 
+@functools.cache
+def _alike(spec: type[Component], kind: str, key: str) -> bool:
+    """Whether a key of a component has the type that it has in another kind of the same slot."""
+    ours = [kinds(slot) for slot in slots() if any(each.spec is spec for each in kinds(slot).values())]
+    wanted = [each[kind].spec.model_fields[key].annotation for each in ours if kind in each]
+    return key in spec.model_fields and spec.model_fields[key].annotation in wanted
+
+
 class Field:
-    """One or more config fields that decide a value of a spec."""
+    """One or more config fields that decide a value of a spec.
+
+    ``component`` are the classes of the values where these are components: those of other kinds are not written.
+    """
+
+    component: ClassVar[type | UnionType | tuple[()]] = ()
 
     def read(self, config: Config) -> Any:
         """The value that a config states."""
@@ -106,17 +127,25 @@ def read(template: Template, config: Config) -> Any:
 
 
 def write(template: Template, value: Any, place: Place) -> Data:
-    """The config fields of a template for a value.  A field that is written twice keeps the later value."""
+    """The config fields of a template for a value.  A field that is written twice keeps the later value.
+
+    Raises :class:`UnfitError` for a component of another kind than the template's, as far as reading back would not show it.
+    """
     if isinstance(template, Field):
+        chosen = isinstance(value, Component) or (value is None and template.component != ())
+        if chosen and not isinstance(value, template.component):
+            raise UnfitError(f"{place.key} {'null' if value is None else f'kind {value.kind}'}")
         return template.write(value, place)
     if not isinstance(template, Mapping) or value is None:
         return {}
     data: Data = {}
+    kind = template.get("kind")
     for key, part in template.items():
         if key == SEVERAL:
             data |= write(part, value, place)
         elif _has_fields(part):
-            data |= write(part, place.part(value, key), dataclasses.replace(place, key=key))
+            inner = place.part(value, key, kind if isinstance(kind, str) else None)
+            data |= write(part, inner, dataclasses.replace(place, key=key))
     return data
 
 
