@@ -15,7 +15,7 @@ from zoo.families.qwen3_next import DENSE, QWEN3_5, QWEN3_5_MOE, SPARSE
 from zoo.families.qwen3_vl import NORM, SEEN, VISION, InterleavedRope
 
 
-class _Rope(InterleavedRope):
+class _QuarterRope(InterleavedRope):
     """Sections of the rotated quarter of a head."""
 
     usual = (11, 11, 10)
@@ -24,7 +24,7 @@ class _Rope(InterleavedRope):
 def _whole(model_type: str, class_name: str, text: Family, fields: LlamaFields) -> QwenVL:
     """A family with images and this decoder, whose tokens rotate by frame, row and column."""
     assert isinstance(text.body, Mapping)
-    position = _Rope(fields.heads.width, fields.context, fraction=0.25)
+    position = _QuarterRope(fields.heads.width, fields.context, fraction=0.25)
     images = replace(
         VISION,
         model_type=f"{model_type}_vision",

@@ -123,8 +123,8 @@ class QwenVL(Family):
     def spec(self, config: Config, class_name: str) -> Data:
         config.ignore("video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
         text, tied = config, config.bool(TIED, default=False)
-        if config.has(TEXT_CONFIG):
-            tied = tied or bool(config.data[TEXT_CONFIG].get(TIED, False))
+        if (inner := config.part(TEXT_CONFIG)) is not None:
+            tied = tied or inner.bool(TIED, default=False)
             text = config.model(TEXT_CONFIG, (self.text.model_type,), (TIED,))
         decoder = self.text.spec(text, next(iter(self.text.classes)))
         seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
