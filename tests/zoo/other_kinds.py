@@ -53,6 +53,7 @@ REQUIRED: dict[str, Data] = {
     "filtered_waveform": {"convolutions": [{"channels": "d_model", "kernel": 3, "stride": 2}]},
     "classification": {"labels": 3},
     "distilled_classification": {"labels": 3},
+    "patch_boxes": {"norm": {"kind": "layer_norm"}, "projection": 8},
     "token_classification": {"labels": 3},
     "ctc": {"labels": 3},
     "proportional": {"fraction": 0.5},

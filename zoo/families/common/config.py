@@ -257,7 +257,7 @@ class Config:
         value = self._typed((name,), (dict,), "a mapping", REQUIRED)
         data = {key: inner for key, inner in value.items() if key not in without}
         model = Config(data, self.where, f"{self.path}{name}.", neutral=NEUTRAL)
-        family = model.any("model_type")
+        family = model.text("model_type")
         model.refuse_inexpressible()
         if family not in known:
             rule = "is required" if family is None else "is not a supported family here"
