@@ -106,6 +106,13 @@ $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
 	.clients/$*/bin/python -m pip install --disable-pip-version-check -c constraints.txt -r $<
 	touch $@
 
+# PyPI's builds of what vLLM reads images and sound with are for another torch.
+.clients/vllm/.installed: tests/clients/vllm.txt constraints.txt | $(BIN)/python
+	$(BIN)/python -m venv .clients/vllm
+	.clients/vllm/bin/python -m pip install --disable-pip-version-check -c constraints.txt -r $<
+	.clients/vllm/bin/python -m pip uninstall --disable-pip-version-check --yes torchvision torchaudio torchcodec
+	touch $@
+
 .peers/%/.installed: benchmarks/peers/%.txt constraints.txt | $(BIN)/python
 	$(BIN)/python -m venv .peers/$*
 	.peers/$*/bin/python -m pip install --disable-pip-version-check -c constraints.txt -r $<

@@ -44,4 +44,5 @@ class Client:
 GENAI = Client("genai", "python", "drive_genai.py")
 OPTIMUM = Client("optimum", "python", "drive_optimum.py")
 SENTENCE_TRANSFORMERS = Client("optimum", "python", "drive_sentence_transformers.py")
+VLLM = Client("vllm", "python", "drive_vllm.py")
 TRANSFORMERS_JS = Client("transformers-js", "node", "drive_transformers_js.mjs")
