@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,6 @@ import zoo
 from specs.model import Model
 from tests.clients.client import ENVIRONMENTS, VLLM
 from tests.zoo.stored import stored
-from tests.zoo.test_remote_code import SPECS
 from tests.zoo.tiny import BLOCK, gpt2
 
 pytestmark = [
@@ -56,5 +56,5 @@ def test_the_same_tokens(case: str, tmp_path: Path) -> None:
     spec = CASES[case]
     weights = stored(spec, tmp_path / "own")
     zoo.convert(spec, weights, tmp_path / "code", remote_code=True)
-    expected = zoo.build(spec, str(weights)).generate(PROMPTS, 6)
-    assert VLLM(tmp_path / "code", prompts=PROMPTS, new_tokens=6) == expected
+    ours: Any = zoo.build(spec, str(weights))
+    assert VLLM(tmp_path / "code", prompts=PROMPTS, new_tokens=6) == ours.generate(PROMPTS, 6)
