@@ -11,6 +11,8 @@ import transformers
 from tests.zoo.test_remote_code import IDS, SPECS, both
 
 PROMPTS = [[1, 5, 2, 7], [4, 0, 11], [9, 8]]
+SMALL = transformers.ContinuousBatchingConfig(page_size=16, num_blocks=8, max_batch_tokens=16)
+"""Buffers of this size, where the engine would take most of the memory."""
 
 
 @pytest.mark.parametrize(
@@ -26,7 +28,7 @@ PROMPTS = [[1, 5, 2, 7], [4, 0, 11], [9, 8]]
 def test_continuous_batching_gives_the_same_tokens(case: str, tmp_path: Path) -> None:
     ours, theirs = both(SPECS[case], tmp_path)
     how = transformers.GenerationConfig(max_new_tokens=6, do_sample=False, eos_token_id=None)
-    answers = theirs.generate_batch(inputs=PROMPTS, generation_config=how)
+    answers = theirs.generate_batch(PROMPTS, how, SMALL, warmup=False)
     found = [each.generated_tokens for each in answers.values()]
     assert found == [ours.generate([prompt], 6)[0] for prompt in PROMPTS]
 

@@ -107,6 +107,17 @@ def test_states_of_mixers_are_kept_in_a_cache_of_the_code(case: str, tmp_path: P
     assert torch.equal(theirs.generate(IDS, **how), theirs.generate(IDS, use_cache=False, **how))
 
 
+@pytest.mark.parametrize(
+    "case", ["hybrid", *(pytest.param(each, marks=pytest.mark.slow) for each in (*HYBRIDS[1:], *SPECS))]
+)
+def test_weights_in_bfloat16_give_the_same_scores(case: str, tmp_path: Path) -> None:
+    spec = {**MODELS, **SPECS}[case].model_copy(update={"name": f"rc-half-{case}"})
+    ours, theirs = (each.to(torch.bfloat16) for each in both(spec, tmp_path))
+    with torch.no_grad():
+        expected, found = ours(IDS, MASK)["logits"], theirs(IDS, attention_mask=MASK).logits
+    assert torch.equal(found[MASK.bool()], expected[MASK.bool()])
+
+
 def test_windows_bound_the_cache_beside_states(tmp_path: Path) -> None:
     data = MODELS["short-convolution"].model_dump(mode="json")
     data["decoder"]["block"]["attention"]["window"] = 4

@@ -19,6 +19,8 @@ from zoo.remote_code.syntax import LAZY, attribute, conditional_names, local_nam
 UNKNOWN = object()
 """The value of an expression that depends on inputs."""
 
+_LATER = ("training", "dtype")
+"""What is decided when weights are loaded, or later."""
 _PLAIN = (type(None), bool, int, float, str)
 _LONGEST = 8
 
@@ -54,7 +56,9 @@ class Evaluator(ast.NodeTransformer):
         if ast.unparse(node) == "positions.ndim == 3":  # positions along several axes are refused
             return False
         for each in ast.walk(node):
-            if isinstance(each, LAZY) or (isinstance(each, ast.Attribute) and each.attr == "training"):
+            if isinstance(each, LAZY):
+                return UNKNOWN
+            if isinstance(each, ast.Attribute) and each.attr in _LATER:
                 return UNKNOWN
             if isinstance(each, ast.Name) and not self._is_known(each.id):
                 return UNKNOWN
