@@ -32,8 +32,8 @@ from exporters.proto_bodies import widen_bodies
 FLOAT = TensorProto.FLOAT
 
 SCALE, ZERO = 2.0**-10, 1.0
-"""The scale and the zero point given to integer products: neither 1 nor 0, so that a missing one shows; a small
-scale, so that the zero point takes no digits from small inputs."""
+"""The scale and the zero point given to integer products: neither 1 nor 0, so that a missing one shows. The zero point is added and
+subtracted in float64, so that it takes no digits from small inputs."""
 
 FLOAT32_LEVEL = 1
 """The accuracy level at which MatMulNBits, and QMoE with 4-bit weights, compute in float32."""
@@ -126,24 +126,29 @@ def _exact_nodes(node: NodeProto, graph: GraphProto, narrow: int | None) -> Iter
 
 
 def _unrounded_codes(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:
-    """x / scale + zero, with a fixed scale and zero point."""
+    """x / scale + zero in float64, with a fixed scale and zero point."""
     x, (codes, scale, zero) = node.input[0], node.output
     graph.initializer.append(numpy_helper.from_array(np.array(SCALE, np.float32), scale))
-    graph.initializer.append(numpy_helper.from_array(np.array(ZERO, np.float32), zero))
+    graph.initializer.append(numpy_helper.from_array(np.array(ZERO, np.float64), zero))
     yield helper.make_node("Div", [x, scale], [f"{codes}:scaled"])
-    yield helper.make_node("Add", [f"{codes}:scaled", zero], [codes], name=node.name)
+    yield helper.make_node("Cast", [f"{codes}:scaled"], [f"{codes}:wide"], to=TensorProto.DOUBLE)
+    yield helper.make_node("Add", [f"{codes}:wide", zero], [codes], name=node.name)
 
 
 def _float_product(node: NodeProto) -> Iterator[NodeProto]:
-    """(codes - zero) @ (weight - zero), with the zero points that are given."""
+    """(codes - zero) @ (weight - zero), with the zero points that are given: differences of codes in float64."""
     operands = []
-    for operand, zero in zip(node.input[:2], [*node.input[2:], "", ""], strict=False):
+    zeros = [*node.input[2:], "", ""]
+    for operand, zero, dtype in zip(node.input[:2], zeros, (TensorProto.DOUBLE, FLOAT), strict=False):
         wide = f"{node.output[0]}:{operand}"
-        yield helper.make_node("Cast", [operand], [wide], to=FLOAT)
+        yield helper.make_node("Cast", [operand], [wide], to=dtype)
         if zero:
-            yield helper.make_node("Cast", [zero], [f"{wide}:zero"], to=FLOAT)
+            yield helper.make_node("Cast", [zero], [f"{wide}:zero"], to=dtype)
             yield helper.make_node("Sub", [wide, f"{wide}:zero"], [f"{wide}:centred"])
             wide = f"{wide}:centred"
+        if dtype != FLOAT:
+            yield helper.make_node("Cast", [wide], [f"{wide}:float"], to=FLOAT)
+            wide = f"{wide}:float"
         operands.append(wide)
     yield helper.make_node("MatMul", operands, [node.output[0]], name=node.name)
 

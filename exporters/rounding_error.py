@@ -35,6 +35,10 @@ SIGMOID_ERROR = 2.0**-23
 """The error of a sigmoid in ONNX Runtime: about a unit in the last place of 1, whatever the result (measured on CPU: up to 1.6e-7),
 where PyTorch's is one of the result. SiLU multiplies it by inputs far below 0, whose own results are almost 0."""
 
+TANH_ERROR = 2.75 * 2.0**-23
+"""The error of a tanh there, whatever the result (measured on CPU: up to 3.3e-7, as far as from -12 to -5). GELU by tanh multiplies
+half of it by its inputs."""
+
 
 def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mapping[str, float]]:
     """The largest distance between float32 and float64 in all draws, by output; empty for models too large for float64."""
@@ -61,7 +65,7 @@ def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mappi
 
 def _draws(model: nn.Module, cases: Sequence[ExpectedCase]) -> Iterator[list[Mapping[str, Tensor]]]:
     """The outputs of all cases in each draw: those of the model, and then of a copy whose weights move a little further each
-    time, with sigmoids as in ONNX Runtime. Outputs for which a router chose other experts are no draw of rounding."""
+    time, with sigmoids and tanhs as in ONNX Runtime. Outputs for which a router chose other experts are no draw of rounding."""
     usual = [each.outputs for each in cases]
     yield usual
     experts = [_run(model, each)[1] for each in cases] if any(_routers(model)) else [[] for _ in cases]
@@ -69,7 +73,7 @@ def _draws(model: nn.Module, cases: Sequence[ExpectedCase]) -> Iterator[list[Map
     for _ in range(DRAWS - 1):
         for parameter in moved.parameters():
             parameter.copy_(_neighbours(parameter, generator))
-        with _RoundedSigmoids(generator):
+        with _RuntimeActivations(generator):
             found = [_run(moved, each) for each in cases]
         yield [
             outputs if all(map(torch.equal, chosen, right)) else before
@@ -103,17 +107,25 @@ def _neighbours(x: Tensor, generator: torch.Generator) -> Tensor:
     return torch.nextafter(x, towards)
 
 
-class _RoundedSigmoids(TorchFunctionMode):
-    """Adds an error of a runtime's sigmoid to each sigmoid."""
+class _RuntimeActivations(TorchFunctionMode):
+    """Adds an error of a runtime's sigmoid or tanh to each, and what becomes of it to SiLU and to GELU by tanh."""
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
         self.generator = generator
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if func not in (torch.sigmoid, F.silu):
-            return result
-        drawn = torch.rand(result.shape, generator=self.generator, dtype=result.dtype)  # from 0 to 1
-        error = SIGMOID_ERROR * (2 * drawn - 1)
-        return result + (error if func is torch.sigmoid else args[0] * error)
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func in (torch.sigmoid, F.silu):
+            return result + self._error(SIGMOID_ERROR, result, args[0] if func is F.silu else 1.0)
+        if func is torch.tanh:
+            return result + self._error(TANH_ERROR, result, 1.0)
+        if func is F.gelu and kwargs.get("approximate") == "tanh":
+            return result + self._error(TANH_ERROR, result, args[0] / 2)
+        return result
+
+    def _error(self, largest: float, like: Tensor, factor: Tensor | float) -> Tensor:
+        """Errors of at most so much, times a factor."""
+        drawn = torch.rand(like.shape, generator=self.generator, dtype=like.dtype)  # from 0 to 1
+        return largest * (2 * drawn - 1) * factor

@@ -44,7 +44,7 @@ class _Ministral3Rope(RopeField):
             **(fields.pop("rope_scaling") or {}),
             "rope_theta": fields.pop("rope_theta"),
         }
-        beta, length = (0.0, stated.get(_ORIGINAL, 1)) if growth is None else (growth.beta, growth.length)
+        beta, length = (0.0, stated.get(_ORIGINAL, 2)) if growth is None else (growth.beta, growth.length)
         if stated.get(_ORIGINAL, length) != length:
             raise UnfitError(f"position.query_scaling.length {length}: it is {_ORIGINAL}")
         return {**fields, "rope_parameters": {**stated, "llama_4_scaling_beta": beta, _ORIGINAL: length}}
