@@ -197,7 +197,10 @@ class _Batch:
     def reference(self, model: Any) -> Outputs:
         """The reference's outputs."""
         takes = inspect.signature(model.forward).parameters
-        feeds: dict[str, Any] = dict(self.given)
+        dtype = next(model.parameters()).dtype
+        feeds: dict[str, Any] = {
+            name: each.to(dtype) if each.is_floating_point() else each for name, each in self.given.items()
+        }
         if self.types is not None and "token_type_ids" in takes:
             feeds["token_type_ids"] = self.types
         if self._cross:
