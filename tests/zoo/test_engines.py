@@ -8,6 +8,7 @@ import pytest
 import torch
 import transformers
 
+import zoo
 from tests.zoo.test_remote_code import IDS, SPECS, both
 
 PROMPTS = [[1, 5, 2, 7], [4, 0, 11], [9, 8]]
@@ -51,8 +52,6 @@ def test_positions_that_add_to_scores_take_masks_of_padding_alone(tmp_path: Path
 
 
 def test_a_variant_of_a_preset_has_classes_of_a_readable_name(tmp_path: Path) -> None:
-    import zoo
-
     spec = zoo.load("tiny-gpt", ["decoder.layers=1", "decoder.block.norm.kind=rms_norm"])
     zoo.convert(spec, "random", tmp_path / "code", remote_code=True)
     code = (tmp_path / "code" / "modeling_tiny_gpt_variant.py").read_text()

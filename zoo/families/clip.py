@@ -70,17 +70,18 @@ def vision_body(*, patch_size: int, embedding: Data, width: Field, **layer: Any)
 
 
 _NORM, _ACTIVATION = layer_norm("layer_norm_eps"), f.Activation("hidden_act", "quick_gelu")
-_TEXT_BODY = text_body(
-    vocab_size=49408,
-    rows=77,
-    width=f.Int("hidden_size", default=512),
-    causal=True,
-    norm=_NORM,
-    heads=f.Int("num_attention_heads", default=8),
-    hidden=f.Int("intermediate_size", default=2048),
-    activation=_ACTIVATION,
-)
-_VISION_BODY = vision_body(
+TEXT_FIELDS: dict[str, Any] = {
+    "vocab_size": 49408,
+    "width": f.Int("hidden_size", default=512),
+    "causal": True,
+    "norm": _NORM,
+    "heads": f.Int("num_attention_heads", default=8),
+    "hidden": f.Int("intermediate_size", default=2048),
+    "activation": _ACTIVATION,
+}
+"""The encoder of texts but for its number of positions."""
+_TEXT_BODY = text_body(rows=77, **TEXT_FIELDS)
+VISION_BODY = vision_body(
     patch_size=32,
     embedding={"bias": False, "norm": _NORM},
     width=f.Int("hidden_size", default=768),
@@ -174,7 +175,7 @@ TEXT = Family(
 VISION = Family(
     "clip_vision_model",
     _VISION_TENSORS,
-    _VISION_BODY,
+    VISION_BODY,
     {
         "CLIPVisionModel": HeadClass("pooled", _VISION_HEAD),
         "CLIPVisionModelWithProjection": HeadClass(

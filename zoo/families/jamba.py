@@ -14,7 +14,7 @@ from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mamba import mamba, mamba_rules
 from zoo.families.common.mixtures import TRAINING, DenseLayers, experts
-from zoo.families.common.template import Data, Place, UnfitError
+from zoo.families.common.template import Data, Place, Template, UnfitError
 from zoo.families.common.tensors import same
 
 _FIELDS = LlamaFields(
@@ -81,17 +81,24 @@ _MIXTURE: dict[str, Any] = {
     "expert": _FIELDS.feed_forward(),
     "router": {"normalize": False},
 }
-_MIXER = mamba(
-    d_model=_FIELDS.d_model,
-    expand="mamba_expand",
-    state_size=f.Int("mamba_d_state", default=16),
-    step_rank="mamba_dt_rank",
-    kernel_size=f.Int("mamba_d_conv", default=4),
-    activation=f.Activation("hidden_act", "silu"),
-    bias=f.Bool("mamba_proj_bias", default=False),
-    convolution_bias=f.Bool("mamba_conv_bias", default=True),
-    norm=_FIELDS.norm,
-)
+
+
+def mixer(d_model: f.Int, activation: f.Activation, **more: Template) -> Template:
+    """A Mamba mixer by the fields of Jamba's config, whose names Zamba's shares."""
+    return mamba(
+        d_model=d_model,
+        expand="mamba_expand",
+        state_size=f.Int("mamba_d_state", default=16),
+        step_rank="mamba_dt_rank",
+        kernel_size=f.Int("mamba_d_conv", default=4),
+        activation=activation,
+        bias=f.Bool("mamba_proj_bias", default=False),
+        convolution_bias=f.Bool("mamba_conv_bias", default=True),
+        **more,
+    )
+
+
+_MIXER = mixer(_FIELDS.d_model, f.Activation("hidden_act", "silu"), norm=_FIELDS.norm)
 _TENSORS = llama_tensors(
     "jamba",
     *mamba_rules(f"{LAYER}mamba", f"{BLOCK}mixer"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from specs.head import AtToken
 from zoo.families.clip import TEXT as CLIP_TEXT
-from zoo.families.clip import TEXT_LAYER, text_body, vision_body
+from zoo.families.clip import TEXT_FIELDS, TEXT_LAYER, VISION_BODY, text_body
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
@@ -16,7 +16,7 @@ from zoo.families.common.template import Data, Field, Place, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, same
 from zoo.families.common.transforms import Squeezed
 
-_NORM, _ACTIVATION = layer_norm("layer_norm_eps"), f.Activation("hidden_act", "quick_gelu")
+_NORM = layer_norm("layer_norm_eps")
 _VOCABULARY = f.Int("vocab_size", default=49408)
 
 
@@ -37,16 +37,7 @@ class _Highest(Field):
 _TEXT = Family(
     "owlvit_text_model",
     Tensors("owlvit", CLIP_TEXT.tensors.rules),
-    text_body(
-        vocab_size=49408,
-        rows=16,
-        width=f.Int("hidden_size", default=512),
-        causal=True,
-        norm=_NORM,
-        heads=f.Int("num_attention_heads", default=8),
-        hidden=f.Int("intermediate_size", default=2048),
-        activation=_ACTIVATION,
-    ),
+    text_body(rows=16, **TEXT_FIELDS),
     {"OwlViTTextModel": HeadClass("pooled")},
     ignored=("dropout", "initializer_factor", "projection_dim"),
 )
@@ -63,16 +54,7 @@ _VISION = Family(
             *modules(TEXT_LAYER, "encoder.layers.{layer}.", "encoder.blocks.{layer}."),
         ),
     ),
-    vision_body(
-        patch_size=32,
-        embedding={"bias": False, "norm": _NORM},
-        width=f.Int("hidden_size", default=768),
-        final_norm=False,
-        norm=_NORM,
-        heads=f.Int("num_attention_heads", default=12),
-        hidden=f.Int("intermediate_size", default=3072),
-        activation=_ACTIVATION,
-    ),
+    VISION_BODY,
     {"OwlViTVisionModel": HeadClass("patch_boxes")},
     ignored=("dropout", "initializer_factor", "projection_dim"),
 )

@@ -190,6 +190,11 @@ IGNORED = (
     *("classifier_proj_size", "use_weighted_layer_sum"),  # of some heads
 )
 
+HEAD_RULES = {
+    "ctc": affine("lm_head", "head.labels"),
+    "classification": modules({"projector": "head.dense", "classifier": "head.labels"}),
+    "token_classification": affine("classifier", "head.labels"),
+}
 CTC = HeadClass(
     "ctc",
     {
@@ -237,11 +242,7 @@ def _family(
                 "project_hid.",
                 "project_q.",
             ),
-            heads={
-                "ctc": affine("lm_head", "head.labels"),
-                "classification": modules({"projector": "head.dense", "classifier": "head.labels"}),
-                "token_classification": affine("classifier", "head.labels"),
-            },
+            heads=HEAD_RULES,
             optional=(
                 "masked_spec_embed",
                 "lm_head.*",

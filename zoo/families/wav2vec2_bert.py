@@ -10,7 +10,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Tensors, affine, modules, pointwise, projections, weights
-from zoo.families.wav2vec2 import IGNORED
+from zoo.families.wav2vec2 import HEAD_RULES, IGNORED
 
 _NORM = layer_norm("layer_norm_eps")
 _DROPOUT = f.Float("hidden_dropout", default=0.0)
@@ -104,11 +104,7 @@ _TENSORS = Tensors(
     ),
     prefix="wav2vec2_bert.",
     outside=_HEADS,
-    heads={
-        "ctc": affine("lm_head", "head.labels"),
-        "classification": modules({"projector": "head.dense", "classifier": "head.labels"}),
-        "token_classification": affine("classifier", "head.labels"),
-    },
+    heads=HEAD_RULES,
     optional=("masked_spec_embed", "lm_head.*", "classifier.*", "projector.*"),
 )
 

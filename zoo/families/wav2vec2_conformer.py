@@ -18,7 +18,7 @@ from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, Place, UnfitError
 from zoo.families.common.tensors import Tensors, affine, modules, pointwise, same, weights
-from zoo.families.wav2vec2 import CTC, FRAMES, IGNORED, REFUSED, STEM_RULES, WHOLE, stem
+from zoo.families.wav2vec2 import CTC, FRAMES, HEAD_RULES, IGNORED, REFUSED, STEM_RULES, WHOLE, stem
 from zoo.families.wav2vec2_bert import CONFORMER_LAYER
 
 _NORM = {"kind": "layer_norm", "eps": 1e-5}
@@ -118,11 +118,7 @@ _TENSORS = Tensors(
     ),
     prefix="wav2vec2_conformer.",
     outside=_HEADS,
-    heads={
-        "ctc": affine("lm_head", "head.labels"),
-        "classification": modules({"projector": "head.dense", "classifier": "head.labels"}),
-        "token_classification": affine("classifier", "head.labels"),
-    },
+    heads=HEAD_RULES,
     optional=("masked_spec_embed", *(f"{each}*" for each in _HEADS)),
     unused=(
         "encoder.pos_conv_embed.*",

@@ -15,10 +15,11 @@ from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LINEAR, read_kinds
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
-from zoo.families.common.mamba import TIME_STEPS, mamba
+from zoo.families.common.mamba import TIME_STEPS
 from zoo.families.common.side_transformers import HYBRID, SideTransformers, places, shared_rules
 from zoo.families.common.tensors import Rule, affine, same
 from zoo.families.common.transforms import SAME, Depthwise, Shape, Transform, Transposed, Unsqueezed
+from zoo.families.jamba import mixer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,15 +90,9 @@ def _kinds(config: Config) -> list[str]:
 
 
 _SIDES = SideTransformers(_FIELDS.d_model, heads=16, kinds=_kinds, least=2)
-_MIXER = mamba(
-    d_model=_FIELDS.d_model,
-    expand="mamba_expand",
-    state_size=f.Int("mamba_d_state", default=16),
-    step_rank="mamba_dt_rank",
-    kernel_size=f.Int("mamba_d_conv", default=4),
-    activation=f.Activation("hidden_mamba_act", "silu"),
-    bias=f.Bool("mamba_proj_bias", default=False),
-    convolution_bias=f.Bool("mamba_conv_bias", default=True),
+_MIXER = mixer(
+    _FIELDS.d_model,
+    f.Activation("hidden_mamba_act", "silu"),
     heads=_MixerHeads("n_mamba_heads", default=2),
 )
 _HYBRID = {

@@ -28,7 +28,7 @@ def delta_rule(
     state: Tensor | None,
     real: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """What :func:`zoo.functional.gated_delta_rule` computes."""
+    """S_t = a_t S_(t-1) + beta_t k_t (v_t - a_t S_(t-1)^T k_t)^T and S_t^T q_t of every token, and the last S, in plain operations."""
     dtype = torch.promote_types(query.dtype, torch.float32)
     batch, heads, tokens, width = value.shape
     decay, beta = without_padding(decay, real), without_padding(beta, real)
@@ -39,7 +39,7 @@ def delta_rule(
     else:
         start = state.to(dtype).flatten(0, 1)  # R K V
     mixed, last = delta_step(start, *rows) if tokens == 1 else _in_chunks(start, *rows)
-    return mixed.unflatten(0, (batch, heads)), last.unflatten(0, (batch, heads))
+    return mixed.unflatten(0, (batch, heads)).to(query.dtype), last.unflatten(0, (batch, heads))
 
 
 def chunk_length(tokens: int) -> int:

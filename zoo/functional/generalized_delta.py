@@ -32,7 +32,7 @@ def generalized_rule(
     state: Tensor | None,
     real: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """What :func:`zoo.functional.generalized_delta_rule` computes."""
+    """S_t = (I - e_t r_t^T) diag(w_t) S_(t-1) + k_t v_t^T and S_t^T q_t of every token, and the last S, in plain operations."""
     dtype = torch.promote_types(query.dtype, torch.float32)
     batch, heads, tokens, width = value.shape
     key, decay, erase = (without_padding(each, real) for each in (key, decay, erase))
@@ -42,7 +42,7 @@ def generalized_rule(
     else:
         start = state.to(dtype).flatten(0, 1)  # R K V
     mixed, last = generalized_step(start, *rows) if tokens == 1 else _in_chunks(start, *rows)
-    return mixed.unflatten(0, (batch, heads)), last.unflatten(0, (batch, heads))
+    return mixed.unflatten(0, (batch, heads)).to(query.dtype), last.unflatten(0, (batch, heads))
 
 
 def generalized_products(rows: int, tokens: int, width: int, out: int) -> int:

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 Rule = Callable[..., tuple[Tensor, Tensor]]
-"""From queries, B H T K, and the other inputs to the results of all tokens, B H T V, and the last state."""
+"""From queries, B H T K, and the other inputs to the results of all tokens, B H T V in the dtype of the queries, and the last
+state."""
 
 
 @contextlib.contextmanager
@@ -40,7 +41,7 @@ def _keep(ctx: Any, inputs: tuple[Tensor | None, ...], output: tuple[Tensor, Ten
 
 
 def define_operation(name: str, inputs: str, rule: Rule) -> None:
-    """Define the operation ``name``, of inputs as a schema has them: what a rule computes, in the dtype of the queries.
+    """Define the operation ``name``, of inputs as a schema has them: what a rule computes.
 
     The first inputs are the queries, B G T K, the keys and the values, B H T V.
     """
@@ -48,7 +49,7 @@ def define_operation(name: str, inputs: str, rule: Rule) -> None:
     def compute(query: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
         with _as_given(query):
             mixed, last = rule(query, *rest)
-        return mixed.to(query.dtype).contiguous(), last
+        return mixed.contiguous(), last
 
     def gradients(ctx: Any, for_mixed: Tensor, for_last: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients of the inputs, by way of chunks that are computed again."""
@@ -60,7 +61,7 @@ def define_operation(name: str, inputs: str, rule: Rule) -> None:
             ]
             mixed, last = rule(*given)
             trained = [each for each, wanted in zip(given, needed, strict=True) if wanted]
-            found = iter(torch.autograd.grad((mixed, last), trained, (for_mixed.to(mixed.dtype), for_last)))
+            found = iter(torch.autograd.grad((mixed, last), trained, (for_mixed, for_last)))
         return tuple(next(found) if wanted else None for wanted in needed)
 
     torch.library.define(name, f"({inputs}) -> (Tensor, Tensor)")

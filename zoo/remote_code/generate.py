@@ -187,12 +187,13 @@ class _Generator:
             else "DynamicCache(config=self.config)",
         }
         if not seq2seq:
-            stack = self.spec.architecture.capitalize()
+            part = self.parts[0].name
             prepared = "position_ids is not None" if self.masks_for_itself(self.parts[0].stack) else "False"
             text = model_template.DECODER_MODEL if self.spec.decodes else model_template.ENCODER_MODEL
             return text.format(
                 embedding=embeddings[0],
-                stack=stack,
+                part=part,
+                stack=part.capitalize(),
                 counted=COUNTED if own else "",
                 prepared=prepared,
                 **common,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-DECODER_MODEL = '''
+_MODEL = '''
 class {prefix}Model({prefix}PreTrainedModel):
     """The last hidden state of {name}."""
 
@@ -11,7 +11,7 @@ class {prefix}Model({prefix}PreTrainedModel):
     def __init__(self, config):
         super().__init__(config)
         self.embedding = {embedding}
-        self.decoder = {stack}(config)
+        self.{part} = {stack}(config)
         self.post_init()
 
     def get_input_embeddings(self):
@@ -19,7 +19,19 @@ class {prefix}Model({prefix}PreTrainedModel):
 
     def set_input_embeddings(self, value):
         self.embedding.token = value
+'''
 
+OUTPUT_EMBEDDINGS = """
+    def get_output_embeddings(self):
+        return self.{output}
+
+    def set_output_embeddings(self, value):
+        self.{output} = value
+"""
+
+DECODER_MODEL = (
+    _MODEL
+    + '''
     def get_decoder(self):
         return self
 
@@ -52,25 +64,11 @@ class {prefix}Model({prefix}PreTrainedModel):
         x = self.decoder(x, position_ids, mask, cache, options)
 {counted}        return BaseModelOutputWithPast(last_hidden_state=x, **{{CACHE: cache}})
 '''
+)
 
-ENCODER_MODEL = '''
-class {prefix}Model({prefix}PreTrainedModel):
-    """The last hidden state of {name}."""
-
-    _tied_weights_keys = {ties}
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.embedding = {embedding}
-        self.encoder = {stack}(config)
-        self.post_init()
-
-    def get_input_embeddings(self):
-        return self.embedding.token
-
-    def set_input_embeddings(self, value):
-        self.embedding.token = value
-
+ENCODER_MODEL = (
+    _MODEL
+    + '''
     @can_return_tuple
     def forward(
         self, input_ids=None, attention_mask=None, token_type_ids=None, position_ids=None, inputs_embeds=None, **options
@@ -86,8 +84,10 @@ class {prefix}Model({prefix}PreTrainedModel):
         x = self.encoder(x, position_ids, mask, None, options)
         return BaseModelOutput(last_hidden_state=x)
 '''
+)
 
-CAUSAL_HEAD = '''
+CAUSAL_HEAD = (
+    '''
 class {prefix}ForCausalLM({prefix}PreTrainedModel, GenerationMixin):
     """Scores of the next token."""
 
@@ -99,13 +99,9 @@ class {prefix}ForCausalLM({prefix}PreTrainedModel, GenerationMixin):
         self.model = {prefix}Model(config)
 {head}
         self.post_init()
-
-    def get_output_embeddings(self):
-        return self.{output}
-
-    def set_output_embeddings(self, value):
-        self.{output} = value
-
+'''
+    + OUTPUT_EMBEDDINGS
+    + '''
     @can_return_tuple
     def forward(
         self,
@@ -132,6 +128,7 @@ class {prefix}ForCausalLM({prefix}PreTrainedModel, GenerationMixin):
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size)
         return CausalLMOutputWithPast(loss=loss, logits=logits, **{{CACHE: outputs[CACHE] if CACHE in outputs else None}})
 {methods}'''
+)
 
 HEAD = '''
 class {prefix}{suffix}({prefix}PreTrainedModel):
@@ -152,11 +149,3 @@ class {prefix}{suffix}({prefix}PreTrainedModel):
         scores = {scores}(outputs.last_hidden_state, TokenSequence(input_ids, checked(attention_mask)))
         return {result}(**scores)
 {methods}'''
-
-OUTPUT_EMBEDDINGS = """
-    def get_output_embeddings(self):
-        return self.{output}
-
-    def set_output_embeddings(self, value):
-        self.{output} = value
-"""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zoo.remote_code.model_template import OUTPUT_EMBEDDINGS
+
 ENCODER = '''
 class {prefix}Encoder(nn.Module):
     """The encoder of {name}, with its embedding."""
@@ -107,7 +109,8 @@ class {prefix}Model({prefix}PreTrainedModel):
         return Seq2SeqModelOutput(last_hidden_state=x, encoder_last_hidden_state=hidden, **{{CACHE: cache}})
 '''
 
-HEAD = '''
+HEAD = (
+    '''
 class {prefix}ForConditionalGeneration({prefix}PreTrainedModel, GenerationMixin):
     """Scores of the decoder's next token."""
 
@@ -118,13 +121,9 @@ class {prefix}ForConditionalGeneration({prefix}PreTrainedModel, GenerationMixin)
         self.model = {prefix}Model(config)
 {head}
         self.post_init()
-
-    def get_output_embeddings(self):
-        return self.{output}
-
-    def set_output_embeddings(self, value):
-        self.{output} = value
-
+'''
+    + OUTPUT_EMBEDDINGS
+    + '''
     @can_return_tuple
     def forward(
         self,
@@ -166,6 +165,7 @@ class {prefix}ForConditionalGeneration({prefix}PreTrainedModel, GenerationMixin)
             **{{CACHE: outputs[CACHE] if CACHE in outputs else None}},
         )
 {methods}'''
+)
 
 COUNTED = """\
         if own is not None:
