@@ -15,6 +15,8 @@ from exporters.cases import ROWS
 from exporters.data_file import Region, lay_out
 from exporters.fusing.quantized_cache import with_quantized_cache
 from exporters.graph import Graph
+from exporters.kernels.table import table_of
+from exporters.kernels.widening import widened
 from exporters.layouts import LAYOUTS, Layout
 from exporters.options import Options
 from exporters.precisions import PRECISIONS, Precision, quantization_of
@@ -116,12 +118,16 @@ class ExportPlan:
 
     def messages(self) -> dict[str, onnx.ModelProto]:
         """The graphs as ONNX messages by their paths."""
-        return {
+        kernels = table_of(self.target.providers[0])
+        written = {
             self.layout.graph_path(graph.name): model_proto(
                 graph, self.regions, PurePath(self.layout.data_path(graph.name)).name
             )
             for graph in self.graphs
         }
+        return (
+            written if kernels is None else {path: widened(model, kernels) for path, model in written.items()}
+        )
 
     @property
     def data_paths(self) -> list[str]:

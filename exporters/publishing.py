@@ -13,6 +13,7 @@ import onnx
 from exporters.card import write_card
 from exporters.checking import check_graph
 from exporters.digests import DataDigests
+from exporters.kernels.table import table_of
 from exporters.layouts import Deployment
 from exporters.manifest import (
     Export,
@@ -53,6 +54,7 @@ def publish(
     checked = {name: check_graph(name, graph) for name, graph in files.items()}
     unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in plan.graphs}
     longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
+    kernels = table_of(plan.target.providers[0])
     cache = cache_record([*files.values()][-1], plan.tasks[-1])
     deployment = Deployment(plan.model, plan.spec, plan.target, plan.precision, plan.options.weights)
     _write_settings(plan, deployment, directory, shared=cache is not None and cache.kind == "shared")
@@ -72,7 +74,7 @@ def publish(
         seed=options.seed if weights == "random" else None,
         cache=cache,
         graphs={
-            name: graph_record(graph, checked[name], longest[name], unfused.get(name, ()))
+            name: graph_record(graph, checked[name], longest[name], unfused.get(name, ()), kernels)
             for name, graph in files.items()
         },
         quantized=plan.quantized,

@@ -101,6 +101,9 @@ class Target:
     expert_parts: int = 1
     """The parts into which the hidden layers of MoE's experts are divided, which it takes as experts of their own. Its threads
     share experts by ranges of indices: part by part, no thread is left with all that a token chose."""
+    sizes_on_device: bool = False
+    """Whether a size that tensors are computed with is computed beside them, where the shapes of tensors are on the host: a copy
+    would otherwise move it, and rule out that the graph is captured."""
     opsets: Mapping[int, Mapping[str, frozenset[torch.dtype]]] = field(default_factory=dict)
     """The opsets that can be asked for, with the operations that each of them adds."""
     opset: int | None = None
@@ -195,7 +198,7 @@ TARGETS = {
                 "MultiHeadAttention": FLOATS,
                 "CausalConvWithState": FULL_AND_FLOAT16,
                 "LinearAttention": FULL,
-                "MoE": FULL_AND_FLOAT16,
+                "MoE": FLOATS,
                 "QMoE": frozenset({torch.float16}),
                 "BiasGelu": FLOATS,
                 "FastGelu": FLOATS,
@@ -208,6 +211,7 @@ TARGETS = {
             padding="right",
             quantized_dtype=torch.float16,
             cache_bits=frozenset({8, 4}),
+            sizes_on_device=True,
         ),
         Target(
             "tensorrt",

@@ -1,0 +1,141 @@
+"""Nodes without a CUDA kernel: what the recorded table says, beside the real provider."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from exporters.export import export
+from exporters.kernels.placement import placement
+from exporters.kernels.table import KernelTable, table_of
+from exporters.kernels.widening import widened
+from exporters.manifest import Export
+from exporters.options import Options
+from exporters.precisions import PRECISIONS
+from exporters.providers import CUDA
+from tests.cuda.build import build
+from tests.cuda.place import placed
+from tests.cuda.record import TABLE, kernels_of_provider
+from tests.exporters.reduced_presets import structure, structures
+from zoo.records import PlacementRecord
+
+SHAPES = {"Add", "Cast", "Concat", "Div", "Equal", "Gather", "Greater", "Mod", "Mul", "Range", "Slice", "Squeeze", "Sub", "Unsqueeze"}  # fmt: skip
+"""Operations on the small integers that shapes are made of, which the provider leaves where the shapes are read."""
+
+QUICK = ("bert-base", "gpt2", "llama-3.2-1b", "t5-small", "mamba-1.4b", "bamba-9b")
+LOOPS = "control flow"
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    place = tmp_path_factory.mktemp("cuda")
+    build(place)
+    yield place
+    shutil.rmtree(place)
+
+
+@pytest.fixture(scope="module")
+def table() -> KernelTable:
+    found = table_of(CUDA)
+    assert found is not None
+    return found
+
+
+def _check(written: Export, libraries: Path) -> None:
+    """The provider copies nothing, and captures the graphs that the records say it does."""
+    graphs = written.manifest.graphs
+    found = placed([written.directory / name for name in graphs], libraries)
+    for (name, graph), real in zip(graphs.items(), found, strict=True):
+        assert graph.placement is not None
+        assert real.get("error") is None, f"{name}: {real['error']}"
+        assert not graph.placement.on_cpu, name
+        assert set(real["on_cpu"]) <= SHAPES, name
+        assert not real["copies"], name
+        assert bool(real["not_captured"]) == bool(graph.placement.not_captured), name
+        if real["not_captured"]:
+            assert LOOPS in real["not_captured"]
+            assert LOOPS in graph.placement.not_captured
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_provider_places_every_node_as_recorded(name: str, libraries: Path, tmp_path: Path) -> None:
+    _check(export(structure(name), tmp_path / "x", Options(target="cuda", precision="fp16")), libraries)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_provider_places_every_structure(
+    precision: str, part: int, libraries: Path, tmp_path: Path
+) -> None:
+    for name in structures()[part::8]:
+        options = Options(target="cuda", precision=precision, verify=False)
+        _check(export(structure(name), tmp_path / "x", options), libraries)
+
+
+@pytest.mark.slow
+def test_the_recorded_kernels_are_those_of_the_installed_provider(libraries: Path) -> None:
+    recorded = json.loads(TABLE.read_text("utf-8"))
+    assert kernels_of_provider(libraries) == recorded, "Run `python -m tests.cuda.record`."
+
+
+def _model(operation: str, dtype: int, opset: int = 18, **attributes: object) -> onnx.ModelProto:
+    node = helper.make_node(operation, ["x"], ["y"], name="node", **attributes)
+    sides = [[helper.make_tensor_value_info(name, dtype, ["n"])] for name in ("x", "y")]
+    graph = helper.make_graph([node], "g", *sides)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+
+
+def test_a_node_without_a_kernel_is_recorded_with_its_copies(
+    table: KernelTable, libraries: Path, tmp_path: Path
+) -> None:
+    model = _model("Acosh", TensorProto.FLOAT)
+    assert placement(model, table) == PlacementRecord(
+        provider=CUDA,
+        kernels=table.source,
+        on_cpu={"Acosh (float)": 1},
+        copies=2,
+        not_captured="nodes run on the CPU: Acosh (float)",
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    (real,) = placed([tmp_path / "model.onnx"], libraries)
+    assert real["on_cpu"] == {"Acosh": 1}
+
+
+def test_bfloat16_without_a_kernel_is_computed_in_float32(
+    table: KernelTable, libraries: Path, tmp_path: Path
+) -> None:
+    model = _model("Einsum", TensorProto.BFLOAT16, equation="i->i")
+    onnx.save(model, tmp_path / "refused.onnx")
+    onnx.save(widened(model, table), tmp_path / "widened.onnx")
+    assert [node.op_type for node in model.graph.node] == ["Cast", "Einsum", "Cast"]
+    refused, real = placed([tmp_path / "refused.onnx", tmp_path / "widened.onnx"], libraries)
+    assert "error" in refused
+    assert real == {"on_cpu": {}, "copies": [], "not_captured": ""}
+
+
+def test_a_later_opset_is_avoided_where_the_provider_loses_a_kernel(tmp_path: Path) -> None:
+    """In opset 22, which bfloat16 Softplus needs, CUDA has no Elu."""
+    written = export(structure("apertus-70b"), tmp_path / "x", Options(target="cuda", precision="bf16"))
+    (graph,) = written.manifest.graphs.values()
+    assert graph.opset < 22
+    assert graph.placement is not None
+    assert not graph.placement.on_cpu
+
+
+def test_a_graph_with_control_flow_is_not_captured(table: KernelTable, tmp_path: Path) -> None:
+    written = export(structure("mamba-1.4b"), tmp_path / "x", Options(target="cuda", verify=False))
+    (graph,) = written.manifest.graphs.values()
+    assert graph.placement is not None
+    assert graph.placement.not_captured == "control flow: Scan"
+
+
+def test_only_targets_whose_provider_has_a_table_are_placed(tmp_path: Path) -> None:
+    written = export(structure("gpt2"), tmp_path / "x", Options(target="cpu", verify=False))
+    assert [graph.placement for graph in written.manifest.graphs.values()] == [None]
