@@ -74,7 +74,7 @@ def build(
     """
     from cli.check_tables import print_behaviour, print_shapes
     from cli.exit_status import FAILED
-    from cli.export import export_settings, run_export
+    from cli.export import advice_on, export_settings, run_export
     from cli.export_tables import print_export
     from cli.parameter_table import print_parameters
     from cli.render import print_json, say
@@ -141,7 +141,7 @@ def build(
             }
         )
     elif written is not None:
-        print_export(written)
+        print_export(written, advice_on(model_spec, written, options))
     else:
         say("Nothing was exported: see the failures above.", "red", err=True)
     if not passed:

@@ -32,6 +32,7 @@ from cli.options import AsJson, Assignments, SpecArgument
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from exporters.advice import Advice
     from exporters.manifest import Export
     from exporters.options import Options
     from specs.model import Model
@@ -83,6 +84,8 @@ def export(
       zoo export smollm2-135m --weights path/to/checkpoint --target cpu --precision int4 --cache-precision int8
       zoo export gpt3-175b --weights none
     """
+    from dataclasses import asdict
+
     from cli.export_tables import print_export
     from cli.render import print_json
     from specs.load import load
@@ -113,10 +116,20 @@ def export(
         activations=activations,
     )
     written = run_export(model_spec, *settings, as_json)
+    changes = advice_on(model_spec, written, settings[1])
     if as_json:
-        print_json({"directory": str(written.directory), **written.as_dict()})
+        advised = [asdict(each) for each in changes]
+        print_json({"directory": str(written.directory), **written.as_dict(), "advice": advised})
     else:
-        print_export(written)
+        print_export(written, changes)
+
+
+def advice_on(spec: Model, written: Export, options: Options) -> list[Advice]:
+    """The changes of one line that would fuse what the export left unfused."""
+    from exporters.advice import advice
+
+    unfused = any(graph.unfused for graph in written.manifest.graphs.values())
+    return advice(spec, options) if unfused else []
 
 
 def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[Path, Options]:

@@ -10,8 +10,9 @@ from cli.render import Cell, Column, print_table, say, styled
 from zoo.units import byte_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from exporters.advice import Advice
     from exporters.manifest import Export
     from exporters.verification import OutputComparison, RoundedWeight, Verification
     from zoo.manifest import Manifest
@@ -131,8 +132,8 @@ def print_placement(name: str, placed: PlacementRecord) -> None:
         say(f"{name}: can be captured as a CUDA graph")
 
 
-def print_export(written: Export) -> None:
-    """Print the files, and the opset and runtime that each graph needs."""
+def print_export(written: Export, advised: Sequence[Advice] = ()) -> None:
+    """Print the files, the opset and runtime that each graph needs, and the changes that would fuse more."""
     if written.verification is not None:
         print_verification(written.verification)
     else:
@@ -173,6 +174,8 @@ def print_export(written: Export) -> None:
             print_placement(name, facts.placement)
     for line, complete in quantized_lines(manifest):
         say(line, "" if complete else "yellow")
+    for change in advised:
+        say(f"One change would fuse more: {change}")
     say()
     say(
         f"{written.directory}: layout {manifest.layout}, target {manifest.target}, {manifest.precision}, "
