@@ -57,6 +57,8 @@ def print_verification(verification: Verification) -> None:
         f"{verification.runtime} on {verification.provider}{elsewhere}, on {verification.subject}",
         "green" if verification.passed else "red",
     )
+    for engine in verification.engines:
+        say(f"{engine}", "green" if engine.passed else "red")
     if magnified := verification.in_rounding:
         furthest = max(comparison.rounding or 0.0 for comparison in magnified)
         say(

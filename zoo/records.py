@@ -187,6 +187,20 @@ class ComparisonRecord(Record):
     fault: str
 
 
+class EngineRecord(Record):
+    """What an engine showed of the files: see :class:`exporters.engines.result.EngineResult`."""
+
+    engine: str
+    version: str
+    outcome: Literal["computed", "compiled", "failed", "not tried"]
+    cases: Count
+    max_abs: float | None
+    rounded: float | None
+    architectures: tuple[str, ...]
+    node: str
+    words: str
+
+
 class VerificationRecord(Record):
     """The comparisons of the files with the PyTorch model, and what they ran on."""
 
@@ -198,6 +212,7 @@ class VerificationRecord(Record):
     ran: str
     passed: bool
     comparisons: tuple[ComparisonRecord, ...]
+    engines: tuple[EngineRecord, ...] = ()
 
     @property
     def max_abs(self) -> float | None:
