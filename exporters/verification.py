@@ -188,6 +188,11 @@ class Verification:
         )
 
     @property
+    def where(self) -> str:
+        """The runtime and the engines that showed it."""
+        return ", ".join([self.runtime, *(engine.claim.name for engine in self.engines)])
+
+    @property
     def top_token(self) -> float | None:
         """The mean share, over the cases, of tokens whose highest score matches that of the original weights."""
         shares = [comparison.top_token for comparison in self.comparisons if comparison.top_token is not None]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from zoo.records import EngineClaim, EngineRecord
+
 Outcome = Literal["computed", "compiled", "failed", "not tried"]
 
 
@@ -34,21 +36,22 @@ class EngineResult:
         return self.outcome != "failed"
 
     def __str__(self) -> str:
-        stated = self.engine.endswith(f"-{self.version}")  # onnxruntime-1.23.2
-        name = self.engine if stated else f"{self.engine} {self.version}".rstrip()
-        match self.outcome:
-            case "computed":
-                rounded = f"; as stored {self.rounded:.1e} from ONNX Runtime" if self.rounded else ""
-                return (
-                    f"{name}: computed, largest difference {self.max_abs:.1e} in {self.cases} cases{rounded}"
-                )
-            case "compiled":
-                return f"{name}: compiled for {', '.join(self.architectures)}; nothing was computed"
-            case "failed":
-                node = f" at node {self.node}" if self.node else ""
-                return f"{name}: failed{node}: {self.words}"
-            case _:
-                return f"{name}: not tried: {self.words}"
+        return self.record.text
+
+    @property
+    def record(self) -> EngineRecord:
+        """As it is recorded in ``build.json``."""
+        return EngineRecord(**asdict(self))
+
+    @property
+    def claim(self) -> EngineClaim:
+        """As it is recorded in ``export.json``, whatever the machine."""
+        return EngineClaim(
+            engine=self.engine,
+            version=self.version,
+            outcome=self.outcome,
+            architectures=self.architectures,
+        )
 
     def followed_by(self, other: EngineResult) -> EngineResult:
         """The result for two sets of files: the first failure, or the worse of the differences."""

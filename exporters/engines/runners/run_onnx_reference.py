@@ -3,7 +3,7 @@
 from protocol import serve
 
 
-class Reference:
+class Evaluators:
     """Evaluators by the names of their graphs."""
 
     node = r"(?!)"
@@ -28,4 +28,4 @@ class Reference:
             return dict(zip(evaluator.output_names, evaluator.run(None, feeds), strict=True))
 
 
-serve(Reference())
+serve(Evaluators())
