@@ -58,6 +58,8 @@ def print_verification(verification: Verification) -> None:
         f"{verification.runtime} on {verification.provider}{elsewhere}, on {verification.subject}",
         "green" if verification.passed else "red",
     )
+    for engine in verification.engines:
+        say(str(engine), "green" if engine.passed else "red")
     if magnified := verification.in_rounding:
         furthest = max(comparison.rounding or 0.0 for comparison in magnified)
         say(
@@ -132,10 +134,22 @@ def print_placement(name: str, placed: PlacementRecord) -> None:
         say(f"{name}: can be captured as a CUDA graph")
 
 
+def _say_not_tried(manifest: Manifest) -> None:
+    from exporters.engines.table import ENGINES
+
+    tried = {"onnxruntime", *(claim.engine for claim in manifest.engines)}
+    others = [
+        each.name for each in ENGINES.values() if each.speaks_for(manifest.target) and each.name not in tried
+    ]
+    if others:
+        say(f"not tried: {', '.join(others)} (--engine NAME; zoo engines lists them)")
+
+
 def print_export(written: Export, advised: Sequence[Advice] = ()) -> None:
     """Print the files, the opset and runtime that each graph needs, and the changes that would fuse more."""
     if written.verification is not None:
         print_verification(written.verification)
+        _say_not_tried(written.manifest)
     else:
         say("verification: skipped", "yellow")
     if written.quality is not None:
