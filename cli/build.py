@@ -30,7 +30,7 @@ from cli.export_options import (
     Via,
     Weights,
 )
-from cli.options import AsJson, Assignments, SpecArgument
+from cli.options import AsJson, Assignments, ProviderName, SpecArgument
 
 
 def build(
@@ -50,6 +50,7 @@ def build(
     activations: Activations = None,
     verify: Verify = True,
     engine: Engines = None,
+    provider: ProviderName = None,
     via: Via = "fx",
     opset: Opset = None,
     layout: LayoutName = "onnx",
@@ -98,6 +99,7 @@ def build(
         seed=seed,
         verify=verify,
         engines=tuple(dict.fromkeys(engine or ())),
+        provider=provider,
         via=via,
         opset=opset,
         logits=logits,

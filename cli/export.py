@@ -28,7 +28,7 @@ from cli.export_options import (
     Via,
     Weights,
 )
-from cli.options import AsJson, Assignments, SpecArgument
+from cli.options import AsJson, Assignments, ProviderName, SpecArgument
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +56,7 @@ def export(
     activations: Activations = None,
     verify: Verify = True,
     engine: Engines = None,
+    provider: ProviderName = None,
     via: Via = "fx",
     opset: Opset = None,
     layout: LayoutName = "onnx",
@@ -102,6 +103,7 @@ def export(
         seed=seed,
         verify=verify,
         engines=tuple(dict.fromkeys(engine or ())),
+        provider=provider,
         via=via,
         opset=opset,
         logits=logits,

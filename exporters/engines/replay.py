@@ -13,7 +13,8 @@ from exporters.engines.find import interpreter_of
 from exporters.engines.process import EngineError, EngineProcess, started
 from exporters.engines.result import EngineResult
 from exporters.environment import required_environment
-from exporters.session_options import opset_of
+from exporters.providers import on_provider
+from exporters.session_options import open_session, opset_of, session_options
 from specs.errors import UserError, option_name
 from zoo.certificate import Certificate, Run, certify
 from zoo.integrity import check_integrity
@@ -45,6 +46,28 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
         return found, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
     found.provider = f"{engine.name} {version}"
     return found, _result(engine, version, found)
+
+
+def replay_on(directory: Path, provider: str) -> Certificate:
+    """The same on a provider of ONNX Runtime by name.  Raises :class:`specs.errors.UserError` for one that is not here."""
+    chosen = on_provider(provider)
+    found = certify(directory, load=partial(_open, directory, chosen))
+    found.provider = chosen[0]
+    return found
+
+
+def _open(directory: Path, providers: list[str], graphs: dict[str, Any]) -> dict[str, Run]:
+    return {
+        name: partial(
+            _run, open_session(directory / name, session_options(directory / name, entries), providers)
+        )
+        for name, entries in graphs.items()
+    }
+
+
+def _run(session: Any, feeds: dict[str, Any]) -> dict[str, Any]:
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
 
 
 def _result(engine: Engine, version: str, found: Certificate) -> EngineResult:

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -85,10 +86,10 @@ def test_the_recorded_kernels_are_those_of_the_installed_provider(libraries: Pat
     assert kernels_of_provider(libraries) == recorded, "Run `python -m tests.cuda.record`."
 
 
-def _model(operation: str, dtype: int, opset: int = 18, **attributes: object) -> onnx.ModelProto:
+def _model(operation: str, dtype: int, opset: int = 18, **attributes: Any) -> onnx.ModelProto:
     node = helper.make_node(operation, ["x"], ["y"], name="node", **attributes)
-    sides = [[helper.make_tensor_value_info(name, dtype, ["n"])] for name in ("x", "y")]
-    graph = helper.make_graph([node], "g", *sides)
+    inputs, outputs = ([helper.make_tensor_value_info(name, dtype, ["n"])] for name in ("x", "y"))
+    graph = helper.make_graph([node], "g", inputs, outputs)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
 
 
