@@ -92,8 +92,14 @@ class Target:
     """The dtype of everything that a quantized export leaves unquantized, the inputs of its products included."""
     zero_points: bool = True
     """Whether blocks of weights may have zero points."""
+    positive_scales: bool = False
+    """Whether scales of 8-bit weights are positive; the codes of a block reach one step less far above 0 than below."""
+    whole_blocks: bool = False
+    """Whether blocks divide the width of a matrix; elsewhere the last one may be shorter."""
     block_products: frozenset[str] = frozenset()
     """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
+    attention_widths: range = range(1, 2**31)
+    """The widths of heads for which its Attention has a kernel."""
     biases_group_queries: bool = False
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     cache_bits: frozenset[int] = frozenset()
@@ -212,14 +218,14 @@ TARGETS = {
         Target(
             "tensorrt",
             guide=(
-                "standard ONNX only, of opset 23 and 24: Attention, RotaryEmbedding, RMSNormalization, TensorScatter "
-                "(TensorRT 10.15 has them all)",
+                "standard ONNX only, of opset 23 and 24: RotaryEmbedding, RMSNormalization, TensorScatter, and Attention in half "
+                "precision (TensorRT 10.15 has them all)",
                 "of fixed length, `--cache-length N` or the context length; padding on the right",
             ),
             providers=(TENSORRT, CUDA, CPU),
             operations={
                 "Gelu": FLOATS,
-                "Attention": FLOATS,
+                "Attention": HALF,
                 "RotaryEmbedding": FLOATS,
                 "RMSNormalization": FLOATS,
                 "TensorScatter": FLOATS,
@@ -228,6 +234,9 @@ TARGETS = {
             static_cache=True,
             quantized_dtype=torch.float16,
             zero_points=False,
+            positive_scales=True,
+            whole_blocks=True,
+            attention_widths=range(9, 257),
         ),
     )
 }

@@ -123,6 +123,7 @@ class BlocksRecord(Record):
     symmetric: bool
     half: bool
     base: Count | None
+    positive: bool
 
 
 class QuantizedRecord(Record):
