@@ -104,6 +104,8 @@ class Target:
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
+    static_shapes: bool = False
+    """Whether no size in a graph may depend on data, so that mixtures compute every expert."""
     expert_parts: int = 1
     """The parts into which the hidden layers of MoE's experts are divided, which it takes as experts of their own. Its threads
     share experts by ranges of indices: part by part, no thread is left with all that a token chose."""
@@ -236,6 +238,7 @@ TARGETS = {
             zero_points=False,
             positive_scales=True,
             whole_blocks=True,
+            static_shapes=True,
             attention_widths=range(9, 257),
         ),
     )
