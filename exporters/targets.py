@@ -109,6 +109,8 @@ class Target:
     expert_parts: int = 1
     """The parts into which the hidden layers of MoE's experts are divided, which it takes as experts of their own. Its threads
     share experts by ranges of indices: part by part, no thread is left with all that a token chose."""
+    profiles: str | None = None
+    """The file of optimization profiles (:mod:`exporters.profiles`), for compilers that ask for the sizes of inputs."""
     opsets: Mapping[int, Mapping[str, frozenset[torch.dtype]]] = field(default_factory=dict)
     """The opsets that can be asked for, with the operations that each of them adds."""
     opset: int | None = None
@@ -239,6 +241,7 @@ TARGETS = {
             positive_scales=True,
             whole_blocks=True,
             static_shapes=True,
+            profiles="tensorrt.json",
             attention_widths=range(9, 257),
         ),
     )
