@@ -27,6 +27,10 @@ UNLIMITED = 1024
 """The largest length where the model limits none."""
 
 
+ENDS = ("min", "opt", "max")
+"""What options call the smallest, the common and the largest shapes."""
+
+
 class Sizes(NamedTuple):
     """The smallest size of a dim, the one to optimize for, and the largest."""
 
@@ -43,7 +47,11 @@ class ShapeRange(NamedTuple):
     most: tuple[int, ...]
 
 
-def profile(spec: Model, task: Task) -> dict[str, ShapeRange]:
+Shapes = Mapping[str, ShapeRange]
+"""The shapes of the inputs of a graph by name."""
+
+
+def profile(spec: Model, task: Task) -> Shapes:
     """The shapes of the inputs of a task's graph by name, those of static shape as well."""
     given = _given(spec, task)
     ends = [task.numbers({name: sizes[end] for name, sizes in given.items()}) for end in range(3)]
@@ -53,15 +61,25 @@ def profile(spec: Model, task: Task) -> dict[str, ShapeRange]:
     }
 
 
-def provider_options(shapes: Mapping[str, ShapeRange]) -> dict[str, str]:
+def provider_options(shapes: Shapes) -> dict[str, str]:
     """A profile as options of ONNX Runtime's TensorRT provider, whose values are those of trtexec, too."""
     varying = {name: shape for name, shape in shapes.items() if shape.least != shape.most}
     return {
         f"trt_profile_{end}_shapes": ",".join(
             f"{name}:{'x'.join(map(str, shape[place]))}" for name, shape in varying.items()
         )
-        for place, end in enumerate(("min", "opt", "max"))
+        for place, end in enumerate(ENDS)
     }
+
+
+def read_options(options: Mapping[str, str]) -> Shapes:
+    """The shapes that :func:`provider_options` states."""
+    found: dict[str, list[tuple[int, ...]]] = {}
+    for end in ENDS:
+        for stated in options[f"trt_profile_{end}_shapes"].split(","):
+            name, _, dims = stated.rpartition(":")
+            found.setdefault(name, []).append(tuple(map(int, dims.split("x"))))
+    return {name: ShapeRange(*shapes) for name, shapes in found.items()}
 
 
 def _size(dim: int | str, numbers: Mapping[str, int]) -> int:
