@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import torch
+from torch import nn
 
 from exporters.quantization.scheme import INT8_BLOCK, OWN_BLOCK_SIZES, Quantization, is_table
 from exporters.targets import Target
+from zoo.tensors import repeated_weights
 from zoo.weights.blocks import Blocks
 
 
@@ -94,6 +96,14 @@ def quantization_of(
         own=own,
         whole_blocks=target.whole_blocks,
     )
+
+
+def unquantized(model: nn.Module, target: Target) -> dict[str, None]:
+    """The weights that a target takes only as floats, as blocks of weights by name: those that several layers read, if it
+    takes no quantized matrix in several products."""
+    if target.repeats_quantized:
+        return {}
+    return dict.fromkeys(name for name in repeated_weights(model) if not is_table((name,)))
 
 
 def eight_bits(target: Target, size: int | None) -> Blocks:

@@ -94,6 +94,8 @@ class Target:
     """Whether blocks of weights may have zero points."""
     positive_scales: bool = False
     """Whether scales of 8-bit weights are positive; the codes of a block reach one step less far above 0 than below."""
+    repeats_quantized: bool = True
+    """Whether several products may read one quantized matrix: the weights of layers that share them are floats elsewhere."""
     whole_blocks: bool = False
     """Whether blocks divide the width of a matrix; elsewhere the last one may be shorter."""
     block_products: frozenset[str] = frozenset()
@@ -239,6 +241,7 @@ TARGETS = {
             quantized_dtype=torch.float16,
             zero_points=False,
             positive_scales=True,
+            repeats_quantized=False,
             whole_blocks=True,
             static_shapes=True,
             profiles="tensorrt.json",
