@@ -19,7 +19,7 @@ from exporters.kernels.table import table_of
 from exporters.kernels.widening import widened
 from exporters.layouts import LAYOUTS, Layout
 from exporters.options import Options
-from exporters.precisions import PRECISIONS, Precision, quantization_of
+from exporters.precisions import PRECISIONS, Precision, quantization_of, unquantized
 from exporters.proto import model_proto
 from exporters.quantization.scheme import Quantization
 from exporters.raised import recorded_blocks
@@ -153,7 +153,11 @@ class ExportPlan:
             graph_decodes=decodes and task.name != ENCODER,
             blocks=Blocks(4, options.block_size, not options.asymmetric),
             table_bits=4 if options.head_precision == "int4" else 8,
-            own={**carried_blocks(self.quantized), **self.raised},
+            own={
+                **carried_blocks(self.quantized),
+                **self.raised,
+                **unquantized(self.model, self.target),
+            },
             static_inputs=options.activations == "static",
         )
 

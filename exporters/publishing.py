@@ -27,6 +27,7 @@ from exporters.manifest import (
 from exporters.options import SHAPING
 from exporters.plan import ExportPlan
 from exporters.prepared import Contents
+from exporters.profiles import profile, provider_options
 from exporters.proving import Proven
 from exporters.quality.parts import Representative
 from specs.resolved import resolved
@@ -107,7 +108,12 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
 
 def _write_settings(plan: ExportPlan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
-    for name, data in plan.layout.settings(deployment, shared).items():
+    settings = dict(plan.layout.settings(deployment, shared))
+    if plan.target.profiles is not None:
+        settings[plan.target.profiles] = {
+            name: provider_options(profile(plan.spec, task)) for name, task in plan.graph_paths.items()
+        }
+    for name, data in settings.items():
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 

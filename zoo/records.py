@@ -139,6 +139,7 @@ class BlocksRecord(Record):
     symmetric: bool
     half: bool
     base: Count | None
+    positive: bool
 
 
 class QuantizedRecord(Record):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exporters.engines.check import check_installed
-from exporters.engines.compiling import size_of
+from exporters.engines.compiling import recorded_shapes
 from exporters.engines.engine import Engine
 from exporters.engines.find import interpreter_of
 from exporters.engines.process import EngineError, EngineProcess, started
@@ -95,8 +95,7 @@ def _compiled(
     if found.faults:
         return found, EngineResult(process.engine.name, process.version, "failed", words=found.faults[0])
     architectures: list[str] = []
-    for name, graph in manifest.graphs.items():
-        inputs = {given: [*map(size_of, dims)] for given, dims in graph.inputs.items()}
+    for name, inputs in recorded_shapes(directory, manifest).items():
         path = str((directory / name).absolute())
         answer = process.ask(do="compile", path=path, options={"inputs": inputs})
         architectures = [str(name) for name in answer.get("architectures", ())]
