@@ -57,7 +57,9 @@ def publish(
     longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
     kernels = table_of(plan.target.providers[0])
     cache = cache_record([*files.values()][-1], plan.tasks[-1])
-    deployment = Deployment(plan.model, plan.spec, plan.target, plan.precision, plan.options.weights)
+    deployment = Deployment(
+        plan.model, plan.spec, plan.target, plan.precision, options.weights, options.cuda_graph
+    )
     _write_settings(plan, deployment, directory, shared=cache is not None and cache.kind == "shared")
     (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")
     weights = _kind_of(contents.source, options.weights)

@@ -129,6 +129,7 @@ class ShapingRecord(Record):
     cache_length: Annotated[int, Field(gt=0)] | None
     cache_precision: str = "float"
     activations: Literal["dynamic", "static"] | None = None
+    cuda_graph: bool = False
 
 
 class BlocksRecord(Record):

@@ -20,10 +20,12 @@ from exporters.manifest import Export
 from exporters.options import Options
 from exporters.precisions import PRECISIONS
 from exporters.providers import CUDA
+from specs.errors import UserError
 from tests.cuda.build import build
 from tests.cuda.place import placed
 from tests.cuda.record import TABLE, kernels_of_provider
 from tests.exporters.reduced_presets import structure, structures
+from tests.exporters.test_every_preset import EXHAUSTIVE
 from zoo.records import PlacementRecord
 
 SHAPES = {"Add", "Cast", "Concat", "Div", "Equal", "Gather", "Greater", "Mod", "Mul", "Range", "Slice", "Squeeze", "Sub", "Unsqueeze"}  # fmt: skip
@@ -71,13 +73,13 @@ def test_the_provider_places_every_node_as_recorded(name: str, libraries: Path, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_the_provider_places_every_structure(
-    precision: str, part: int, libraries: Path, tmp_path: Path
-) -> None:
-    for name in structures()[part::8]:
-        options = Options(target="cuda", precision=precision, verify=False)
-        _check(export(structure(name), tmp_path / "x", options), libraries)
+def test_the_provider_places_every_structure(part: int, libraries: Path, tmp_path: Path) -> None:
+    """Structures take turns between the precisions, unless all are asked for."""
+    for number, name in enumerate(structures()):
+        for turn, precision in enumerate(PRECISIONS):
+            if number % 8 == part and (EXHAUSTIVE or (number // 8 + part) % len(PRECISIONS) == turn):
+                options = Options(target="cuda", precision=precision, verify=False)
+                _check(export(structure(name), tmp_path / "x", options), libraries)
 
 
 @pytest.mark.slow
@@ -140,3 +142,35 @@ def test_a_graph_with_control_flow_is_not_captured(table: KernelTable, tmp_path:
 def test_only_targets_whose_provider_has_a_table_are_placed(tmp_path: Path) -> None:
     written = export(structure("gpt2"), tmp_path / "x", Options(target="cpu", verify=False))
     assert [graph.placement for graph in written.manifest.graphs.values()] == [None]
+
+
+def test_the_client_is_told_to_capture(tmp_path: Path) -> None:
+    options = Options(target="cuda", precision="fp16", layout="genai", cuda_graph=True, verify=False)
+    written = export(structure("llama-3.2-1b"), tmp_path / "x", options)
+    config = json.loads((written.directory / "genai_config.json").read_text("utf-8"))
+    assert config["model"]["decoder"]["session_options"]["provider_options"] == [
+        {"cuda": {"enable_cuda_graph": "1"}}
+    ]
+    assert written.manifest.options.cuda_graph
+
+
+def test_a_graph_that_cannot_be_captured_is_refused(tmp_path: Path) -> None:
+    """Mixtures that MoE does not compute choose experts in a Scan."""
+    options = Options(target="cuda", precision="fp16", layout="genai", cuda_graph=True, verify=False)
+    with pytest.raises(UserError) as error:
+        export(structure("llama-4-scout-17b-16e-text"), tmp_path / "x", options)
+    assert str(error.value) == (
+        "model.onnx cannot be captured as a CUDA graph: control flow: If, Scan\n  Leave out cuda_graph."
+    )
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(("target", "layout"), [("cpu", "genai"), ("cuda", "onnx")])
+def test_only_a_client_that_binds_buffers_can_capture(target: str, layout: str) -> None:
+    with pytest.raises(UserError) as error:
+        Options(target=target, layout=layout, cuda_graph=True)
+    assert str(error.value) == (
+        "cuda_graph needs a client that binds its inputs to fixed buffers of the device\n"
+        f"  value: target {target}, layout {layout}\n"
+        "  Use target cuda and layout genai, or leave it out."
+    )
