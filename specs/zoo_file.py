@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +18,7 @@ from specs.suggest import suggestion
 from specs.validation import problems
 
 ZOO_FILE = "zoo.yaml"
+OUTPUT = "build"
 MAX_EXTENDS = 16
 """How many zoo files may extend one another in a row."""
 
@@ -31,7 +33,7 @@ def parse_size(text: str) -> int:
     found = _SIZE.fullmatch(text)
     if found is None:
         raise custom_error("must be a size: a number and B, KB, MB, GB or TB", "16GB would work")
-    return int(float(found[1]) * _UNITS[found[2]])
+    return int(Decimal(found[1]) * _UNITS[found[2]])
 
 
 def _size(text: str) -> str:
@@ -152,8 +154,8 @@ class Defaults(Spec):
 class ZooFile(Spec):
     """A zoo: models by name, each with the artefacts wanted of it."""
 
-    output: Annotated[str, AfterValidator(_inside)] = "build"
-    """The directory for artefacts, relative to the zoo file: each is in OUTPUT/MODEL/ARTEFACT."""
+    output: Annotated[str, AfterValidator(_inside)] | None = None
+    """The directory for artefacts, relative to the zoo file: each is in OUTPUT/MODEL/ARTEFACT. Default: build for zoo.yaml, and build/NAME for NAME.yaml."""
     defaults: Defaults = Defaults()
     """What holds for every model that does not state it itself."""
     models: Annotated[dict[Name, ModelEntry], Field(min_length=1)]

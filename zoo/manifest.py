@@ -8,6 +8,7 @@ the weights were read) is in ``build.json``, which names its ``export.json`` by 
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -20,7 +21,8 @@ from specs.document import Document
 from specs.errors import Mark, Problem, SpecError, SpecPath, UserError
 from specs.validation import problems
 from zoo.destination import MANIFEST
-from zoo.files.ownership import BUILD
+from zoo.files.ownership import BUILD, PROBE
+from zoo.files.reading import read_regular, unreadable
 from zoo.records import (
     CacheRecord,
     Digest,
@@ -107,6 +109,12 @@ class ExportRecord:
     unproven: str = ""
 
     @property
+    def files(self) -> dict[str, FileRecord]:
+        """Every file that the records name, other than the records: those of the manifest, and the recorded case."""
+        probe = None if self.build is None else self.build.probe
+        return {**self.manifest.files, **({PROBE: probe} if probe else {})}
+
+    @property
     def verification(self) -> VerificationRecord | None:
         """How the files were verified, if they were."""
         return None if self.build is None else self.build.verification
@@ -118,10 +126,10 @@ Top = TypeVar("Top", Manifest, Build)
 def read_record(directory: Path) -> ExportRecord:
     """All that an export recorded.  Raises :class:`specs.errors.UserError` for a damaged record."""
     manifest = read_manifest(directory)
-    if not (directory / BUILD).is_file():
+    if not os.path.lexists(directory / BUILD):
         return ExportRecord(directory, manifest, None, f"{BUILD} is missing")
     build = _read(directory / BUILD, Build)
-    if build.export != hashlib.sha256((directory / MANIFEST).read_bytes()).hexdigest():
+    if build.export != hashlib.sha256(_content(directory / MANIFEST)).hexdigest():
         return ExportRecord(directory, manifest, None, f"{BUILD} belongs to another {MANIFEST}")
     return ExportRecord(directory, manifest, build)
 
@@ -132,10 +140,7 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def _read(path: Path, record: type[Top]) -> Top:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}\n  {_REMEDY}") from None
+    content = _content(path)
     try:
         data: Any = from_json(content, allow_inf_nan=False)
     except ValueError as error:
@@ -151,6 +156,13 @@ def _read(path: Path, record: type[Top]) -> Top:
         return record.model_validate_json(content)
     except ValidationError as error:
         raise SpecError(_with_remedy(path, problems(error, Document(data), Spec))) from None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_regular(path, path.parent)
+    except OSError as error:
+        raise UserError(unreadable(path, error, _REMEDY)) from None
 
 
 def _place(path: SpecPath) -> SpecPath:

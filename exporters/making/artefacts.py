@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from specs.errors import Problem, SpecError, UserError
 from specs.suggest import suggestion
 from specs.zoo_file import (
     MAX_ARTEFACTS,
+    OUTPUT,
+    ZOO_FILE,
     ArtefactEntry,
     ArtefactOptions,
     ModelEntry,
@@ -47,6 +50,11 @@ class Zoo:
         """The directory that paths in the file are relative to."""
         return self.path.parent
 
+    @property
+    def lock(self) -> Path:
+        """The lock file: zoo.lock for zoo.yaml, so that several zoo files of a directory have one each."""
+        return self.path.with_suffix(".lock")
+
     def place(self, path: str) -> Path:
         """Return a path in the file, relative to the working directory."""
         return self.root / path
@@ -77,12 +85,20 @@ def read_zoo(path: Path) -> Zoo:
     wanted: list[Wanted] = []
     for model, entry in file.models.items():
         wanted += _artefacts(file, model, entry, path, document)
+        _check_inside(path.parent, wanted, document)
         if len(wanted) > MAX_ARTEFACTS:
             rule = f"must ask for at most {MAX_ARTEFACTS:,} artefacts in all"
             raise SpecError(
                 [Problem(rule, ("models", model), remedy="Use a smaller matrix.", mark=document.mark_of(()))]
             )
     return Zoo(path, file, tuple(wanted))
+
+
+def output_of(file: ZooFile, path: Path) -> str:
+    """The directory for artefacts, relative to the zoo file: its own for each zoo file of a directory, unless stated."""
+    if file.output is not None:
+        return file.output
+    return OUTPUT if path.stem == Path(ZOO_FILE).stem else f"{OUTPUT}/{path.stem}"
 
 
 def _artefacts(
@@ -101,8 +117,19 @@ def _artefacts(
             rule = "must have different names"
             raise SpecError([Problem(rule, where, name, remedy, document.mark_of(where))])
         names[name] = options
-        directory = path.parent / file.output / model / name
+        directory = path.parent / output_of(file, path) / model / name
         yield Wanted(f"{model}/{name}", model, entry, options, resources, directory)
+
+
+def _check_inside(root: Path, wanted: Sequence[Wanted], document: Document) -> None:
+    """Raise :class:`SpecError` where a link leads an output directory out of the directory of the zoo file."""
+    real = os.path.realpath(root)
+    for each in wanted:
+        place = os.path.realpath(each.directory)
+        if os.path.commonpath([real, place]) != real:
+            rule = f"must stay below the zoo file's directory, but a link leads {each.directory} to {place}"
+            remedy = "Replace the link by a directory, or move the zoo file there."
+            raise SpecError([Problem(rule, ("output",), remedy=remedy, mark=document.mark_of(("output",)))])
 
 
 def _options_of(file: ZooFile, entry: ModelEntry, shared: dict[str, Any]) -> Iterator[ArtefactOptions]:

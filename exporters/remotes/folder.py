@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -32,7 +33,11 @@ class Folder:
         check_replaceable(self.directory)
         own = own_files(self.directory, MANIFEST) if self.directory.is_dir() else None
         places = {name: self.directory / name for name in sorted(own or ())}
-        records = {name: file_record(place) for name, place in places.items() if place.is_file()}
+        records = {
+            name: file_record(place, self.directory)
+            for name, place in places.items()
+            if os.path.lexists(place)
+        }
         return {name: RemoteFile(record.size, record.sha256) for name, record in records.items()}
 
     def has_content(self, record: FileRecord) -> bool:
@@ -40,7 +45,7 @@ class Folder:
         return False
 
     def fetch(self, name: str, target: Path, progress: Progress) -> None:
-        copy_file(self.directory / name, target, progress)
+        copy_file(self.directory / name, target, progress, within=self.directory)
 
     def send(self, artefact: Artefact, changes: Sequence[FileChange], progress: Progress) -> str:
         """Replace the directory by a new one with all files, in one step."""
@@ -49,6 +54,13 @@ class Folder:
                 if change.state == "same":
                     link_file(self.directory / change.name, new / change.name)
                 elif change.state != "removed":
-                    sha256 = artefact.files[change.name].sha256
-                    copy_file(artefact.directory / change.name, new / change.name, progress, sha256)
+                    source, record = artefact.directory / change.name, artefact.files[change.name]
+                    copy_file(
+                        source,
+                        new / change.name,
+                        progress,
+                        within=artefact.directory,
+                        size=record.size,
+                        sha256=record.sha256,
+                    )
         return str(self.directory)

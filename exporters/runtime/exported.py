@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,7 @@ def open_export(directory: Path, device: str | None = None) -> Exported:
     Raises :class:`specs.errors.UserError` where the directory is not an export, is damaged, or has no weights, and for a
     device that this machine does not have.
     """
-    if not (directory / MANIFEST).is_file():
+    if not os.path.lexists(directory / MANIFEST):
         raise UserError(
             f"{directory} is not an export (no {MANIFEST})\n"
             f"  Pass a directory that zoo export or zoo build wrote, such as build/gpt2."

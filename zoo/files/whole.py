@@ -8,17 +8,10 @@ import secrets
 import stat
 from pathlib import Path
 
+from zoo.files.reading import kind_of
 from zoo.files.sync import sync
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_KINDS = {
-    stat.S_IFDIR: "a directory",
-    stat.S_IFLNK: "a symbolic link",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-}
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -46,10 +39,9 @@ def write_file(path: Path, content: bytes) -> None:
 def irregular(path: Path) -> str | None:
     """Return the kind of file at a path, such as "a symbolic link"; None for a regular file or nothing."""
     try:
-        kind = stat.S_IFMT(path.lstat().st_mode)
+        return kind_of(path.lstat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return None if kind == stat.S_IFREG else _KINDS.get(kind, "not a regular file")
 
 
 def _replaceable_mode(path: Path) -> int | None:

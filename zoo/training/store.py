@@ -18,6 +18,7 @@ from specs.base import PositiveFloat
 from specs.errors import UserError, option_name, path_text
 from specs.model import Model
 from specs.resolved import resolved
+from zoo.files.reading import read_regular
 from zoo.files.whole import write_file
 from zoo.training.score import Score
 from zoo.training.settings import Settings
@@ -92,7 +93,7 @@ class Store:
     def result(self) -> TrainingResult | None:
         """The result of a finished training, or None.  Raises :class:`UserError` for a damaged file."""
         try:
-            return TrainingResult.model_validate_json(self._result.read_bytes())
+            return TrainingResult.model_validate_json(read_regular(self._result, self.directory))
         except FileNotFoundError:
             return None
         except ValidationError as error:
