@@ -89,7 +89,8 @@ def catalog(
         try:
             entries.append(read_entry(name, directory, _client, contents=contents))
         except UserError as error:
-            problems.append(UnlistedExport(name, reason_of(error)))
+            why = reason_of(error).replace(f"{directory}{os.sep}", "").replace(str(directory), name)
+            problems.append(UnlistedExport(name, why))
     if not (entries or problems):
         raise UserError(
             f"{place} has no exports.\n  Build some with zoo make or zoo export, or give another directory."

@@ -67,6 +67,12 @@ def certify(directory: str | Path, provider: str | None = None) -> Certificate:
     and ValueError for a directory that is not an export.
     """
     root, found = Path(directory), Certificate(str(directory))
+    try:
+        str(directory).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{str(directory)!a}: the path must be UTF-8, because ONNX Runtime opens no other"
+        ) from None
     content, manifest = _record(root, "export.json")
     _, build = _record(root, "build.json")
     try:

@@ -13,9 +13,10 @@ from exporters.runtime.graph import LoadedGraph
 from specs.errors import UserError, option_name
 from specs.load import load
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION, stated_in
-from zoo.destination import MANIFEST
+from zoo.checkpoints.carried import FILES, GENERATION, stated_in
+from zoo.destination import MANIFEST, is_text
 from zoo.families.common.config import CONFIG
+from zoo.files.ownership import SIGNATURE
 from zoo.integrity import check_sizes
 from zoo.manifest import Manifest, read_manifest
 from zoo.records import CacheRecord
@@ -61,6 +62,20 @@ class Exported:
         return sum(self.manifest.files[name].size for name in self.manifest.model_files)
 
 
+def _check_settings(directory: Path, manifest: Manifest) -> None:
+    """Raise :class:`specs.errors.UserError` for a tokenizer or settings beside a signed export that its signature does not cover.
+
+    They change what the model reads and writes.
+    """
+    signed = os.path.lexists(directory / SIGNATURE)
+    for name in (CONFIG, *FILES) if signed else ():
+        if name not in manifest.files and os.path.lexists(directory / name):
+            raise UserError(
+                f"{directory} is signed, and holds {name}, which is not part of the export ({MANIFEST} does not list it)\n"
+                f"  Move it to another directory; pass a tokenizer as {option_name('tokenizer')}."
+            )
+
+
 def open_export(directory: Path, device: str | None = None) -> Exported:
     """Read the records of an export, which runs on ``device``, or on the first of its providers that this machine has.
 
@@ -77,7 +92,13 @@ def open_export(directory: Path, device: str | None = None) -> Exported:
         raise UserError(
             f"{directory} cannot be run: the export has no weights\n  Export it with {option_name('weights')} random or a path."
         )
+    if not is_text(directory):
+        raise UserError(
+            f"{str(directory)!a}: the path of an export must be UTF-8, because ONNX Runtime opens no other\n"
+            "  Rename the directory."
+        )
     check_sizes(directory, manifest)
+    _check_settings(directory, manifest)
     settings = {**stated_in(directory / CONFIG), **stated_in(directory / GENERATION)}
     wanted = manifest.providers
     providers = present(wanted) if device is None else on_device(wanted, device)

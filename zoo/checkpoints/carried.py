@@ -28,7 +28,7 @@ _TOKENS = (
     "forced_bos_token_id",
     "forced_eos_token_id",
 )
-_FILES = [
+FILES = (
     "added_tokens.json",
     "chat_template.jinja",
     GENERATION,
@@ -43,7 +43,7 @@ _FILES = [
     "tokenizer_config.json",
     "vocab.json",
     "vocab.txt",
-]
+)
 """What a checkpoint's directory has beside config and weights: the same tokens go into what is made of it."""
 
 
@@ -93,7 +93,7 @@ def carry_files(origin: Path, directory: Path) -> None:
         for name, text in gguf_tokenizer(origin).items():
             (directory / name).write_text(text, encoding="utf-8")
         return
-    for path in (origin / name for name in _FILES):
+    for path in (origin / name for name in FILES):
         if os.path.lexists(path):
             try:
                 copy_regular(path, directory / path.name, origin)
