@@ -25,15 +25,17 @@ MAX_EXTENDS = 16
 MAX_ARTEFACTS = 10_000
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_MOST = 2**63
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB)")
 
 
 def parse_size(text: str) -> int:
     """The bytes of a size such as ``16GB``.  Raises a pydantic error for anything else."""
     found = _SIZE.fullmatch(text)
-    if found is None:
+    size = int(Decimal(found[1]) * _UNITS[found[2]]) if found else _MOST
+    if size >= _MOST:
         raise custom_error("must be a size: a number and B, KB, MB, GB or TB", "16GB would work")
-    return int(Decimal(found[1]) * _UNITS[found[2]])
+    return size
 
 
 def _size(text: str) -> str:

@@ -86,13 +86,14 @@ def read_regular(path: Path, within: Path | None = None, most: int = LARGEST) ->
 
 def copy_regular(source: Path, target: Path, within: Path | None = None, most: int = LARGEST) -> None:
     """Copy a file of at most ``most`` bytes to a new path.  Raises as :func:`open_regular`."""
-    with open_regular(source, within) as read, target.open("xb") as written:
+    done = 0
+    with open_regular(source, within) as read:
         _check_size(source, os.fstat(read.fileno()).st_size, most)
-        done = 0
-        while block := read.read(_BLOCK):
-            done += len(block)
-            _check_size(source, done, most)
-            written.write(block)
+        with target.open("xb") as written:
+            while block := read.read(_BLOCK):
+                done += len(block)
+                _check_size(source, done, most)
+                written.write(block)
 
 
 def check_regular(path: Path, within: Path | None = None) -> None:

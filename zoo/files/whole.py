@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
+import sys
+import time
 from pathlib import Path
 
-from zoo.files.reading import kind_of
+from zoo.files.reading import kind_of, open_regular
 from zoo.files.sync import sync
+
+_JUST_MADE = 60
+"""Seconds in which a new file may not be locked yet."""
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
@@ -20,10 +27,13 @@ def write_file(path: Path, content: bytes) -> None:
     Raises OSError, with nothing changed, where the file cannot be written or the existing one is not a regular file.
     """
     mode = _replaceable_mode(path)
-    partial = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}")
+    prefix = f".{path.name[:40]}."
+    _clear_left_behind(path.parent, prefix)
+    partial = path.with_name(f"{prefix}{secrets.token_hex(8)}")
     try:
         descriptor = os.open(partial, _NEW, 0o666)
         with open(descriptor, "wb") as file:
+            _lock(descriptor)
             file.write(content)
             file.flush()
             os.fsync(descriptor)
@@ -34,6 +44,29 @@ def write_file(path: Path, content: bytes) -> None:
     finally:
         partial.unlink(missing_ok=True)
     sync(path.parent)
+
+
+def _clear_left_behind(directory: Path, prefix: str) -> None:
+    """Remove what processes that were killed had written of a file: their locks are gone."""
+    pattern = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{16}}")
+    for name in filter(pattern.fullmatch, os.listdir(directory)):
+        with contextlib.suppress(OSError), open_regular(directory / name, directory) as file:
+            old = time.time() - os.fstat(file.fileno()).st_mtime > _JUST_MADE
+            if old and _lock(file.fileno()) and not (directory / name).is_symlink():
+                (directory / name).unlink()
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file until it is closed; False where another process has it, or there are no locks."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def irregular(path: Path) -> str | None:
