@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import from_json
 
 from specs.base import Spec
@@ -37,6 +37,7 @@ from zoo.records import (
     ShapingRecord,
     TensorRecord,
     VerificationRecord,
+    distinct,
 )
 
 FORMAT: Final = 2
@@ -69,7 +70,7 @@ class Manifest(Record):
     graphs: Annotated[dict[FileName, GraphRecord], Field(min_length=1)]
     quantized: tuple[QuantizedRecord, ...] = ()
     mixed: MixedRecord | None = None
-    files: dict[FileName, FileRecord]
+    files: Annotated[dict[FileName, FileRecord], AfterValidator(distinct)]
     tensors: dict[FileName, dict[str, TensorRecord]]
     calibrated_on: InputsRecord | None = None
     judged_on: InputsRecord | None = None

@@ -9,9 +9,11 @@ from pathlib import Path
 from exporters.remotes.artefact import Artefact
 from exporters.remotes.copying import copy_file
 from exporters.remotes.remote import FileChange, RemoteFile
+from specs.errors import UserError
 from zoo.destination import MANIFEST, check_replaceable, replacing
 from zoo.files.linking import link_file
-from zoo.files.ownership import own_files
+from zoo.files.ownership import BESIDE, own_files
+from zoo.files.reading import check_regular, unreadable
 from zoo.integrity import file_record
 from zoo.progress import Progress
 from zoo.records import FileRecord
@@ -32,6 +34,13 @@ class Folder:
         """Return the files of the export in the directory. Raises :class:`zoo.destination.DestinationError` for other directories."""
         check_replaceable(self.directory)
         own = own_files(self.directory, MANIFEST) if self.directory.is_dir() else None
+        for place in (self.directory / name for name in BESIDE[MANIFEST]):
+            try:
+                check_regular(place, self.directory)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise UserError(unreadable(place, error)) from None
         places = {name: self.directory / name for name in sorted(own or ())}
         records = {
             name: file_record(place, self.directory)
