@@ -101,7 +101,7 @@ def _is_finite(value: object) -> bool:
 
 def reason_of(error: BaseException) -> str:
     """The first line of an error's message, or the name of its class where it has none: never empty."""
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    return next(iter(str(error).strip().splitlines()), "").strip() or type(error).__name__
 
 
 _NAMED = re.compile("\x1f([a-z_]+)(=False)?\x1f")

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import from_json
 
-from specs.base import Spec
+from specs.base import Spec, custom_error
 from specs.document import Document
 from specs.errors import Mark, Problem, SpecError, SpecPath, UserError
 from specs.validation import problems
@@ -74,6 +74,15 @@ class Manifest(Record):
     tensors: dict[FileName, dict[str, TensorRecord]]
     calibrated_on: InputsRecord | None = None
     judged_on: InputsRecord | None = None
+
+    @model_validator(mode="after")
+    def _has_its_models(self) -> Manifest:
+        unlisted = [name for name in (*self.graphs, *self.tensors) if name not in self.files]
+        if unlisted:
+            raise custom_error(
+                f"must have the digest of every graph and data file, and has none of {unlisted[0]}", ""
+            )
+        return self
 
     @property
     def model_files(self) -> list[str]:

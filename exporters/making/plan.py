@@ -14,7 +14,7 @@ from exporters.making.inputs import Inputs, tool_versions
 from exporters.making.lock import Lock
 from exporters.making.models import ModelInputs, model_inputs
 from specs.canonical import differences
-from specs.errors import CombinedError, UserError, path_text, shorten
+from specs.errors import CombinedError, UserError, path_text, reason_of, shorten
 from specs.load import load
 from specs.resolved import resolved
 from specs.zoo_file import ArtefactEntry
@@ -186,7 +186,7 @@ def _stale(
     try:
         record = read_record(directory)
     except UserError as error:
-        return str(error).splitlines()[0]
+        return reason_of(error)
     if record.build is None:
         return record.unproven
     locked = entry if entry.get("key") == inputs.key else {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -210,3 +212,35 @@ def test_the_bytes_of_a_catalog_do_not_depend_on_how_its_directory_is_written(he
         assert invoke("catalog", written).exit_code == 1
         pages.add(Path("catalog.html").read_text())
     assert len(pages) == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "[" * 100_000,
+        '{"format": 1}',
+        '{"format": 1, "specs": 5, "artefacts": {"all": 3}, "changes": 7}',
+        '{"format": 1, "specs": [], "artefacts": {"export": {"spec": 9e99}}, "changes": []}',
+        '{"format": 1, "specs": [], "artefacts": {}, "changes": [{"at": 1}]}',
+    ],
+)
+def test_a_damaged_catalog_is_not_continued(here: Path, data: str) -> None:
+    assert invoke("catalog", "export").exit_code == 0
+    page = Path("catalog.html").read_text()
+    found = re.search(r"<script[^>]*application/json[^>]*>(.*?)</script>", page, re.DOTALL)
+    assert found is not None
+    Path("catalog.html").write_text(page[: found.start(1)] + data + page[found.end(1) :])
+    said = refused("catalog", "export")
+    assert "catalog" in said
+    assert "remove it" in said
+
+
+def test_text_of_a_spec_cannot_break_generated_code(here: Path) -> None:
+    spec = zoo.load("tiny-gpt").model_copy(update={"summary": 'a\0b """ \\" \x1b[2J \u2028\nimport os'})
+    zoo.convert(spec, "random", here / "out", remote_code=True)
+    for path in (here / "out").glob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        names = [
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+        ]
+        assert "os" not in names
