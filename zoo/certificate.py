@@ -12,6 +12,7 @@ import json
 import os
 import stat
 import sys
+import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from io import BufferedReader
@@ -121,6 +122,9 @@ def _replay(root: Path, found: Certificate, providers: list[str]) -> None:
     """Run the recorded calls on the first provider that loads the graphs, and compare their outputs."""
     results = list[dict[str, Any]]()
     try:
+        with _opened(root, "probe.npz") as file, zipfile.ZipFile(file) as held:
+            if sum(each.file_size for each in held.infolist()) > LARGEST:
+                raise ValueError(f"probe.npz unpacks to more than {LARGEST // 2**20} MiB")
         with _opened(root, "probe.npz") as file:
             arrays = dict(np.load(file, allow_pickle=False))
         probe = json.loads(str(arrays["probe"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from specs.zoo_file import (
     ZooFile,
     load_zoo_file,
 )
+
+MAX_COMBINATIONS = 100_000
+"""The largest number of combinations of one matrix: they are tried one by one."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def _artefacts(
     shared = {**file.defaults.options, **entry.options}
     resources = entry.resources if "resources" in entry.model_fields_set else file.defaults.resources
     names: dict[str, ArtefactOptions] = {}
-    for options in _options_of(file, entry, shared):
+    for options in _options_of(file, model, entry, shared, document):
         name = _name_of(options)
         if names.get(name, options) == options and name in names:
             continue
@@ -132,10 +136,18 @@ def _check_inside(root: Path, wanted: Sequence[Wanted], document: Document) -> N
             raise SpecError([Problem(rule, ("output",), remedy=remedy, mark=document.mark_of(("output",)))])
 
 
-def _options_of(file: ZooFile, entry: ModelEntry, shared: dict[str, Any]) -> Iterator[ArtefactOptions]:
+def _options_of(
+    file: ZooFile, model: str, entry: ModelEntry, shared: dict[str, Any], document: Document
+) -> Iterator[ArtefactOptions]:
     matrix = entry.matrix if "matrix" in entry.model_fields_set else file.defaults.matrix
     excluded = (*file.defaults.exclude, *entry.exclude)
     if matrix or not entry.artefacts:
+        if math.prod(map(len, matrix.values())) > MAX_COMBINATIONS:
+            rule = f"must have at most {MAX_COMBINATIONS:,} combinations, before any is excluded"
+            where = ("models", model, "matrix")
+            raise SpecError(
+                [Problem(rule, where, remedy="Use a smaller matrix.", mark=document.mark_of(where))]
+            )
         for values in itertools.product(*matrix.values()):
             options = ArtefactOptions.model_validate({**shared, **dict(zip(matrix, values, strict=True))})
             if not any(_matches(options, each) for each in excluded):

@@ -45,12 +45,12 @@ class FileDigests:
         return digest.hexdigest()
 
     def _file(self, path: Path, within: Path | None) -> str:
-        real = os.path.realpath(path)
         try:
             with open_regular(path, within, buffering=0) as opened:
                 found = os.fstat(opened.fileno())
         except OSError as error:
             raise UserError(unreadable(path, error)) from None
+        real = os.path.realpath(path)
         stamp = [found.st_size, found.st_mtime_ns, found.st_ino]
         known = self._known.get(real)
         if isinstance(known, list) and len(known) == 4 and known[:3] == stamp:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -41,29 +42,38 @@ def make(plan: MakePlan, cache: Cache, executor: Executor, tell: Tell, limit: in
     killed, finished artefacts are kept and the next call continues with the rest. ``limit`` is the size limit of the cache
     in bytes.
     """
+    made: set[str] = set()
+    try:
+        with contextlib.closing(_made(plan, cache, executor, tell)) as steps:
+            for each in steps:
+                if each.state != "failed":
+                    made.add(each.step.wanted.name)
+                yield each
+    finally:
+        plan.locked(made).write(plan.zoo.lock)
+    cache.prune(limit)
+
+
+def _made(plan: MakePlan, cache: Cache, executor: Executor, tell: Tell) -> Generator[Made, None, None]:
     building: dict[str, list[MakeStep]] = {}
     jobs: list[Job] = []
-    try:
-        for step in plan.steps:
-            if step.state == "failed":
-                yield Made(step, "failed", error=step.why)
-            elif step.state == "cached" and (made := _restored(step, cache, _locked(plan, step))) is not None:
-                yield made
-            elif step.state != "current":
-                assert step.inputs is not None
-                alike = building.setdefault(step.inputs.key, [])
-                alike.append(step)
-                if len(alike) == 1:
-                    jobs.append(job_of(step, cache, plan.zoo.root))
-        keys = {job.name: job.key for job in jobs}
-        if jobs:
-            cache.check_writable()
-        for outcome in executor.run(jobs, tell) if jobs else ():
-            for step in building[keys[outcome.name]]:
-                yield _placed(step, outcome, cache)
-    finally:
-        plan.locked.write(plan.zoo.lock)
-    cache.prune(limit)
+    for step in plan.steps:
+        if step.state == "failed":
+            yield Made(step, "failed", error=step.why)
+        elif step.state == "cached" and (made := _restored(step, cache, _locked(plan, step))) is not None:
+            yield made
+        elif step.state != "current":
+            assert step.inputs is not None
+            alike = building.setdefault(step.inputs.key, [])
+            alike.append(step)
+            if len(alike) == 1:
+                jobs.append(job_of(step, cache, plan.zoo.root))
+    keys = {job.name: job.key for job in jobs}
+    if jobs:
+        cache.check_writable()
+    for outcome in executor.run(jobs, tell) if jobs else ():
+        for step in building[keys[outcome.name]]:
+            yield _placed(step, outcome, cache)
 
 
 def _locked(plan: MakePlan, step: MakeStep) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -79,9 +79,8 @@ class MakePlan:
         here = step.wanted.directory.is_dir()
         return not here and step.inputs is not None and entry.get("key") == step.inputs.key
 
-    @property
-    def locked(self) -> Lock:
-        """Return the lock after the steps are done; entries of artefacts that were not chosen remain."""
+    def locked(self, made: Collection[str]) -> Lock:
+        """Return the lock after the steps of the named artefacts are done; entries of others that are not current remain."""
         wanted = {each.name for each in self.zoo.wanted}
         artefacts = {name: entry for name, entry in self.lock.artefacts.items() if name in wanted}
         weights = {name: each for name, each in self.lock.weights.items() if name in self.zoo.file.models}
@@ -89,7 +88,7 @@ class MakePlan:
             if step.inputs is None:
                 continue
             weights[step.wanted.model] = step.inputs.weights
-            if built_with(step.wanted.directory).get("key") == step.inputs.key:
+            if step.state == "current" or step.wanted.name in made:
                 record = read_record(step.wanted.directory)
                 if record.build is not None:
                     artefacts[step.wanted.name] = {"key": step.inputs.key, "export": record.build.export}

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from zoo.certificate import certify, main
 
 ALONE = """
 import sys
+import zipfile
 for name in ("torch", "onnx", "pydantic", "typer", "rich", "yaml", "safetensors"):
     sys.modules[name] = None
 sys.argv = ["certificate", *sys.argv[1:]]
@@ -269,3 +271,16 @@ def test_a_damaged_case_is_a_fault(copied: Path) -> None:
         assert not found.passed
         assert found.faults
         assert not found.faults[0].endswith(": ")
+
+
+def test_a_case_that_unpacks_without_end_is_a_fault(copied: Path) -> None:
+    with (
+        zipfile.ZipFile(copied / "probe.npz", "w", zipfile.ZIP_DEFLATED) as held,
+        held.open("probe.npy", "w") as file,
+    ):
+        for _ in range(300):
+            file.write(bytes(2**20))
+    build = json.loads((copied / "build.json").read_bytes())
+    build["probe"]["sha256"] = hashlib.sha256((copied / "probe.npz").read_bytes()).hexdigest()
+    (copied / "build.json").write_text(json.dumps(build))
+    assert "probe.npz unpacks to more than 256 MiB" in certify(copied).faults[0]

@@ -51,8 +51,14 @@ def _clear_left_behind(directory: Path, prefix: str) -> None:
     pattern = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{16}}")
     for name in filter(pattern.fullmatch, os.listdir(directory)):
         with contextlib.suppress(OSError), open_regular(directory / name, directory) as file:
-            old = time.time() - os.fstat(file.fileno()).st_mtime > _JUST_MADE
-            if old and _lock(file.fileno()) and not (directory / name).is_symlink():
+            found = os.fstat(file.fileno())
+            ours = sys.platform == "win32" or found.st_uid == os.geteuid()
+            if (
+                ours
+                and time.time() - found.st_mtime > _JUST_MADE
+                and _lock(file.fileno())
+                and not (directory / name).is_symlink()
+            ):
                 (directory / name).unlink()
 
 

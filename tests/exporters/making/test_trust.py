@@ -296,3 +296,39 @@ def test_what_killed_processes_left_in_the_cache_is_cleared(zoo: Zoo) -> None:
     assert not left.exists()
     assert not partial.exists()
     assert Cache(cache.root).entries()
+
+
+def test_matrices_are_bounded_before_their_combinations_are_tried(tmp_path: Path) -> None:
+    values = "[" + ", ".join(["1"] * 99) + "]"
+    options = ("block_size", "opset", "cache_length", "max_kl", "min_cosine")
+    matrix = ", ".join(f"{option}: {values}" for option in options)
+    write_spec(tmp_path, "b")
+    with pytest.raises(SpecError, match=r"models\.b\.matrix: must have at most 100,000 combinations"):
+        write_zoo(tmp_path, f"models:\n  b: {{spec: b.yaml, matrix: {{{matrix}}}}}\n")
+
+
+@pytest.mark.parametrize("field", ["weights", "calibrate", "spec"])
+def test_names_that_no_file_has(tmp_path: Path, field: str) -> None:
+    write_spec(tmp_path, "b")
+    given = '"a\\0b.yaml"'
+    options = {
+        "weights": f"spec: b.yaml, weights: {given}",
+        "calibrate": f"spec: b.yaml, options: {{calibrate: {given}}}",
+        "spec": f"spec: {given}",
+    }
+    zoo = write_zoo(tmp_path, f"models:\n  b: {{{options[field]}}}\n")
+    with pytest.raises(CombinedError, match=r"zoo\.yaml: "):
+        plan_of(zoo)
+
+
+def test_the_lock_never_records_what_a_failed_build_left(zoo: Zoo) -> None:
+    lock = zoo.lock.read_bytes()
+    forge(output(zoo))
+    shutil.rmtree(entry(zoo))
+    entry(zoo).mkdir()
+    (entry(zoo) / "not ours").write_text("mine")
+    assert [each.state for each in make(zoo, "b")] == ["failed"]
+    assert zoo.lock.read_bytes() == lock
+    (output(zoo) / "export.json").write_text("[")
+    assert [each.state for each in make(zoo, "b")] == ["failed"]
+    assert zoo.lock.read_bytes() == lock
