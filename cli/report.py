@@ -165,7 +165,7 @@ def report(
     if side.export is not None:
         # Only the page shows the verification, and digests tie it to the files.
         contents = digests if digests is not None or html is not None else False
-        integrity = check_integrity(side.export.directory, side.export.manifest, contents=contents)
+        integrity = check_integrity(side.export, contents=contents)
     if html is not None:
         export = None if side.export is None or integrity is None else (side.export, integrity)
         write_own(html, report_page(found, export).encode(), ".html", "--html")

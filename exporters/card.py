@@ -12,10 +12,13 @@ import yaml
 from exporters.layouts import LAYOUTS
 from exporters.layouts.onnx_usage import profiles_of
 from exporters.layouts.purpose import purpose_of
+from specs.errors import UserError
 from specs.model import Model
+from specs.reading import read_text
 from zoo.destination import MANIFEST
 from zoo.files.card import CARD, sealed
 from zoo.files.ownership import BUILD
+from zoo.files.reading import open_regular, unreadable
 from zoo.manifest import Manifest
 from zoo.records import EngineClaim
 from zoo.reports.parameters import parameter_report
@@ -66,16 +69,23 @@ def base_model_of(origin: Path) -> str | None:
 
 
 def license_of(origin: Path) -> dict[str, str]:
-    """The license that the card of a checkpoint states, by the names of the fields; empty where it states none."""
+    """The license that the card of a checkpoint states, by the names of the fields; empty where it states none.
+
+    Raises :class:`specs.errors.UserError` for a card that is not a regular file of the checkpoint's directory.
+    """
     path = (origin if origin.is_dir() else origin.parent) / CARD
     try:
-        with path.open("rb") as file:
+        with open_regular(path, path.parent) as file:
             text = file.read(_LARGEST_CARD).decode(errors="replace")
-        front = re.match(r"---\r?\n(.*?\n)---\r?\n", text, re.DOTALL)
-        data = yaml.safe_load(front[1]) if front else None
-    except (OSError, ValueError, yaml.YAMLError):
+    except FileNotFoundError:
         return {}
-    found = data if isinstance(data, dict) else {}
+    except OSError as error:
+        raise UserError(unreadable(path, error)) from None
+    front = re.match(r"---\r?\n(.*?\n)---\r?\n", text, re.DOTALL)
+    try:
+        found = read_text(front[1], str(path)).data if front else {}
+    except UserError:  # the card of another is not our concern
+        return {}
     return {name: found[name] for name in _LICENSE if isinstance(found.get(name), str)}
 
 

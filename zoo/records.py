@@ -16,15 +16,31 @@ from pydantic import (
 
 from specs.base import custom_error
 
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+_LONGEST_NAME, _DEEPEST = 255, 16
 
 
 def _inside(name: str) -> str:
-    """A path that stays in the directory."""
+    """A path that stays in the directory, on every system, and is written in one way only."""
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name or "\\" in name:
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name or ":" in name:
         raise custom_error("must be a path inside the directory", "")
+    if "/".join(path.parts) != name or not name.isprintable():
+        raise custom_error("must be a plain path: printable, without empty parts", "")
+    if max(len(part.encode()) for part in path.parts) > _LONGEST_NAME or len(path.parts) > _DEEPEST:
+        raise custom_error(f"must have parts of at most {_LONGEST_NAME} bytes, and at most {_DEEPEST}", "")
     return name
+
+
+def distinct(files: dict[str, FileRecord]) -> dict[str, FileRecord]:
+    """The files by name, which differ in more than case, as on many systems two others would be one file."""
+    folded = {name.casefold() for name in files}
+    if len(folded) < len(files) or any(
+        str(parent) in folded for name in folded for parent in PurePosixPath(name).parents
+    ):
+        raise custom_error("must not name one file twice, or a file as a directory", "")
+    return files
 
 
 FileName = Annotated[str, AfterValidator(_inside)]

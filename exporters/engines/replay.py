@@ -18,7 +18,7 @@ from exporters.session_options import open_session, opset_of, session_options
 from specs.errors import UserError, option_name
 from zoo.certificate import Certificate, Run, certify
 from zoo.integrity import check_integrity
-from zoo.manifest import Manifest, read_manifest
+from zoo.manifest import ExportRecord, read_record
 
 
 def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
@@ -26,7 +26,8 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
 
     Raises :class:`specs.errors.UserError` for an engine that is missing or does not take the export.
     """
-    manifest = read_manifest(directory)
+    record = read_record(directory)
+    manifest = record.manifest
     if not engine.speaks_for(manifest.target):
         raise UserError(
             f"{option_name('engines')} {engine.name} takes only graphs for {engine.targets_text}\n"
@@ -40,7 +41,7 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
         with started(engine, python) as process:
             version = process.version
             if engine.shows == "compiles":
-                return _compiled(directory, manifest, process)
+                return _compiled(record, process)
             found = certify(directory, load=partial(_load, directory, process))
     except EngineError as error:
         return found, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
@@ -87,11 +88,10 @@ def _load(directory: Path, process: EngineProcess, graphs: dict[str, Any]) -> di
     return {name: partial(process.run, name) for name in graphs}
 
 
-def _compiled(
-    directory: Path, manifest: Manifest, process: EngineProcess
-) -> tuple[Certificate, EngineResult]:
-    found = Certificate(str(directory), process.engine.name, len(manifest.files))
-    found.faults = [str(change) for change in check_integrity(directory, manifest, contents=True).changes]
+def _compiled(record: ExportRecord, process: EngineProcess) -> tuple[Certificate, EngineResult]:
+    directory, manifest = record.directory, record.manifest
+    found = Certificate(str(directory), process.engine.name, len(record.files))
+    found.faults = [str(change) for change in check_integrity(record, contents=True).changes]
     if found.faults:
         return found, EngineResult(process.engine.name, process.version, "failed", words=found.faults[0])
     architectures: list[str] = []

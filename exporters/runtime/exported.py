@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,10 @@ from exporters.runtime.graph import LoadedGraph
 from specs.errors import UserError, option_name
 from specs.load import load
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION, stated_in
-from zoo.destination import MANIFEST
+from zoo.checkpoints.carried import FILES, GENERATION, stated_in
+from zoo.destination import MANIFEST, is_text
 from zoo.families.common.config import CONFIG
+from zoo.files.ownership import SIGNATURE
 from zoo.integrity import check_sizes
 from zoo.manifest import Manifest, read_manifest
 from zoo.records import CacheRecord
@@ -60,6 +62,20 @@ class Exported:
         return sum(self.manifest.files[name].size for name in self.manifest.model_files)
 
 
+def _check_settings(directory: Path, manifest: Manifest) -> None:
+    """Raise :class:`specs.errors.UserError` for a tokenizer or settings beside a signed export that its signature does not cover.
+
+    They change what the model reads and writes.
+    """
+    signed = os.path.lexists(directory / SIGNATURE)
+    for name in (CONFIG, *FILES) if signed else ():
+        if name not in manifest.files and os.path.lexists(directory / name):
+            raise UserError(
+                f"{directory} is signed, and holds {name}, which is not part of the export ({MANIFEST} does not list it)\n"
+                f"  Move it to another directory; pass a tokenizer as {option_name('tokenizer')}."
+            )
+
+
 def open_export(directory: Path, provider: str | None = None) -> Exported:
     """Read the records of an export, which runs on a provider by name (:func:`exporters.providers.on_provider`), or on the first
     of its own that this machine has.
@@ -67,7 +83,7 @@ def open_export(directory: Path, provider: str | None = None) -> Exported:
     Raises :class:`specs.errors.UserError` where the directory is not an export, is damaged, or has no weights, and for a
     provider that this machine does not have.
     """
-    if not (directory / MANIFEST).is_file():
+    if not os.path.lexists(directory / MANIFEST):
         raise UserError(
             f"{directory} is not an export (no {MANIFEST})\n"
             f"  Pass a directory that zoo export or zoo build wrote, such as build/gpt2."
@@ -77,7 +93,13 @@ def open_export(directory: Path, provider: str | None = None) -> Exported:
         raise UserError(
             f"{directory} cannot be run: the export has no weights\n  Export it with {option_name('weights')} random or a path."
         )
+    if not is_text(directory):
+        raise UserError(
+            f"{str(directory)!a}: the path of an export must be UTF-8, because ONNX Runtime opens no other\n"
+            "  Rename the directory."
+        )
     check_sizes(directory, manifest)
+    _check_settings(directory, manifest)
     settings = {**stated_in(directory / CONFIG), **stated_in(directory / GENERATION)}
     wanted = manifest.providers
     providers = present(wanted) if provider is None else on_provider(provider)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
+from zoo.files.reading import read_regular, unreadable
 
 FILE = "tokenizer.json"
 
@@ -152,7 +154,7 @@ def find_text(directory: Path, given: Path | None, *, needed: bool) -> TextToken
     held = _in_gguf(path) if path.suffix == ".gguf" and path.is_file() else None
     if held is None:
         path = path / FILE if given is None or path.is_dir() else path
-        if given is None and not path.exists():
+        if given is None and not os.path.lexists(path):
             return None
     try:
         from tokenizers import Tokenizer
@@ -160,11 +162,25 @@ def find_text(directory: Path, given: Path | None, *, needed: bool) -> TextToken
         if given is None and not needed:
             return None
         raise UserError(f"{path}: tokenizing needs a library: pip install 'zoo[text]'") from None
+    held = (
+        _text_of(path, None if given is not None and not given.is_dir() else path.parent)
+        if held is None
+        else held
+    )
     with _faults_told(path, " is no tokenizer"):
-        tokenizer = Tokenizer.from_file(str(path)) if held is None else Tokenizer.from_str(held)
+        tokenizer = Tokenizer.from_str(held)
         tokenizer.no_truncation()
         tokenizer.no_padding()
     return TextTokenizer(tokenizer, path)
+
+
+def _text_of(path: Path, within: Path | None) -> str:
+    try:
+        return read_regular(path, within).decode()
+    except OSError as error:
+        raise UserError(unreadable(path, error)) from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is no tokenizer: it must be UTF-8 text.\n  Pass another {FILE}.") from None
 
 
 def _in_gguf(path: Path) -> str | None:

@@ -206,7 +206,7 @@ def test_torch_is_not_needed(built: Path) -> None:
          "  value: encoder, head token_classification\n  Run its graph with onnxruntime"),
         (["vit", "--ids", "1"], "tiny-vit takes pixel_values, which --ids does not give\n  Pass --image.\n"),
         (["vit"], "No input.\n  Pass --image with a file.\n"),
-        (["vit", "--image", "absent.png"], "absent.png cannot be read: No such file or directory\n  Check the file.\n"),
+        (["vit", "--image", "absent.png"], "absent.png cannot be read: No such file or directory.\n  Check the file.\n"),
         (["bert", "--ids", "1", "--image", "a.png"], "tiny-bert takes input_ids, which --image does not give\n  Pass --text.\n"),
         (["masks", "--ids", "1"], "Filling masks needs a tokenizer with a [MASK] or <mask> token.\n  Pass --tokenizer"),
         (["masks", "--text", "a", "--tokenizer", "tokenizer.json"], "No text has a [MASK] token to fill.\n  Replace a word"),

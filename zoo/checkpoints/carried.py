@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.families.common.config import CONFIG
+from zoo.files.reading import copy_regular, read_regular, unreadable
 from zoo.hub import fetch
-from zoo.json_values import read_object
+from zoo.json_values import parse_object
 
 GENERATION = "generation_config.json"
 
@@ -28,7 +28,7 @@ _TOKENS = (
     "forced_bos_token_id",
     "forced_eos_token_id",
 )
-_FILES = [
+FILES = (
     "added_tokens.json",
     "chat_template.jinja",
     GENERATION,
@@ -43,7 +43,7 @@ _FILES = [
     "tokenizer_config.json",
     "vocab.json",
     "vocab.txt",
-]
+)
 """What a checkpoint's directory has beside config and weights: the same tokens go into what is made of it."""
 
 
@@ -85,14 +85,20 @@ def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[s
 
 
 def carry_files(origin: Path, directory: Path) -> None:
-    """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them."""
+    """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them.
+
+    Raises :class:`specs.errors.UserError` for a file that is not a regular one of the checkpoint's directory.
+    """
     if origin.suffix == ".gguf" and origin.is_file():
         for name, text in gguf_tokenizer(origin).items():
             (directory / name).write_text(text, encoding="utf-8")
         return
-    for name in _FILES:
-        if (origin / name).is_file():
-            shutil.copyfile(origin / name, directory / name)
+    for path in (origin / name for name in FILES):
+        if os.path.lexists(path):
+            try:
+                copy_regular(path, directory / path.name, origin)
+            except OSError as error:
+                raise UserError(unreadable(path, error)) from None
 
 
 def special_tokens(origin: Path) -> dict[str, Any]:
@@ -109,9 +115,18 @@ def token_fields(origin: Path) -> dict[str, Any]:
 
 
 def stated_in(path: Path) -> dict[str, Any]:
-    """Return the fields of a JSON file; none where it is absent or not an object."""
+    """Return the fields of a JSON file in a directory; none where it is absent or not an object.
+
+    Raises :class:`specs.errors.UserError` for a file that is not a regular one of its directory.
+    """
+    if not os.path.lexists(path):
+        return {}
     try:
-        return read_object(path, UserError)
+        text = read_regular(path, path.parent)
+    except OSError as error:
+        raise UserError(unreadable(path, error)) from None
+    try:
+        return parse_object(text, str(path), UserError)
     except UserError:
         return {}
 

@@ -44,7 +44,7 @@ def open_weights(
             f"{argument!r} has no weights{hint}\n  Pass random, none, a file (.safetensors, .bin, .gguf), a directory with one, "
             "or a repository on the Hugging Face hub (org/name)."
         )
-    if (Path(argument) / METADATA).is_file():
+    if os.path.lexists(Path(argument) / METADATA):
         check_recorded_spec(Path(argument), spec)
     files = unpacked_files(TensorFiles.open(Path(argument)))
     names = family_of(files, model, spec)

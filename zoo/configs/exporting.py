@@ -98,7 +98,8 @@ def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool)
     except UnfitError as error:
         return Misfit(class_name, (str(error),))
     except ConfigError as error:
-        return Misfit(class_name, (str(error).splitlines()[-1].strip(),))
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return Misfit(class_name, tuple(lines[-1:]) or (type(error).__name__,))
     found = list(differences(canonical(model), canonical(back)))
     reasons = tuple(dict.fromkeys(_reason(path, ours, theirs) for path, ours, theirs in found))
     unlike = any(path[0] == "architecture" for path, _, _ in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -44,7 +45,7 @@ def import_spec(
     the field, for unsupported or contradictory fields.
     """
     file = path / CONFIG if path.is_dir() else path
-    if not file.is_file():
+    if not os.path.lexists(file):
         remedy = "Pass a directory with a config.json, the config.json itself, or a GGUF file."
         raise ConfigError(f"{file} is missing\n  {remedy}")
     if file.suffix == ".gguf":
@@ -52,7 +53,7 @@ def import_spec(
 
         config = Config(config_of_gguf(file, ignored), str(file))
     else:
-        config = Config.load(file, lambda: _stored(file.parent))
+        config = Config.load(file, lambda: _stored(file.parent), path if path.is_dir() else None)
     read = _of_modules(path) if path.is_dir() else None
     return spec_of_config(
         config, name=name or _name(file), ignored=ignored, strict=strict, tell=tell, read=read or of_class

@@ -5,6 +5,7 @@ The head of such a model is ``pooled``: Pooling, at most two Dense layers, Norma
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -91,8 +92,8 @@ def _chains(dense: int) -> list[list[str]]:
 
 
 def _check_body(path: Path) -> None:
-    if path.exists():
-        settings = Config.load(path)
+    if os.path.lexists(path):
+        settings = Config.load(path, within=path.parent)
         settings.must("transformer_task", "feature-extraction", "later modules read the last hidden state")
         settings.must("module_output_name", "token_embeddings", "later modules read the last hidden state")
 
@@ -122,7 +123,8 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
     head: Data = {"kind": "pooled", "output": OUTPUT}
     for module in modules:
         path = module.directory / CONFIG
-        config = Config.load(path) if path.exists() or module.kind != "Normalize" else Config({}, str(path))
+        present = os.path.lexists(path) or module.kind != "Normalize"
+        config = Config.load(path, within=path.parent) if present else Config({}, str(path))
         match module.kind:
             case "Pooling":
                 head["pooling"] = _pooling(config, d_model)

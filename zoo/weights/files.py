@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from zoo.files.reading import open_regular, unreadable
 from zoo.weights.distributed import METADATA, read_distributed
 from zoo.weights.gguf import read_gguf
 from zoo.weights.modules import dense_modules
@@ -65,21 +66,19 @@ class TensorFiles:
         fault.
         """
         if not path.is_dir():
-            return cls(path, _read_source(path))
-        if (path / METADATA).is_file():
+            return cls(path, _read_source(path, None))
+        if os.path.lexists(path / METADATA):
             return cls(path, read_distributed(path))
-        tensors = dict(_read_source(path / file_among(_listed(path), path)))
+        tensors = dict(_read_source(path / file_among(_listed(path), path), path))
         for place, module in dense_modules(path).items():
-            inner = _read_source(module / file_among(_listed(module), module))
+            inner = _read_source(module / file_among(_listed(module), module), path)
             tensors |= {f"{place}.{name}": stored for name, stored in inner.items()}
         return cls(path, tensors)
 
 
-def _read_source(source: Path) -> Mapping[str, StoredTensor]:
+def _read_source(source: Path, within: Path | None) -> Mapping[str, StoredTensor]:
     """The tensors of a file, or of the shards that an index names."""
-    if source.exists() and not source.is_file():
-        raise WeightError(f"{source} is not a regular file")
-    return _read_shards(source) if source.name.endswith(".json") else _read(source)
+    return _read_shards(source) if source.name.endswith(".json") else _read(source, within)
 
 
 def _listed(directory: Path) -> list[str]:
@@ -89,13 +88,13 @@ def _listed(directory: Path) -> list[str]:
         raise WeightError(f"{directory} cannot be read: {error.strerror}") from None
 
 
-def _read(path: Path) -> Mapping[str, StoredTensor]:
+def _read(path: Path, within: Path | None) -> Mapping[str, StoredTensor]:
     """The tensors of one file, by its contents, which its suffix must not contradict."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path, within) as file:
             start = file.read(_START)
     except OSError as error:
-        raise WeightError(f"{path} cannot be read: {error.strerror}") from None
+        raise WeightError(unreadable(path, error)) from None
     if not start:
         raise WeightError(
             f"{path} is empty, perhaps because its download was truncated\n  Download it again."
@@ -119,12 +118,12 @@ def _read_shards(index: Path) -> dict[str, StoredTensor]:
     """The tensors that an index names, from the files next to it."""
     places = read_index(index)
     shards = sorted(set(places.values()))
-    missing = [shard for shard in shards if not (index.parent / shard).is_file()]
+    missing = [shard for shard in shards if not os.path.lexists(index.parent / shard)]
     if missing:
         raise WeightError(
             f"{index} lists {len(shards)} files, {len(missing)} of them missing: {_some(missing)}\n  Download them."
         )
-    held = {shard: _read(index.parent / shard) for shard in shards}
+    held = {shard: _read(index.parent / shard, index.parent) for shard in shards}
     lacking = [f"{name} in {shard}" for name, shard in places.items() if name not in held[shard]]
     if lacking:
         raise WeightError(

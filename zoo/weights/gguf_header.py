@@ -14,6 +14,7 @@ import numpy as np
 
 from specs.errors import shorten
 from specs.suggest import suggestion
+from zoo.files.reading import check_regular, unreadable
 from zoo.weights.source import WeightError
 
 MODEL_TYPES = {
@@ -86,6 +87,11 @@ def read_header(path: Path, whole: Collection[str] = ()) -> Header:
         import gguf
     except ImportError:
         raise WeightError(f"{path}: reading GGUF needs a library: pip install 'zoo[gguf]'") from None
+
+    try:
+        check_regular(path)
+    except OSError as error:
+        raise WeightError(unreadable(path, error)) from None
 
     class Reader(gguf.GGUFReader):  # type: ignore[misc, unused-ignore]
         """One that stops at the end of the file, where the library's own reads on as long as a list is announced, and

@@ -51,7 +51,7 @@ def read_index(index: Path) -> dict[str, str]:
 
     Raises :class:`WeightError` for a damaged index, and for files elsewhere.
     """
-    places = read_object(index, WeightError).get("weight_map")
+    places = read_object(index, WeightError, index.parent).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
         raise WeightError(f"{index} has no weight_map from tensor names to file names")
     for shard in sorted(set(places.values())):

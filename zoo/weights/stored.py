@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from zoo.files.reading import open_regular
 from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightError
 
@@ -97,7 +98,7 @@ def read_bytes(path: Path, name: str, place: tuple[int, int]) -> Tensor:
     values = torch.empty(nbytes, dtype=torch.uint8)
     left = values.numpy().data
     try:
-        with path.open("rb", buffering=0) as file:
+        with open_regular(path, buffering=0) as file:
             file.seek(offset)
             while left:
                 count = file.readinto(left)

@@ -155,9 +155,17 @@ class Config:
         self._models: list[Config] = []
 
     @classmethod
-    def load(cls, path: Path, tensors: Callable[[], Collection[str]] = tuple) -> Config:
-        """Return the config in a file; ``tensors`` gives the names of the tensors in its directory."""
-        data = read_object(path, ConfigError)
+    def load(
+        cls,
+        path: Path,
+        tensors: Callable[[], Collection[str]] = tuple,
+        within: Path | None = None,
+    ) -> Config:
+        """Return the config in a file, which must lie in the directory ``within`` where that is given.
+
+        ``tensors`` gives the names of the tensors in its directory.
+        """
+        data = read_object(path, ConfigError, within)
         return cls(data, str(path), tensors=tensors)
 
     def refuse(self, field: str, rule: str, remedy: str = "") -> NoReturn:
