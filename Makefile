@@ -70,6 +70,7 @@ format: $(VENV)/.installed-test
 # Record the resolved presets, their structures and the JSON Schema, which tests compare with.
 digests: $(VENV)/.installed-test
 	$(BIN)/python -m tests.specs.digests
+	$(BIN)/python docs/hooks/generate.py
 
 # Strict: a link to nowhere, a name that is gone, or anything loaded from another host fails.
 docs: $(VENV)/.installed-docs

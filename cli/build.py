@@ -67,7 +67,8 @@ def build(
     """Count, check, export and verify a model.
 
     Runs zoo params, zoo check and zoo export: counts the parameters by module, checks shapes and behaviour, writes ONNX
-    files, and verifies them against PyTorch. Stops at the first failure, with exit status 1.
+    files, and verifies them against PyTorch. Counts and checks run to the end even if one fails, but nothing is then
+    exported: failures are listed last, and the exit status is 1.
 
     \b
     Examples:
@@ -81,6 +82,7 @@ def build(
     from cli.exit_status import FAILED
     from cli.export import advice_on, export_settings, run_export
     from cli.export_tables import print_export
+    from cli.failures import print_failures
     from cli.parameter_table import print_parameters
     from cli.render import print_json, say
     from cli.sizes import file_sizes
@@ -151,6 +153,6 @@ def build(
     elif written is not None:
         print_export(written, advice_on(model_spec, written, options))
     else:
-        say("Nothing was exported: see the failures above.", "red", err=True)
+        print_failures(parameters, shapes, behaviour, outcome="Nothing was exported. ")
     if not passed:
         raise typer.Exit(FAILED)

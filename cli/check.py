@@ -42,6 +42,7 @@ def check(
     """
     from cli.check_tables import print_behaviour, print_shapes
     from cli.exit_status import FAILED
+    from cli.failures import print_failures
     from cli.progress import stage_progress
     from cli.render import print_json
     from specs.load import load
@@ -72,7 +73,9 @@ def check(
                 "behaviour": None if behaviour is None else behaviour.as_dict(),
             }
         )
-    elif behaviour is not None:
-        print_behaviour(behaviour)
+    else:
+        if behaviour is not None:
+            print_behaviour(behaviour)
+        print_failures(shapes=shapes, behaviour=behaviour)
     if behaviour is None or not behaviour.passed:
         raise typer.Exit(FAILED)

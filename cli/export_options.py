@@ -54,7 +54,7 @@ TargetName = Annotated[
     typer.Option(
         "--target",
         metavar="NAME",
-        help="Runtime platform: portable, cpu, cuda or tensorrt.",
+        help="Runtime platform: portable, cpu, cuda or tensorrt, or that of a package.",
         autocompletion=complete_target,
     ),
 ]
@@ -183,8 +183,8 @@ LayoutName = Annotated[
     str,
     typer.Option(
         "--layout",
-        metavar="onnx|optimum|genai|transformers-js",
-        help="Client that will load the directory.",
+        metavar="NAME",
+        help="Client that will load the directory: onnx, optimum, genai or transformers-js, or that of a package.",
         autocompletion=complete_layout,
     ),
 ]

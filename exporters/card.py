@@ -30,6 +30,9 @@ _SNAPSHOT = re.compile(r"models--([\w.-]+?)--([\w.-]+)/snapshots/[0-9a-f]{40}/?$
 _LARGEST_CARD = 2**16
 """How much of a checkpoint's card is read, in bytes."""
 
+_ONE_ROW = "GroupQueryAttention"
+"""The operation of ONNX Runtime that takes several tokens after a past of one row only."""
+
 _QUANTIZED = ("int8", "int4")
 _LICENSE = ("license", "license_name", "license_link")
 
@@ -55,6 +58,7 @@ def card(spec: Model, manifest: Manifest, base_model: str | None, stated: dict[s
         _usage(spec, manifest),
         _profiles(manifest),
         _interface(manifest),
+        _batches(manifest),
         _evidence(manifest),
         _files(manifest),
         f"Exported with zoo {manifest.zoo}.",
@@ -176,6 +180,22 @@ def _interface(manifest: Manifest) -> str:
         for side, values in (("input", graph.inputs), ("output", graph.outputs)):
             rows += [(f"`{name}`", side, *row) for row in _folded(values)]
     return "## Inputs and outputs\n\n" + _table(("graph", "", "name", "shape"), rows)
+
+
+def _batches(manifest: Manifest) -> str:
+    """How rows of different lengths share a call of a decoder with a cache."""
+    cache = manifest.cache
+    if cache is None:
+        return ""
+    side = "on the right" if cache.padding == "right" else "on either side"
+    mark = "0 in `attention_mask`" if cache.length is None else "-1 in `position_ids`"
+    lines = [f"Pad the rows of a batch {side}, with {mark}."]
+    if any(_ONE_ROW in graph.operations for graph in manifest.graphs.values()):
+        lines.append(
+            f"After a past, a call takes one new token of each row, or several tokens of a single row (batch 1): "
+            f"{_ONE_ROW} refuses several tokens of several rows."
+        )
+    return "## Batches\n\n" + " ".join(lines)
 
 
 def _folded(values: dict[str, tuple[int | str, ...]]) -> Iterator[tuple[str, str]]:

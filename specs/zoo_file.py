@@ -60,11 +60,11 @@ class ArtefactOptions(Spec):
     """How one artefact is exported: the options of ``zoo export`` under the same names."""
 
     target: str = "portable"
-    """Where the graph runs: portable, cpu, cuda or tensorrt."""
+    """Where the graph runs: portable, cpu, cuda or tensorrt, or the target of a package."""
     precision: str = "fp32"
     """How weights are stored: fp32, fp16, bf16, int8 or int4."""
     layout: str = "onnx"
-    """The client that loads the directory: onnx, optimum, genai or transformers-js."""
+    """The client that loads the directory: onnx, optimum, genai or transformers-js, or the layout of a package."""
     logits: Literal["all", "last"] = "all"
     """Scores of every token, or only of the last token of each row."""
     via: Literal["fx", "torch"] = "fx"

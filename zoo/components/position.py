@@ -213,7 +213,7 @@ class Rope(Position):
         return self._rotated(pieces, positions, width).transpose(1, 2).flatten(2)
 
     def _rotated(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
-        if positions.ndim == 3:
+        if self.spec.sections is not None and positions.ndim == 3:
             return self._rotate_by_axis(x, positions, width)
         frequencies, amplitude = self.frequencies(width)
         return functional.rotate(
