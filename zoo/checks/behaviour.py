@@ -71,10 +71,12 @@ def check_behaviour(spec: Model, weights: WeightSource | None = None, *, seed: i
     return BehaviourReport(subject.description, subject.weights.description, tuple(run_checks(subject)))
 
 
-def run_checks(subject: CheckedModel) -> Iterator[Check]:
-    """Run every check that applies to a model, in turn."""
+def run_checks(subject: CheckedModel, *, cached: bool = True) -> Iterator[Check]:
+    """Run every check that applies to a model, in turn; unless ``cached``, those of cached decoding are left out."""
     for side in stack_runners(subject.model, subject.spec):
         for check in _checks_of(side, subject):
+            if check in CACHES and not cached:
+                continue
             with torch.no_grad():
                 results = check(side, subject)
                 found = [results] if isinstance(results, Check) else list(results)
