@@ -25,6 +25,8 @@ _SNAPSHOT = re.compile(r"models--([\w.-]+?)--([\w.-]+)/snapshots/[0-9a-f]{40}/?$
 _LARGEST_CARD = 2**16
 """How much of a checkpoint's card is read, in bytes."""
 
+ROWS = "Give each call at least one row: kernels of ONNX Runtime end the process, or fail, on an empty batch."
+
 _QUANTIZED = ("int8", "int4")
 _LICENSE = ("license", "license_name", "license_link")
 
@@ -140,7 +142,8 @@ def _interface(manifest: Manifest) -> str:
     for name, graph in manifest.graphs.items():
         for side, values in (("input", graph.inputs), ("output", graph.outputs)):
             rows += [(f"`{name}`", side, *row) for row in _folded(values)]
-    return "## Inputs and outputs\n\n" + _table(("graph", "", "name", "shape"), rows)
+    table = _table(("graph", "", "name", "shape"), rows)
+    return f"## Inputs and outputs\n\n{table}\n\n{ROWS}"
 
 
 def _folded(values: dict[str, tuple[int | str, ...]]) -> Iterator[tuple[str, str]]:

@@ -48,28 +48,38 @@ class ConstructedValues(TorchFunctionMode):
     def _repeat(
         self, func: Callable[..., Any], args: Any, kwargs: Any, given: list[Tensor], result: Tensor | None
     ) -> None:
-        small = all(each.numel() <= MOST for each in (*given, *([] if result is None else [result])))
-        repeated = None
         with torch._C.DisableTorchFunction():
             before = torch.get_rng_state()
+            values, done = None, False
             with contextlib.suppress(Exception):  # whatever fails is unknown
-                if func in _UNSET and small and result is not None:
-                    repeated = torch.full(result.shape, torch.nan, dtype=result.dtype)
-                elif small and all(self._of(each) is not None for each in given):
-                    theirs = tree_map(
-                        lambda each: self._of(each) if isinstance(each, Tensor) else each, (args, kwargs)
-                    )
-                    repeated = func(
-                        *theirs[0], **{**theirs[1], **({"device": "cpu"} if "device" in kwargs else {})}
-                    )
-                    repeated = True if result is None else repeated
-            drawn = not torch.equal(before, torch.get_rng_state())
+                values, done = self._values(func, args, kwargs, given, result), True
+            done &= torch.equal(before, torch.get_rng_state())  # otherwise drawn
             torch.set_rng_state(before)
-        if repeated is None or drawn:
+        if not done:
             for each in (*given[:1], *([] if result is None else [result])):
                 self._known.pop(_storage(each), None)
-        elif isinstance(repeated, Tensor) and result is not None and _storage(result) not in self._known:
-            self._known[_storage(result)] = result, repeated
+        elif isinstance(values, Tensor) and result is not None and _storage(result) not in self._known:
+            self._known[_storage(result)] = result, values
+
+    def _values(
+        self, func: Callable[..., Any], args: Any, kwargs: Any, given: list[Tensor], result: Tensor | None
+    ) -> object:
+        """What a function returns for known values.  Raises an error where some are unknown, or too many."""
+        sizes = [each.numel() for each in (*given, *([] if result is None else [result]))]
+        if max(sizes) > MOST:
+            raise ValueError(f"more than {MOST} values")
+        if func in _UNSET and result is not None:
+            return torch.full(result.shape, torch.nan, dtype=result.dtype)
+        args, kwargs = tree_map(
+            lambda each: self._known_values(each) if isinstance(each, Tensor) else each, (args, kwargs)
+        )
+        return func(*args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {}))
+
+    def _known_values(self, tensor: Tensor) -> Tensor:
+        values = self._of(tensor)
+        if values is None:
+            raise ValueError("unknown values")
+        return values
 
     def _of(self, tensor: Tensor) -> Tensor | None:
         """The values of a tensor; None where they are unknown."""
