@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
 from torch import Tensor
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from cli.app import app
 from exporters.export import export

@@ -28,6 +28,8 @@ from zoo.weights.random import RandomWeights
 class Scaled(nn.Module):
     """Weights set in every way of setting them."""
 
+    counts: Tensor
+
     def __init__(self, spec: Component, context: BuildContext) -> None:
         super().__init__()
         width = context.d_model

@@ -22,6 +22,7 @@ from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, whisper
 from zoo import registry
 from zoo.builder import assemble
+from zoo.components.norm import BatchNorm
 from zoo.remote_code import refusals
 from zoo.remote_code.collected import RemoteCodeError
 from zoo.remote_code.generate import generate
@@ -362,4 +363,4 @@ def test_a_norm_of_the_batch_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_refusals_name_classes_that_are_built() -> None:
     built = {each for each in registry._builders.values() if isinstance(each, type)}
-    assert {*refusals._KINDS, refusals.BatchNorm} <= built
+    assert {*refusals._KINDS, BatchNorm} <= built
