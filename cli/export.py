@@ -151,9 +151,10 @@ def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[P
 
 
 def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:
-    """Export with a progress bar; exit with status 1 on an invalid graph, a failed verification or an exceeded budget."""
+    """Export with a progress bar; exit with status 1 on a failed check or verification, an invalid graph or an exceeded budget."""
     import typer
 
+    from cli.check_tables import print_behaviour
     from cli.exit_status import FAILED
     from cli.export_tables import print_verification
     from cli.progress import stage_progress
@@ -161,6 +162,7 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
     from cli.render import print_json, say
     from exporters.checking import InvalidGraphError
     from exporters.export import export as export_files
+    from exporters.module_checks import BehaviourError
     from exporters.quality.quality import QualityError
     from exporters.verification import VerificationError
     from specs.errors import with_flags
@@ -168,6 +170,15 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
     try:
         with stage_progress(quiet=as_json) as progress:
             return export_files(spec, destination, options, progress)
+    except BehaviourError as error:
+        if as_json:
+            print_json(
+                {"name": spec.name, "error": with_flags(error.text), "behaviour": error.report.as_dict()}
+            )
+        else:
+            print_behaviour(error.report)
+            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
+        raise typer.Exit(FAILED) from None
     except VerificationError as error:
         if as_json:
             print_json(

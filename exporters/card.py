@@ -33,6 +33,8 @@ _LARGEST_CARD = 2**16
 _ONE_ROW = "GroupQueryAttention"
 """The operation of ONNX Runtime that takes several tokens after a past of one row only."""
 
+ROWS = "Give each call at least one row: kernels of ONNX Runtime end the process, or fail, on an empty batch."
+
 _QUANTIZED = ("int8", "int4")
 _LICENSE = ("license", "license_name", "license_link")
 
@@ -179,7 +181,8 @@ def _interface(manifest: Manifest) -> str:
     for name, graph in manifest.graphs.items():
         for side, values in (("input", graph.inputs), ("output", graph.outputs)):
             rows += [(f"`{name}`", side, *row) for row in _folded(values)]
-    return "## Inputs and outputs\n\n" + _table(("graph", "", "name", "shape"), rows)
+    table = _table(("graph", "", "name", "shape"), rows)
+    return f"## Inputs and outputs\n\n{table}\n\n{ROWS}"
 
 
 def _batches(manifest: Manifest) -> str:

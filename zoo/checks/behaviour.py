@@ -80,10 +80,14 @@ def check_behaviour(
     )
 
 
-def run_checks(subject: CheckedModel, progress: Progress = lambda stage: None) -> Iterator[Check]:
-    """Run every check that applies to a model, in turn."""
+def run_checks(
+    subject: CheckedModel, progress: Progress = lambda stage: None, *, cached: bool = True
+) -> Iterator[Check]:
+    """Run every check that applies to a model, in turn; unless ``cached``, those of cached decoding are left out."""
     for side in stack_runners(subject.model, subject.spec):
         for check in _checks_of(side, subject):
+            if check in CACHES and not cached:
+                continue
             progress(Stage(f"check {check.__name__.replace('_', ' ')}"))
             with torch.no_grad():
                 results = check(side, subject)

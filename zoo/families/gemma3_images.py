@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 from specs.connector import LinearConnector
-from specs.embedding import Patches
 from specs.model import Model
 from specs.norm import RMSNorm
 from zoo.families.common import fields as f
@@ -27,6 +26,7 @@ from zoo.families.common.vision_language import (
     image_rules,
     images_of,
     joined,
+    patches_of,
 )
 from zoo.families.gemma import CAP
 from zoo.families.gemma3 import FAMILIES as TEXT_FAMILIES
@@ -76,7 +76,7 @@ class _Gemma3(Family):
         seen, connector = images_of(model), model.connector
         if not isinstance(connector, LinearConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
-        assert isinstance(seen.embedding, Patches)
+        patches = patches_of(seen)
         norm, of_images = connector.norm, seen.last_stack.layer_blocks()[-1].norm
         if not isinstance(norm, RMSNorm) or norm.eps != getattr(of_images, "eps", None):
             raise UnfitError("connector without an rms_norm of the same eps as the norms of the images")
@@ -88,7 +88,7 @@ class _Gemma3(Family):
             VISION_CONFIG: {**SIGLIP.body_config(seen, _IMAGE_CLASS), _USE_HEAD: False},
             TEXT_CONFIG: text,
             TIED: text[TIED],
-            _VECTORS: (seen.embedding.side // connector.pool) ** 2,
+            _VECTORS: (patches.side // connector.pool) ** 2,
             **write(_CONNECTOR, connector, place),
         }
 

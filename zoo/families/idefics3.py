@@ -4,7 +4,6 @@ tokens of Llama, with pixel shuffle between."""
 from __future__ import annotations
 
 from specs.connector import LinearConnector
-from specs.embedding import Patches
 from specs.model import Model
 from zoo.families.clip import vision_body
 from zoo.families.common import fields as f
@@ -23,6 +22,7 @@ from zoo.families.common.vision_language import (
     image_rules,
     images_of,
     joined,
+    patches_of,
 )
 from zoo.families.siglip import VISION as SIGLIP
 
@@ -93,8 +93,8 @@ def read_images(images: Family, config: Config) -> Data:
 def write_images(images: Family, model: Model) -> Data:
     """The config of the encoder of images.  Raises UnfitError where the reference does not tell its positions apart."""
     seen = images_of(model)
-    assert isinstance(seen.embedding, Patches)
-    if fault := fault_of_side(seen.embedding.side):
+    patches = patches_of(seen)
+    if fault := fault_of_side(patches.side):
         raise UnfitError(f"images whose patch_size {fault}")
     found = images.body_config(seen, *images.classes)
     del found["architectures"]

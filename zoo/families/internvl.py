@@ -4,7 +4,6 @@ tokens of Qwen2, Qwen3 or Llama, with pixel shuffle between."""
 from __future__ import annotations
 
 from specs.connector import MlpConnector
-from specs.embedding import Patches
 from specs.model import Model
 from specs.norm import LayerNorm
 from zoo.families.common import fields as f
@@ -27,6 +26,7 @@ from zoo.families.common.vision_language import (
     images_of,
     joined,
     layers_seen,
+    patches_of,
 )
 
 _VISION_CLASS = "InternVLVisionModel"
@@ -173,7 +173,7 @@ class _InternVL(Family):
             raise UnfitError(
                 "connector without a layer_norm of joined vectors, or of squares with other sides"
             )
-        assert isinstance(seen.embedding, Patches)
+        patches_of(seen)
         place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         text, images = decoder_config(model), VISION.body_config(seen, _VISION_CLASS)
         del images["architectures"]

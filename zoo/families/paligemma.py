@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specs.connector import LinearConnector
-from specs.embedding import Patches
 from specs.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
@@ -26,6 +25,7 @@ from zoo.families.common.vision_language import (
     image_rules,
     images_of,
     joined,
+    patches_of,
 )
 from zoo.families.gemma import FAMILIES as TEXT_FAMILIES
 from zoo.families.siglip import VISION as SIGLIP
@@ -59,7 +59,7 @@ class _PaliGemma(Family):
         seen, connector = images_of(model), model.connector
         if not isinstance(connector, LinearConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
-        assert isinstance(seen.embedding, Patches)
+        patches_of(seen)
         place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         decoder = decoder_alone(model)
         family, text_class = _TEXTS["gemma2" if _is_second(model) else "gemma"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import nn
-
 from specs.model import Model
 from zoo.components.block import Block, NormedResidual, Parallel, PostNorm, PreNorm, ReorderedNorm, Sandwich
 from zoo.components.disentangled import Disentangled
+from zoo.components.norm import BatchNorm
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.models.stack import Stack
 from zoo.remote_code.collected import RemoteCodeError
@@ -72,7 +71,7 @@ def _check_kinds(model: Any, spec: Model) -> None:
     """Refuse the kinds of blocks and positions that call each other in ways of their own."""
     for module in model.modules():
         own = isinstance(module, Block | Position) and type(module) not in _KINDS
-        if own or isinstance(module, nn.BatchNorm1d):
+        if own or isinstance(module, BatchNorm):
             kind = getattr(module, "component_kind", type(module).__name__)
             raise RemoteCodeError(
                 f"{spec.name}: {kind} cannot be written as remote code\n  Use another kind, or a family that has it."

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from specs.attention import MultiHeadShape
+from specs.embedding import Patches
 from specs.head import NoHead
 from specs.model import Model
 from zoo.families.common.config import Config
@@ -97,6 +98,13 @@ def images_of(model: Model) -> Model:
     assert model.image is not None
     without: dict[str, Any] = dict.fromkeys(("image", "connector", "decoder", "vocab_size", "context_length"))
     return alone(model, "encoder", model.image, {**without, "head": NoHead()})
+
+
+def patches_of(images: Model) -> Patches:
+    """The patches that an encoder of images reads.  Raises :class:`UnfitError` for other embeddings."""
+    if not isinstance(images.embedding, Patches):
+        raise UnfitError(f"image.embedding.kind {getattr(images.embedding, 'kind', None)}")
+    return images.embedding
 
 
 def image_rules(rules: tuple[Rule, ...], prefix: str, also: str | None = None) -> tuple[Rule, ...]:
