@@ -21,7 +21,7 @@ from zoo.families.common.llama_like import BLOCK, LAYER, LLAMA, WHOLE_HEADS, Lla
 from zoo.families.common.mamba import NO_MIXERS, mamba2_rules, prefixed_mamba2
 from zoo.families.common.mixtures import TRAINING
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
-from zoo.families.common.tensors import Rule, same
+from zoo.families.common.tensors import Rule, also_named, same
 from zoo.families.common.transforms import STACKED, Stacked
 
 
@@ -127,7 +127,8 @@ _MIXTURE = {
     "expert": _FIELDS.feed_forward(),
 }
 
-_MIXTURE_RULES = (
+_MIXTURE_RULES = also_named(
+    (
     same(f"{_EXPERTS}.router.layer.weight", f"{_OURS}.router.weight"),
     Rule(
         f"{_EXPERTS}.input_linear.weight",
@@ -135,6 +136,10 @@ _MIXTURE_RULES = (
         Stacked(1),
     ),
     same(f"{_EXPERTS}.output_linear.weight", f"{_OURS}.experts.down.weight"),
+    ),
+    (r"router\.layer", "router"),
+    (r"input_linear\.weight", "experts.gate_up_proj"),
+    (r"output_linear\.weight", "experts.down_proj"),
 )
 
 

@@ -7,8 +7,8 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, llama_tensors
-from zoo.families.common.mixtures import TRAINING, experts
-from zoo.families.common.tensors import same
+from zoo.families.common.mixtures import MIXTRAL_EXPERTS, MIXTRAL_MODULE, TRAINING
+from zoo.families.common.tensors import also_named, same
 
 _FIELDS = LlamaFields(
     vocab_size=200064, hidden_size=3072, intermediate_size=1536, layers=62, heads=48, kv_heads=8, head_dim=128,
@@ -28,10 +28,15 @@ FAMILIES = (
         "minimax_m2",
         llama_tensors(
             "minimax_m2",
-            *experts("block_sparse_moe", "w1", "w3", "w2"),
-            same(
-                f"{LAYER}block_sparse_moe.e_score_correction_bias",
-                f"{BLOCK}feed_forward.router.score_correction_bias",
+            *MIXTRAL_EXPERTS,
+            *also_named(
+                [
+                    same(
+                        f"{LAYER}block_sparse_moe.e_score_correction_bias",
+                        f"{BLOCK}feed_forward.router.score_correction_bias",
+                    )
+                ],
+                MIXTRAL_MODULE,
             ),
         ),
         _FIELDS.body(

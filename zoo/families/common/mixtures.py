@@ -13,7 +13,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.layers import Varies
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
-from zoo.families.common.tensors import Rule, same
+from zoo.families.common.tensors import Rule, also_named, same
 
 TRAINING = (
     "output_router_logits",
@@ -140,6 +140,12 @@ def experts(mixture: str, gate: str, up: str, down: str, router: str = "gate") -
         same(f"{expert}.{down}.weight", f"{_FEED_FORWARD}.experts.down.weight"),
     )
 
+
+MIXTRAL_MODULE = ("block_sparse_moe", "mlp")
+"""The name of Mixtral's mixture, and the one that transformers 5 gives it when it loads a checkpoint."""
+
+MIXTRAL_EXPERTS = also_named(experts("block_sparse_moe", "w1", "w3", "w2"), MIXTRAL_MODULE)
+"""Experts with the names of Mixtral (MiniMax, Kimi)."""
 
 EXPERTS = experts("mlp", "gate_proj", "up_proj", "down_proj")
 """Experts with the names of an ordinary feed-forward (Qwen, DeepSeek)."""
