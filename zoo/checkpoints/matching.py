@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from specs.printable import printable
+from zoo.families.common.held import stacked_experts
 from zoo.families.common.tensors import StoredParameter, Tensors
 from zoo.families.common.transforms import Shape
 from zoo.families.own import OWN
@@ -152,7 +153,7 @@ class _Matching:
 
     def _as_stored(self, slot: StoredParameter) -> StoredParameter:
         """Return a slot, or that of stacked experts where the files have those instead."""
-        stacked = None if self._first_of(slot) else self._table.stacked(slot)
+        stacked = None if self._first_of(slot) else stacked_experts(slot, self._shapes)
         return stacked if stacked is not None and self._first_of(stacked) else slot
 
     def _first_of(self, slot: StoredParameter) -> tuple[str, ...]:

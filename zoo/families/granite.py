@@ -15,13 +15,14 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
+from zoo.families.common.held import also_named
 from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
 from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import BLOCK, LAYER, LLAMA, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mamba import NO_MIXERS, mamba2_rules, prefixed_mamba2
 from zoo.families.common.mixtures import TRAINING
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
-from zoo.families.common.tensors import Rule, also_named, same
+from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import STACKED, Stacked
 
 
@@ -129,13 +130,13 @@ _MIXTURE = {
 
 _MIXTURE_RULES = also_named(
     (
-    same(f"{_EXPERTS}.router.layer.weight", f"{_OURS}.router.weight"),
-    Rule(
-        f"{_EXPERTS}.input_linear.weight",
-        (f"{_OURS}.experts.gate.weight", f"{_OURS}.experts.up.weight"),
-        Stacked(1),
-    ),
-    same(f"{_EXPERTS}.output_linear.weight", f"{_OURS}.experts.down.weight"),
+        same(f"{_EXPERTS}.router.layer.weight", f"{_OURS}.router.weight"),
+        Rule(
+            f"{_EXPERTS}.input_linear.weight",
+            (f"{_OURS}.experts.gate.weight", f"{_OURS}.experts.up.weight"),
+            Stacked(1),
+        ),
+        same(f"{_EXPERTS}.output_linear.weight", f"{_OURS}.experts.down.weight"),
     ),
     (r"router\.layer", "router"),
     (r"input_linear\.weight", "experts.gate_up_proj"),

@@ -10,6 +10,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
+from zoo.families.common.held import also_named
 from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
 from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import (
@@ -20,9 +21,16 @@ from zoo.families.common.llama_like import (
     layer_weights,
     llama_tensors,
 )
-from zoo.families.common.mixtures import MIXTRAL_EXPERTS, MIXTRAL_MODULE, TRAINING, DenseLayers, ExpertGroups, Shared
+from zoo.families.common.mixtures import (
+    MIXTRAL_EXPERTS,
+    MIXTRAL_MODULE,
+    TRAINING,
+    DenseLayers,
+    ExpertGroups,
+    Shared,
+)
 from zoo.families.common.template import Data, Place, Template
-from zoo.families.common.tensors import Rule, also_named, projections, same
+from zoo.families.common.tensors import Rule, projections, same
 from zoo.families.common.transforms import Depthwise, PerHead
 
 DENSE, SPARSE = "dense", "sparse"
@@ -162,7 +170,7 @@ _TENSORS = llama_tensors(
     ),
     without=("q_norm", "k_norm", "mlp."),
 )
-_HELD = replace(
+_IN_MEMORY = replace(
     _TENSORS,
     rules=(
         *also_named(
@@ -182,7 +190,7 @@ _HELD = replace(
 FAMILIES = (
     Family(
         "kimi_linear",
-        replace(_TENSORS, other=_HELD),
+        replace(_TENSORS, other=_IN_MEMORY),
         _FIELDS.body(
             attention=_ATTENTION,
             position={"kind": "none"},

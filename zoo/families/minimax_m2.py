@@ -6,9 +6,10 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
+from zoo.families.common.held import also_named
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import MIXTRAL_EXPERTS, MIXTRAL_MODULE, TRAINING
-from zoo.families.common.tensors import also_named, same
+from zoo.families.common.tensors import same
 
 _FIELDS = LlamaFields(
     vocab_size=200064, hidden_size=3072, intermediate_size=1536, layers=62, heads=48, kv_heads=8, head_dim=128,

@@ -8,8 +8,9 @@ from typing import Any
 from specs.mamba2 import Mamba2, StepLimit
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
+from zoo.families.common.held import also_named
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError
-from zoo.families.common.tensors import Rule, Tensors, affine, also_named, same
+from zoo.families.common.tensors import Rule, Tensors, affine, same
 from zoo.families.common.transforms import Depthwise
 
 TIME_STEPS = ("time_step_min", "time_step_max", "time_step_floor", "rescale_prenorm_residual")

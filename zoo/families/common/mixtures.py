@@ -10,10 +10,11 @@ from specs.feed_forward import TwoLayer
 from specs.mixture import Groups, Mixture
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
+from zoo.families.common.held import also_named
 from zoo.families.common.layers import Varies
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
-from zoo.families.common.tensors import Rule, also_named, same
+from zoo.families.common.tensors import Rule, same
 
 TRAINING = (
     "output_router_logits",

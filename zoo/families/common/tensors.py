@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from specs.head import TransformingHead
 from specs.model import Model
-from zoo.families.common.transforms import SAME, STACKED, Pointwise, Shape, Stacked, Transform, Transposed
+from zoo.families.common.transforms import SAME, STACKED, Pointwise, Shape, Transform, Transposed
 from zoo.weights.modules import DENSE_PLACES, split_name
 
 OfSpec = Callable[[Model], Transform]
@@ -47,22 +47,6 @@ def same(
 ) -> Rule:
     """Return the rule of a tensor that is stored unchanged."""
     return Rule(stored, (parameter,), copies=copies, also=also, beside=beside)
-
-
-def also_named(rules: Iterable[Rule], *renamings: tuple[str, str]) -> tuple[Rule, ...]:
-    """Return rules that read the names of transformers 5 too, which renames modules when it loads a checkpoint: each pair is a
-    pattern in the stored names and its replacement.  PEFT, FSDP and ``save_original_format=False`` write those names."""
-
-    def renamed(name: str) -> str:
-        for pattern, other in renamings:
-            name = re.sub(pattern, other, name)
-        return name
-
-    def other_names(rule: Rule) -> tuple[str, ...]:
-        names = (*rule.also, *map(renamed, (rule.stored, *rule.also)))
-        return tuple(dict.fromkeys(name for name in names if name != rule.stored))
-
-    return tuple(replace(rule, also=other_names(rule)) for rule in rules)
 
 
 def affine(stored: str, module: str) -> tuple[Rule, Rule]:
@@ -289,27 +273,6 @@ class TensorRules:
                 )
         return None
 
-    def stacked(self, slot: StoredParameter) -> StoredParameter | None:
-        """Return the slot of the experts of ``slot`` as transformers 5 holds them: one tensor for those of a layer, in which the
-        rows of up follow those of gate; None for other parameters."""
-        parameter = slot.parameters[slot.index]
-        own = _EXPERT_MATRIX.search(parameter)
-        stored = tuple(
-            name[: name.index(_EXPERTS_ROW)] + ".experts." for name in slot.stored if _EXPERTS_ROW in name
-        )
-        if own is None or len(slot.parameters) > 1 or not stored:
-            return None
-        gate, up = (f"{parameter[: own.start(1)]}{name}.weight" for name in ("gate", "up"))
-        pair = (gate, up) if gate in self._parameters else (up,)
-        held, leaf = (
-            ((parameter,), "down_proj")
-            if own[1] == "down"
-            else (pair, "gate_up_proj" if len(pair) > 1 else "up_proj")
-        )
-        return StoredParameter(
-            tuple(f"{name}{leaf}" for name in stored), held, held.index(parameter), Stacked(1)
-        )
-
     def _across(self, rule: Rule) -> tuple[str, ...]:
         """Return the parameters that a rule's tensor holds, those of one layer after those of another."""
         (pattern,) = rule.parameters
@@ -323,13 +286,8 @@ class TensorRules:
     def names(self) -> Iterator[tuple[str, ...]]:
         """Return the possible stored names of every parameter that has any."""
         for slot in filter(None, map(self.find, self._parameters)):
-            stacked = self.stacked(slot)
-            yield tuple(
-                name for each in filter(None, (slot, stacked)) for stored in each.stored for name in each.names(stored)
-            )
+            yield tuple(name for stored in slot.stored for name in slot.names(stored))
 
 
-_EXPERT_MATRIX = re.compile(r"\.experts\.(gate|up|down)\.weight$")
-_EXPERTS_ROW = ".experts.{expert}."
 _FIELD = re.compile(r"\{(\w+)\}")
 _NUMBER = re.compile(r"(?<=\.)(\d+)(?=\.)")
