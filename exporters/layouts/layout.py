@@ -14,10 +14,11 @@ from exporters.precisions import Precision
 from exporters.targets import Padding, Target
 from specs.head import Pooled
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION, described, module_files, origin_of, stated_in
+from zoo.checkpoints.carried import described, module_files, origin_of, stated_in
 from zoo.components.mixer import StateTensor
 from zoo.configs.exporting import NoFamilyError
 from zoo.families.common.config import CONFIG
+from zoo.generation.settings import GENERATION
 from zoo.manifest import Manifest
 from zoo.tracing.task import Task
 from zoo.usage import Usage

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from exporters.providers import on_device, present
 from exporters.runtime.graph import LoadedGraph
 from specs.errors import UserError, option_name
 from specs.load import load
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION, stated_in
+from zoo.checkpoints.carried import stated_in
 from zoo.destination import MANIFEST
 from zoo.families.common.config import CONFIG
+from zoo.generation.settings import GENERATION, GenerationSettings
 from zoo.integrity import check_sizes
+from zoo.json_values import read_object
 from zoo.manifest import Manifest, read_manifest
 from zoo.records import CacheRecord
 
@@ -24,14 +25,14 @@ from zoo.records import CacheRecord
 class Exported:
     """The spec of an exported directory, and its manifest.
 
-    ``settings`` are the checkpoint's generation settings, such as the ids of start and end tokens, and ``providers`` those
+    ``settings`` are the checkpoint's for generation, such as the ids of start and end tokens, and ``providers`` those
     that its graphs run on, in order of preference.
     """
 
     directory: Path
     spec: Model
     manifest: Manifest
-    settings: Mapping[str, Any]
+    settings: GenerationSettings
     providers: tuple[str, ...]
 
     @property
@@ -53,6 +54,12 @@ class Exported:
     def open(self, place: int, threads: int = 0) -> LoadedGraph:
         """One of the graphs, loaded.  Raises :class:`specs.errors.UserError` where ONNX Runtime refuses it."""
         return LoadedGraph(self.graphs[place], self.providers, threads)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The names of classes by their numbers, as far as the config states them."""
+        found: Mapping[str, str] = stated_in(self.directory / CONFIG).get("id2label") or {}
+        return found
 
     @property
     def size(self) -> int:
@@ -77,7 +84,9 @@ def open_export(directory: Path, device: str | None = None) -> Exported:
             f"{directory} cannot be run: the export has no weights\n  Export it with {option_name('weights')} random or a path."
         )
     check_sizes(directory, manifest)
-    settings = {**stated_in(directory / CONFIG), **stated_in(directory / GENERATION)}
+    settings = GenerationSettings.of(
+        stated_in(directory / GENERATION), stated_in(directory / CONFIG), directory
+    )
     wanted = manifest.providers
     providers = present(wanted) if device is None else on_device(wanted, device)
     return Exported(directory, load(directory / "spec.yaml"), manifest, settings, tuple(providers))

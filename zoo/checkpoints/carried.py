@@ -16,10 +16,9 @@ from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.families.common.config import CONFIG
+from zoo.generation.settings import GENERATION, generation_fields
 from zoo.hub import fetch
 from zoo.json_values import read_object
-
-GENERATION = "generation_config.json"
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
@@ -85,7 +84,10 @@ def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[s
 
 
 def carry_files(origin: Path, directory: Path) -> None:
-    """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them."""
+    """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them.
+
+    Settings in the config of a checkpoint without a file of them, as in early ones, become one.
+    """
     if origin.suffix == ".gguf" and origin.is_file():
         for name, text in gguf_tokenizer(origin).items():
             (directory / name).write_text(text, encoding="utf-8")
@@ -93,6 +95,9 @@ def carry_files(origin: Path, directory: Path) -> None:
     for name in _FILES:
         if (origin / name).is_file():
             shutil.copyfile(origin / name, directory / name)
+    stated = {} if (origin / GENERATION).is_file() else generation_fields(stated_in(origin / CONFIG))
+    if stated:
+        (directory / GENERATION).write_text(json.dumps(stated, indent=2) + "\n", encoding="utf-8")
 
 
 def special_tokens(origin: Path) -> dict[str, Any]:
