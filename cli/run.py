@@ -118,6 +118,7 @@ def run(
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
       zoo run build/gpt2-cuda --ids 1,2,3 --device cuda
     """
+    from cli.render import say
     from cli.run_inputs import GivenOptions, read_inputs, read_pair
     from cli.run_matches import print_matches
     from cli.run_output import RunContext, print_encoded, print_generated
@@ -127,6 +128,8 @@ def run(
 
     exported = open_export(directory, device)
     found = find_text(directory, tokenizer, needed=bool(text))
+    if found is not None:
+        found.use(exported.sentences)
     stated = GivenOptions(text or [], ids or [], image or [], audio or [])
     generating = {
         "--max-new-tokens": max_new_tokens,
@@ -151,6 +154,13 @@ def run(
         print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)
     else:
         print_encoded(shown)
+    if found is not None and found.cut:
+        verb = "has" if found.cut == 1 else "have"
+        say(
+            f"{found.cut} of {len(stated.texts)} texts {verb} more than the checkpoint's {found.usage.most} tokens; the rest was not read.",
+            "yellow",
+            err=True,
+        )
 
 
 def _sampling(

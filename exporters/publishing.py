@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -28,9 +29,11 @@ from exporters.plan import ExportPlan
 from exporters.prepared import Contents
 from exporters.proving import Proven
 from exporters.quality.parts import Representative
+from specs.head import Pooled
 from specs.resolved import resolved
 from specs.writing import dump
 from zoo.checkpoints.carried import carry_files
+from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.manifest import FORMAT, Manifest
 from zoo.records import InputsRecord, ShapingRecord
 from zoo.weights.source import WeightSource
@@ -104,6 +107,10 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
 
 def _write_settings(plan: ExportPlan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
+    if isinstance(deployment.spec.head, Pooled):
+        for name in (SETTINGS, PROMPTS):
+            if (deployment.origin / name).is_file():
+                shutil.copyfile(deployment.origin / name, directory / name)
     for name, data in plan.layout.settings(deployment, shared).items():
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

@@ -18,7 +18,7 @@ from zoo.checkpoints.carried import described, module_files, origin_of, stated_i
 from zoo.components.mixer import StateTensor
 from zoo.configs.exporting import NoFamilyError
 from zoo.families.common.config import CONFIG
-from zoo.generation.settings import GENERATION
+from zoo.generation.settings import GENERATION, generation_fields
 from zoo.manifest import Manifest
 from zoo.tracing.task import Task
 from zoo.usage import Usage
@@ -76,7 +76,7 @@ class Deployment:
         """The checkpoint's settings for generation: its special tokens and its sampling options."""
         config = stated_in(self.origin / CONFIG)
         tokens = {name: config[name] for name in _TOKENS if config.get(name) is not None}
-        return tokens | stated_in(self.origin / GENERATION)
+        return tokens | (stated_in(self.origin / GENERATION) or generation_fields(config))
 
 
 def generation_settings(deployment: Deployment) -> dict[str, Data]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from exporters.providers import on_device, present
 from exporters.runtime.graph import LoadedGraph
+from exporters.runtime.sentences import SentenceUsage
 from specs.errors import UserError, option_name
+from specs.head import Pooled
 from specs.load import load
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
@@ -16,7 +19,6 @@ from zoo.destination import MANIFEST
 from zoo.families.common.config import CONFIG
 from zoo.generation.settings import GENERATION, GenerationSettings
 from zoo.integrity import check_sizes
-from zoo.json_values import read_object
 from zoo.manifest import Manifest, read_manifest
 from zoo.records import CacheRecord
 
@@ -60,6 +62,14 @@ class Exported:
         """The names of classes by their numbers, as far as the config states them."""
         found: Mapping[str, str] = stated_in(self.directory / CONFIG).get("id2label") or {}
         return found
+
+    @functools.cached_property
+    def sentences(self) -> SentenceUsage:
+        """How a sentence encoder is used."""
+        spec = self.spec
+        if not isinstance(spec.head, Pooled):
+            return SentenceUsage()
+        return SentenceUsage.beside(self.directory, spec.context_length_of(spec.last_stack))
 
     @property
     def size(self) -> int:

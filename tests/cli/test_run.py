@@ -106,7 +106,6 @@ def test_wrong_settings_of_the_checkpoint_are_refused(built, tmp_path):
     )
 
 
-
 def test_a_text_is_continued_as_it_comes(built: Path) -> None:
     result = invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8")
     assert result.exit_code == 0

@@ -159,7 +159,10 @@ def test_the_settings_change_what_is_generated(decoder, pair):
     for name, stated in SETTINGS.items():
         settings, nothing = (told(directory, {**TOKENS, **each}) for each in (stated, {}))
         alone = [generate(ours, [PROMPT], MOST, settings=each) for each in (settings, nothing)]
-        both = [generate_from(ours_of_pair, [PROMPT], MOST, start=2, settings=each) for each in (settings, nothing)]
+        both = [
+            generate_from(ours_of_pair, [PROMPT], MOST, start=2, settings=each)
+            for each in (settings, nothing)
+        ]
         changed |= {name} if alone[0] != alone[1] or both[0] != both[1] else set()
     assert {*SETTINGS} - changed == {"nothing", "invalid values"}, changed
 
@@ -173,11 +176,14 @@ def test_whisper_begins_with_the_tokens_of_transformers(whisper, name):
     settings = told(directory, stated)
     count = len(settings.first_tokens())
     reference.generation_config = GenerationConfig(**stated)
-    expected = reference.generate(features, do_sample=False, max_new_tokens=MOST, return_dict_in_generate=True)
+    expected = reference.generate(
+        features, do_sample=False, max_new_tokens=MOST, return_dict_in_generate=True
+    )
     tokens = [int(token) for token in getattr(expected, "sequences", expected)[0]]
     found = generate_from(ours, features, MOST + count, start=1, settings=settings)[0]
     assert 1 <= count <= 3
-    assert found[count:] == tokens[-len(found[count:]) :] and len(found) > count
+    assert found[count:] == tokens[-len(found[count:]) :]
+    assert len(found) > count
     export_ids = Generator(open_export(directory / "onnx")).generate(features.numpy(), MOST + count, start=1)
     assert export_ids.continuations[0].ids == found
 
@@ -190,7 +196,9 @@ def test_every_field_of_transformers_is_in_one_class():
 
 
 def test_fields_that_are_not_applied_are_named():
-    settings = GenerationSettings({"num_beams": 4, "typical_p": 0.5, "guidance_scale": 1.0, "stop_strings": None})
+    settings = GenerationSettings(
+        {"num_beams": 4, "typical_p": 0.5, "guidance_scale": 1.0, "stop_strings": None}
+    )
     assert settings.not_applied(sampling=False) == ["num_beams: 4"]
     assert settings.not_applied(sampling=True) == ["num_beams: 4", "typical_p: 0.5"]
 
