@@ -21,6 +21,7 @@ from zoo.generation.settings import GENERATION, GenerationSettings
 from zoo.integrity import check_sizes
 from zoo.manifest import Manifest, read_manifest
 from zoo.records import CacheRecord
+from zoo.weights.adapters import refuse_adapter
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def open_export(directory: Path, device: str | None = None) -> Exported:
     device that this machine does not have.
     """
     if not (directory / MANIFEST).is_file():
+        refuse_adapter(directory)
         raise UserError(
             f"{directory} is not an export (no {MANIFEST})\n"
             f"  Pass a directory that zoo export or zoo build wrote, such as build/gpt2."

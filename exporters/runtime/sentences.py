@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from specs.errors import UserError
 from zoo.configs.sentence import PROMPTS, SETTINGS
@@ -34,8 +34,8 @@ class SentenceUsage:
         most = settings.get("max_seq_length", _is_size, "a whole number, 1 or more")
         if most is None and settings.path.exists():
             stated = _Stated(directory / TOKENIZER).fields.get("model_max_length")
-            limits: list[int] = [limit for limit in (stated, context) if _is_size(limit)]
-            most = min(limits) if limits else None
+            limits = filter(_is_size, (stated, context))
+            most = min(limits, default=None)
         named = prompts.get("prompts", _are_texts, "texts by their names") or {}
         default = prompts.get(
             "default_prompt_name", named.__contains__, f"one of {', '.join(named) or 'prompts'}"
@@ -65,7 +65,7 @@ class _Stated:
         return value
 
 
-def _is_size(value: Any) -> bool:
+def _is_size(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 

@@ -11,6 +11,7 @@ from exporters.runtime.sentences import SentenceUsage
 from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
+from zoo.weights.gguf_header import is_gguf
 
 FILE = "tokenizer.json"
 
@@ -163,7 +164,7 @@ def find_text(directory: Path, given: Path | None, *, needed: bool) -> TextToken
     neither given nor ``needed``.
     """
     path = given or directory
-    held = _in_gguf(path) if path.suffix == ".gguf" and path.is_file() else None
+    held = _in_gguf(path) if is_gguf(path) else None
     if held is None:
         path = path / FILE if given is None or path.is_dir() else path
         if given is None and not path.exists():

@@ -129,6 +129,16 @@ def test_a_directory_with_one_file_is_read(reference, spec, path):
     )
 
 
+def test_a_file_without_a_suffix_is_known_by_its_first_bytes(reference, spec, path):
+    write(reference, path)
+    expected = canonical(import_spec(path))
+    plain = path.rename(path.with_name("sha256-0123"))
+    assert canonical(import_spec(plain)) == expected
+    assert opened(plain, spec).names.name == "llama GGUF"
+    assert tokenizer_origin(str(plain)) == plain
+    assert reference_kind(str(plain)) == "checkpoint"
+
+
 def test_rows_in_pairs_can_be_undone():
     transform = PairsTogether(heads=3)
     for shape in [(24, 5), (24,)]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import Any
 
 from specs.errors import UserError
 from specs.model import Model
-from specs.reference import is_hub_id
 from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.families.common.config import CONFIG
 from zoo.generation.settings import GENERATION, generation_fields
-from zoo.hub import fetch
+from zoo.hub import located
 from zoo.json_values import read_object
+from zoo.weights.gguf_header import is_gguf
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
@@ -48,9 +47,7 @@ _FILES = [
 
 def origin_of(weights: str) -> Path:
     """Return the path of the weights that a user named; hub repositories are fetched."""
-    return (
-        fetch(weights, weights=False) if not os.path.exists(weights) and is_hub_id(weights) else Path(weights)
-    )
+    return located(weights, weights=False)
 
 
 def tokenizer_origin(weights: str) -> Path:
@@ -58,7 +55,7 @@ def tokenizer_origin(weights: str) -> Path:
     origin = origin_of(weights)
     if not origin.exists():
         return origin
-    return origin if origin.is_dir() or origin.suffix == ".gguf" else origin.parent
+    return origin if origin.is_dir() or is_gguf(origin) else origin.parent
 
 
 def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any]:
@@ -88,7 +85,7 @@ def carry_files(origin: Path, directory: Path) -> None:
 
     Settings in the config of a checkpoint without a file of them, as in early ones, become one.
     """
-    if origin.suffix == ".gguf" and origin.is_file():
+    if is_gguf(origin):
         for name, text in gguf_tokenizer(origin).items():
             (directory / name).write_text(text, encoding="utf-8")
         return
@@ -102,7 +99,7 @@ def carry_files(origin: Path, directory: Path) -> None:
 
 def special_tokens(origin: Path) -> dict[str, Any]:
     """Return the ids of special tokens from a checkpoint's config and generation settings, or from a GGUF file."""
-    if origin.suffix == ".gguf" and origin.is_file():
+    if is_gguf(origin):
         return dict(json.loads(gguf_tokenizer(origin).get(GENERATION, "{}")))
     return {**stated_in(origin / CONFIG), **stated_in(origin / GENERATION)}
 

@@ -27,8 +27,25 @@ MODEL_TYPES = {
 }
 """The model_type of transformers for each supported GGUF architecture."""
 
+MAGIC = b"GGUF"
+"""The first bytes of a file."""
+
 FREQUENCIES = "rope_freqs.weight"
 """The name of the tensor with the divisors of rotary frequencies."""
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a path is a GGUF file, by its first bytes: the file of a model library may have no suffix.
+
+    A file that is named so is one too, and refused where it is read.
+    """
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC or path.suffix == ".gguf"
+    except OSError:
+        return path.suffix == ".gguf"
 
 
 @dataclass(frozen=True)
