@@ -52,7 +52,9 @@ def renamed(checkpoint, name):
         lambda stored: f"_orig_mod.module.{stored}",
         lambda stored: f"module._orig_mod.{stored}",
         lambda stored: stored.replace("transformer.h.0.", "transformer.h.0._orig_mod."),
-        lambda stored: "_fsdp_wrapped_module." + stored.replace(".attn.", "._checkpoint_wrapped_module.attn."),
+        lambda stored: (
+            "_fsdp_wrapped_module." + stored.replace(".attn.", "._checkpoint_wrapped_module.attn.")
+        ),
     ],
     ids=["distributed", "compiled", "both", "the other way", "a compiled layer", "FSDP"],
 )
@@ -61,7 +63,9 @@ def test_names_with_the_wrappers_of_training_are_read(checkpoint, name):
     renamed(checkpoint, name)
     found = values_of(checkpoint)
     assert all(torch.equal(found[each], expected[each]) for each in expected)
-    assert {*TensorFiles.open(checkpoint).tensors} == {*TensorFiles.open(checkpoint / "model.safetensors").tensors}
+    assert {*TensorFiles.open(checkpoint).tensors} == {
+        *TensorFiles.open(checkpoint / "model.safetensors").tensors
+    }
 
 
 def test_a_tensor_with_and_without_a_wrapper_is_refused(checkpoint):
@@ -97,12 +101,16 @@ def test_missing_and_doubtful_shards_without_an_index_are_named(checkpoint):
     tensors = in_shards(checkpoint)
     second = checkpoint / "model-00002-of-00003.safetensors"
     second.rename(checkpoint / "kept")
-    with pytest.raises(WeightError, match=r"1 of 3 shards are missing: model-00002-of-00003.safetensors\n  Download"):
+    with pytest.raises(
+        WeightError, match=r"1 of 3 shards are missing: model-00002-of-00003.safetensors\n  Download"
+    ):
         load(SPEC, checkpoint)
     (checkpoint / "kept").rename(second)
     name = next(iter(tensors))
     save_file({**load_file(second), name: tensors[name]}, second)
-    with pytest.raises(WeightError, match=f"has {name} in several shards, and no index\n  Download its index"):
+    with pytest.raises(
+        WeightError, match=f"has {name} in several shards, and no index\n  Download its index"
+    ):
         load(SPEC, checkpoint)
     save_file({}, checkpoint / "other.safetensors")
     with pytest.raises(WeightError, match=r"several .safetensors files and no index"):
@@ -128,7 +136,9 @@ def test_the_directory_of_a_repository_in_the_cache_is_its_snapshot(cache, check
     assert all(torch.equal(found[each], expected[each]) for each in expected)
     assert origin_of(str(cache)) == tokenizer_origin(str(cache)) == cache / "snapshots/aaa"
     assert reference_kind(str(cache)) == "checkpoint"
-    result = CliRunner().invoke(app, ["import", str(cache), "-o", str(tmp_path / "spec.yaml")], prog_name="zoo")
+    result = CliRunner().invoke(
+        app, ["import", str(cache), "-o", str(tmp_path / "spec.yaml")], prog_name="zoo"
+    )
     assert result.exit_code == 0, result.output
     assert "all found in" in result.stderr
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from transformers import LlamaForCausalLM
 
+from specs.canonical import canonical
 from specs.errors import UserError
 from specs.model import Model
 from specs.resolved import resolved
@@ -23,11 +24,13 @@ from tests.parity.families.test_llama import config_of
 from tests.parity.reference import build, llama_spec
 from tests.zoo.gguf_files import Kind, write
 from zoo.builder import assemble
+from zoo.checkpoints.carried import tokenizer_origin
 from zoo.checkpoints.gguf import PairsTogether
 from zoo.checkpoints.open import open_weights
 from zoo.configs.gguf import config_of_gguf
 from zoo.configs.importing import import_spec
 from zoo.families.common.config import UnsupportedFieldsError
+from zoo.reference_kind import reference_kind
 from zoo.weights.gguf import read_gguf
 from zoo.weights.gguf_header import FREQUENCIES, read_header
 from zoo.weights.materialize import materialize

@@ -64,11 +64,15 @@ class Found:
 
 @dataclass
 class Match:
-    """The locations of all parameters, the values of optional parameters that are not stored, and the unused tensors."""
+    """The locations of all parameters, the values of optional parameters that are not stored, and the unused tensors.
+
+    Of the ``unused`` tensors, by their plain names, those in ``ignored`` are read by models of other specs.
+    """
 
     found: dict[str, Found] = field(default_factory=dict)
     fixed: dict[str, Tensor] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
+    unused: dict[str, StoredTensor] = field(default_factory=dict)
 
 
 def match(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -> Match:
@@ -147,7 +151,10 @@ class _Matching:
             else:
                 self._take(names[0], present)
         unread = set(self._names.unread(self._available))
-        left_over = [name for name in self._available if name not in self._used and name not in unread]
+        self.match.unused = {
+            name: stored for name, stored in self._available.items() if name not in self._used
+        }
+        left_over = [name for name in self.match.unused if name not in unread]
         self.match.ignored = sorted(name for name in left_over if self._names.is_optional(name))
         self._left_over = sorted(name for name in left_over if not self._names.is_optional(name))
 
