@@ -46,7 +46,7 @@ def snapshot_of(directory: Path) -> Path:
     Raises :class:`HubError` where there are several, and no branch main says which.
     """
     place = directory / "snapshots"
-    if not place.is_dir() or not directory.resolve().name.startswith(_REPOSITORY):
+    if not os.path.isdir(place) or not directory.resolve().name.startswith(_REPOSITORY):
         return directory
     main = directory / "refs" / "main"
     if main.is_file() and (found := place / main.read_text(encoding="utf-8").strip()).is_dir():

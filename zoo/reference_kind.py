@@ -11,6 +11,7 @@ from specs.errors import UserError
 from zoo.destination import MANIFEST
 from zoo.families.common.config import CONFIG
 from zoo.hub import snapshot_of
+from zoo.weights.adapters import refuse_adapter
 from zoo.weights.gguf_header import is_gguf
 
 ReferenceKind = Literal["spec", "export", "checkpoint"]
@@ -27,6 +28,7 @@ def reference_kind(reference: str) -> ReferenceKind:
     if (path / MANIFEST).is_file():
         return "export"
     held = snapshot_of(path)
+    refuse_adapter(held)
     if path.suffix == ".json" or is_gguf(path) or CONFIG in (os.listdir(held) if held.is_dir() else ()):
         return "checkpoint"
     if path.is_dir():

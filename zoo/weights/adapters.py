@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +40,7 @@ _CLASSES = {
 def refuse_adapter(directory: Path) -> None:
     """Raise :class:`WeightError` where a directory has an adapter, alone or beside the weights of its base model."""
     settings = directory / SETTINGS
-    if settings.exists():
+    if os.path.exists(settings):
         stated = read_object(settings, WeightError)
         raise WeightError("\n".join(_message(directory, stated)))
 

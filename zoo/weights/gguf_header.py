@@ -5,6 +5,7 @@ The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The libra
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ def is_gguf(path: Path) -> bool:
 
     A file that is named so is one too, and refused where it is read.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):
         return False
     try:
         with path.open("rb") as file:
