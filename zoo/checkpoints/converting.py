@@ -19,7 +19,7 @@ from specs.writing import dump
 from zoo.builder import assemble
 from zoo.checkpoints.carried import carry_files, described, module_files, origin_of
 from zoo.checkpoints.open import open_weights
-from zoo.checkpoints.original import Unused, kept_headers, kept_tensors, original
+from zoo.checkpoints.original import Unused, by_width, kept_headers, kept_tensors, original
 from zoo.checkpoints.write import stored_tensors
 from zoo.configs.exporting import NoFamilyError
 from zoo.destination import CONVERSION
@@ -134,9 +134,25 @@ def write_checkpoint(
               for name, tensor in stored_tensors(model, spec, names)}  # fmt: skip
     shapes = dict(weight_tensors(model))
     tensors = stored_tensors(model, spec, names, lambda name: whole(shapes[name], source.pieces(name)))
-    layout = {**kept_headers(unused, DTYPES[dtype]), **layout}
-    tensors = itertools.chain(kept_tensors(unused, DTYPES[dtype]), tensors)
-    _write_weights(layout, tensors, directory, shard, progress)
+    wide, narrow = by_width(unused, DTYPES[dtype])
+    body = len([name for name in layout if not split_name(name)[0]])
+    _write_weights(
+        {
+            **kept_headers(wide, DTYPES[dtype]),
+            **dict(itertools.islice(layout.items(), body)),
+            **kept_headers(narrow, DTYPES[dtype]),
+            **layout,
+        },
+        itertools.chain(
+            kept_tensors(wide, DTYPES[dtype]),
+            itertools.islice(tensors, body),
+            kept_tensors(narrow, DTYPES[dtype]),
+            tensors,
+        ),
+        directory,
+        shard,
+        progress,
+    )
     if config is not None:
         dtype_name = str(DTYPES[dtype]).removeprefix("torch.")
         for name, data in {CONFIG: {**config, "dtype": dtype_name}, **modules}.items():

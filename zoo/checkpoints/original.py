@@ -50,6 +50,17 @@ def original(
     return kept, unused
 
 
+def by_width(unused: Unused, dtype: torch.dtype) -> tuple[Unused, Unused]:
+    """Return the tensors with values wider than those of weights, which come before these, and the others, which come after:
+    every tensor in a file begins at a multiple of its values' size."""
+    headers = kept_headers(unused, dtype)
+    order = sorted(unused, key=lambda name: -headers[name].dtype.itemsize)
+    wide = {name for name in order if headers[name].dtype.itemsize > dtype.itemsize}
+    return {name: unused[name] for name in order if name in wide}, {
+        name: unused[name] for name in order if name not in wide
+    }
+
+
 def kept_headers(unused: Unused, dtype: torch.dtype) -> dict[str, TensorHeader]:
     """Return the shapes and dtypes of kept tensors, where weights have a ``dtype``."""
     return {

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from specs.canonical import canonical, differences
+from specs.canonical import canonical, complete, differences
 from specs.errors import SpecPath, UserError, path_text, shorten
 from specs.head import Classification, Pooled
 from specs.model import Model
@@ -82,7 +82,8 @@ def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
 
 
 def describes(model: Model, stated: Data, written: Data) -> bool:
-    """Return whether a stated config describes a spec, as the config that :func:`write_config` wrote for it does."""
+    """Return whether a stated config describes a spec, training and input length included, for the class of the config that
+    :func:`write_config` wrote for it."""
     (class_name,) = written["architectures"]
     head = family(written["model_type"]).classes[class_name].kind
     sentence = head != model.head.kind
@@ -92,7 +93,7 @@ def describes(model: Model, stated: Data, written: Data) -> bool:
         back = spec_of_config(Config(stated, "the stated config"), name=model.name, read=read)
     except (UnfitError, ConfigError):
         return False
-    return not any(differences(canonical(model), canonical(back)))
+    return not any(differences(complete(model), complete(back)))
 
 
 def _reading(model: Model, *, sentence: bool) -> Read:

@@ -145,6 +145,7 @@ _TENSORS = Tensors(
             ),
             *LAYERS_OF_IMAGES,
             (r"attention\.attention\.relative", "relative"),
+            (r"^encoder\.relative", "shared_position_bias.relative"),
         ),
     ),
     prefix="beit.",
