@@ -28,9 +28,9 @@ Data = dict[str, Any]
 
 _TOKENS = (
     *(f"{name}_token_id" for name in ("bos", "eos", "pad", "decoder_start")),
-    "forced_bos_token_id",
-    "forced_eos_token_id",
+    "forced_decoder_ids",
 )
+"""The fields that transformers reads from a config where the settings for generation leave them out."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,9 @@ class Deployment:
     def generation(self) -> Data:
         """The checkpoint's settings for generation: its special tokens and its sampling options."""
         config = stated_in(self.origin / CONFIG)
+        stated = stated_in(self.origin / GENERATION)
         tokens = {name: config[name] for name in _TOKENS if config.get(name) is not None}
-        return tokens | (stated_in(self.origin / GENERATION) or generation_fields(config))
+        return tokens | (stated or generation_fields(config))
 
 
 def generation_settings(deployment: Deployment) -> dict[str, Data]:

@@ -30,7 +30,14 @@ from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 from zoo.generation.generate import generate, generate_from
 from zoo.generation.sampling import Sampling, distribution
-from zoo.generation.settings import APPLIED, NOT_APPLIED, OPTIONS, WITHOUT_EFFECT, GenerationSettings
+from zoo.generation.settings import (
+    APPLIED,
+    NOT_APPLIED,
+    OPTIONS,
+    WITHOUT_EFFECT,
+    GenerationSettings,
+    generation_fields,
+)
 
 PROMPT = [5, 9, 16, 16, 7, 3, 5]
 MOST = 14
@@ -250,3 +257,10 @@ def test_min_p_keeps_the_tokens_of_transformers(min_p):
     kept, _ = distribution(scores, Sampling(1.0, min_p=min_p))
     warped = MinPLogitsWarper(min_p)(None, torch.from_numpy(scores)[None])[0]
     assert set(kept) == set(torch.nonzero(warped.isfinite()).flatten().tolist())
+
+
+def test_a_forced_token_of_an_early_config_counts_even_if_it_is_the_first_of_the_vocabulary():
+    assert generation_fields({"forced_bos_token_id": 0, "num_beams": 4, "d_model": 8}) == {
+        "forced_bos_token_id": 0, "num_beams": 4,
+    }  # fmt: skip
+    assert generation_fields({"no_repeat_ngram_size": 0, "repetition_penalty": 1.0, "num_beams": 4}) == {}

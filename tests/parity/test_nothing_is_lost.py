@@ -45,7 +45,10 @@ def test_the_config_and_every_tensor_stay(checkpoint):
 
 def test_counters_keep_their_dtype_and_floats_take_that_of_the_weights(checkpoint):
     file = checkpoint / "model.safetensors"
-    counters = {NAME: torch.tensor(2**40 + 1), "model.layers.1.self_attn.slope_rate": torch.tensor([True, False, True])}
+    counters = {
+        NAME: torch.tensor(2**40 + 1),
+        "model.layers.1.self_attn.slope_rate": torch.tensor([True, False, True]),
+    }
     save_file({**load_file(file), **counters}, file, {"format": "pt"})
     _, tensors = converted(checkpoint, dtype="bf16")
     assert all(torch.equal(tensors[name], counters[name]) for name in counters)
@@ -61,7 +64,9 @@ def test_another_spec_class_or_code_of_its_own_gets_a_new_config(checkpoint, cha
     if change == "spec":
         spec = spec.model_copy(update={"context_length": 64})
     elif change == "code":
-        (checkpoint / "config.json").write_text(json.dumps({**stated, "auto_map": {"AutoConfig": "code.Config"}}))
+        (checkpoint / "config.json").write_text(
+            json.dumps({**stated, "auto_map": {"AutoConfig": "code.Config"}})
+        )
     else:
         (checkpoint / "config.json").write_text(json.dumps({**stated, "architectures": ["MiniMaxModel"]}))
     config, tensors = converted(checkpoint, spec)

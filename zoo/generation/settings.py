@@ -107,6 +107,7 @@ _SAMPLING = ("epsilon_cutoff", "eta_cutoff", "top_h", "typical_p")
 _NEUTRAL: tuple[Any, ...] = (None, 0, 1, False, [])
 """Values that change nothing, whichever of the applied fields has them."""
 
+_FORCED = ("forced_bos_token_id", "forced_eos_token_id")
 _TOKENS = ("bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id")
 _Value = TypeVar("_Value")
 
@@ -201,7 +202,7 @@ class GenerationSettings:
 
 def generation_fields(config: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a config that say how to generate, as early checkpoints have them; none where they change nothing."""
-    changes = any(config.get(name) not in _NEUTRAL for name in APPLIED)
+    changes = any(config.get(name) not in (_NEUTRAL if name not in _FORCED else (None,)) for name in APPLIED)
     return _known(config) if changes else {}
 
 
