@@ -30,10 +30,10 @@ class SentenceUsage:
 
         Raises :class:`specs.errors.UserError`, naming file and field, for wrong values.
         """
-        settings, prompts = (_Stated(directory / name) for name in (SETTINGS, PROMPTS))
+        settings, prompts = (_UsageFile(directory / name) for name in (SETTINGS, PROMPTS))
         most = settings.get("max_seq_length", _is_size, "a whole number, 1 or more")
         if most is None and settings.path.exists():
-            stated = _Stated(directory / TOKENIZER).fields.get("model_max_length")
+            stated = _UsageFile(directory / TOKENIZER).fields.get("model_max_length")
             limits = filter(_is_size, (stated, context))
             most = min(limits, default=None)
         named = prompts.get("prompts", _are_texts, "texts by their names") or {}
@@ -48,7 +48,7 @@ class SentenceUsage:
         )
 
 
-class _Stated:
+class _UsageFile:
     """The fields of a JSON file, none where it is absent."""
 
     def __init__(self, path: Path) -> None:
