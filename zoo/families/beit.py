@@ -145,7 +145,7 @@ _TENSORS = Tensors(
             ),
             *LAYERS_OF_IMAGES,
             (r"attention\.attention\.relative", "relative"),
-            (r"^encoder\.relative", "shared_position_bias.relative"),
+            (r"^encoder\.relative_position_bias\.", "shared_position_bias."),
         ),
     ),
     prefix="beit.",
