@@ -30,9 +30,11 @@ from exporters.prepared import Contents
 from exporters.profiles import profile, provider_options
 from exporters.proving import Proven
 from exporters.quality.parts import Representative
+from specs.head import Pooled
 from specs.resolved import resolved
 from specs.writing import dump
-from zoo.checkpoints.carried import carry_files
+from zoo.checkpoints.carried import carry, carry_files
+from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.manifest import FORMAT, Manifest
 from zoo.records import InputsRecord, ShapingRecord
 from zoo.weights.source import WeightSource
@@ -110,6 +112,9 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
 
 def _write_settings(plan: ExportPlan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
+    if isinstance(deployment.spec.head, Pooled):
+        for name in (SETTINGS, PROMPTS):
+            carry(deployment.origin, directory, name)
     settings = dict(plan.layout.settings(deployment, shared))
     if plan.target.profiles is not None:
         settings[plan.target.profiles] = {

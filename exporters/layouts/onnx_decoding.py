@@ -9,7 +9,7 @@ from exporters.layouts.example_input import example_grid
 from exporters.layouts.onnx_outputs import outputs_of, reading
 from specs.connector import ConnectorKind
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION
+from zoo.generation.settings import GENERATION
 from zoo.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, GRID
 from zoo.manifest import Manifest
 from zoo.records import GraphRecord

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from exporters.providers import on_provider, present
 from exporters.runtime.graph import LoadedGraph
+from exporters.runtime.sentences import SentenceUsage
 from specs.errors import UserError, option_name
+from specs.head import Pooled
 from specs.load import load
 from specs.model import Model
-from zoo.checkpoints.carried import FILES, GENERATION, stated_in
+from zoo.checkpoints.carried import FILES, stated_in
 from zoo.destination import MANIFEST, is_text
 from zoo.families.common.config import CONFIG
 from zoo.files.ownership import SIGNATURE
+from zoo.generation.settings import GENERATION, GenerationSettings
 from zoo.integrity import check_sizes
 from zoo.manifest import Manifest, read_manifest
 from zoo.records import CacheRecord
+from zoo.weights.adapters import refuse_adapter
 
 
 @dataclass(frozen=True)
 class Exported:
     """The spec of an exported directory, and its manifest.
 
-    ``settings`` are the checkpoint's generation settings, such as the ids of start and end tokens, and ``providers`` those
+    ``settings`` are the checkpoint's for generation, such as the ids of start and end tokens, and ``providers`` those
     that its graphs run on, in order of preference.
     """
 
     directory: Path
     spec: Model
     manifest: Manifest
-    settings: Mapping[str, Any]
+    settings: GenerationSettings
     providers: tuple[str, ...]
 
     @property
@@ -55,6 +59,20 @@ class Exported:
     def open(self, place: int, threads: int = 0) -> LoadedGraph:
         """One of the graphs, loaded.  Raises :class:`specs.errors.UserError` where ONNX Runtime refuses it."""
         return LoadedGraph(self.graphs[place], self.providers, threads)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The names of classes by their numbers, as far as the config states them."""
+        found: Mapping[str, str] = stated_in(self.directory / CONFIG).get("id2label") or {}
+        return found
+
+    @functools.cached_property
+    def sentences(self) -> SentenceUsage:
+        """How a sentence encoder is used."""
+        spec = self.spec
+        if not isinstance(spec.head, Pooled):
+            return SentenceUsage()
+        return SentenceUsage.beside(self.directory, spec.context_length_of(spec.last_stack))
 
     @property
     def size(self) -> int:
@@ -84,6 +102,7 @@ def open_export(directory: Path, provider: str | None = None) -> Exported:
     provider that this machine does not have.
     """
     if not os.path.lexists(directory / MANIFEST):
+        refuse_adapter(directory)
         raise UserError(
             f"{directory} is not an export (no {MANIFEST})\n"
             f"  Pass a directory that zoo export or zoo build wrote, such as build/gpt2."
@@ -100,7 +119,9 @@ def open_export(directory: Path, provider: str | None = None) -> Exported:
         )
     check_sizes(directory, manifest)
     _check_settings(directory, manifest)
-    settings = {**stated_in(directory / CONFIG), **stated_in(directory / GENERATION)}
+    settings = GenerationSettings.of(
+        stated_in(directory / GENERATION), stated_in(directory / CONFIG), directory
+    )
     wanted = manifest.providers
     providers = present(wanted) if provider is None else on_provider(provider)
     return Exported(directory, load(directory / "spec.yaml"), manifest, settings, tuple(providers))

@@ -80,6 +80,32 @@ def refused(*arguments: Any) -> str:
 # -------------------------------------------------------------------------------------------------- generating
 
 
+def test_settings_of_the_checkpoint_are_applied_or_named(built, tmp_path):
+    """Greedy decoding applies the penalty; beams are named, and so is sampling, which an option asks for."""
+    place = shutil.copytree(built / "tiny-gpt", tmp_path / "export")
+    stated = {"num_beams": 4, "do_sample": True, "temperature": 0.6, "top_p": 0.9, "no_repeat_ngram_size": 1}
+    (place / "generation_config.json").write_text(json.dumps(stated))
+    found = invoke("run", place, "--ids", "1,2,3", "--max-new-tokens", 20)
+    file = place / "generation_config.json"
+    assert f"Not applied, as {file} states it: num_beams: 4." in " ".join(found.stderr.split())
+    hint = "Decoding is greedy; --temperature 0.6 samples so."
+    assert f"{file} states sampling with temperature 0.6, top_p 0.9. {hint}" in " ".join(found.stderr.split())
+    data = json.loads(invoke("run", place, "--ids", "1,2,3", "--max-new-tokens", 20, "--json").stdout)
+    (sequence,) = data["sequences"]
+    assert len({1, 2, 3, *sequence["ids"]}) == 23
+    sampled = invoke("run", place, "--ids", "1,2,3", "--seed", 1)
+    assert "Decoding is greedy" not in sampled.stderr
+
+
+def test_wrong_settings_of_the_checkpoint_are_refused(built, tmp_path):
+    place = shutil.copytree(built / "tiny-gpt", tmp_path / "export")
+    (place / "generation_config.json").write_text('{"repetition_penalty": 0}')
+    assert refused(place, "--ids", "1") == (
+        f"{place / 'generation_config.json'}: repetition_penalty must be a number above 0\n  value: 0\n"
+        "  Correct the field, or remove it.\n"
+    )
+
+
 def test_a_text_is_continued_as_it_comes(built: Path) -> None:
     result = invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8")
     assert result.exit_code == 0

@@ -10,16 +10,15 @@ from typing import Any
 
 from specs.errors import UserError
 from specs.model import Model
-from specs.reference import is_hub_id
 from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.families.common.config import CONFIG
 from zoo.files.reading import copy_regular, read_regular, unreadable
-from zoo.hub import fetch
+from zoo.generation.settings import GENERATION, generation_fields
+from zoo.hub import located
 from zoo.json_values import parse_object
-
-GENERATION = "generation_config.json"
+from zoo.weights.gguf_header import is_gguf
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
@@ -49,9 +48,7 @@ FILES = (
 
 def origin_of(weights: str) -> Path:
     """Return the path of the weights that a user named; hub repositories are fetched."""
-    return (
-        fetch(weights, weights=False) if not os.path.exists(weights) and is_hub_id(weights) else Path(weights)
-    )
+    return located(weights, weights=False)
 
 
 def tokenizer_origin(weights: str) -> Path:
@@ -59,7 +56,7 @@ def tokenizer_origin(weights: str) -> Path:
     origin = origin_of(weights)
     if not origin.exists():
         return origin
-    return origin if origin.is_dir() or origin.suffix == ".gguf" else origin.parent
+    return origin if origin.is_dir() or is_gguf(origin) else origin.parent
 
 
 def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any]:
@@ -87,23 +84,35 @@ def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[s
 def carry_files(origin: Path, directory: Path) -> None:
     """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them.
 
-    Raises :class:`specs.errors.UserError` for a file that is not a regular one of the checkpoint's directory.
+    Settings in the config of a checkpoint without a file of them, as in early ones, become one.  Raises
+    :class:`specs.errors.UserError` for a file that is not a regular one of the checkpoint's directory.
     """
-    if origin.suffix == ".gguf" and origin.is_file():
+    if is_gguf(origin):
         for name, text in gguf_tokenizer(origin).items():
             (directory / name).write_text(text, encoding="utf-8")
         return
-    for path in (origin / name for name in FILES):
-        if os.path.lexists(path):
-            try:
-                copy_regular(path, directory / path.name, origin)
-            except OSError as error:
-                raise UserError(unreadable(path, error)) from None
+    for name in FILES:
+        carry(origin, directory, name)
+    stated = {} if os.path.lexists(origin / GENERATION) else generation_fields(stated_in(origin / CONFIG))
+    if stated:
+        (directory / GENERATION).write_text(json.dumps(stated, indent=2) + "\n", encoding="utf-8")
+
+
+def carry(origin: Path, directory: Path, name: str) -> None:
+    """Copy a file of a checkpoint where present.
+
+    Raises :class:`specs.errors.UserError` for one that is not a regular one of its directory.
+    """
+    if os.path.lexists(origin / name):
+        try:
+            copy_regular(origin / name, directory / name, origin)
+        except OSError as error:
+            raise UserError(unreadable(origin / name, error)) from None
 
 
 def special_tokens(origin: Path) -> dict[str, Any]:
     """Return the ids of special tokens from a checkpoint's config and generation settings, or from a GGUF file."""
-    if origin.suffix == ".gguf" and origin.is_file():
+    if is_gguf(origin):
         return dict(json.loads(gguf_tokenizer(origin).get(GENERATION, "{}")))
     return {**stated_in(origin / CONFIG), **stated_in(origin / GENERATION)}
 

@@ -21,6 +21,9 @@ from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data
 from zoo.families.registry import family_of_config
+from zoo.hub import repository_name, snapshot_of
+from zoo.weights.adapters import refuse_adapter
+from zoo.weights.gguf_header import is_gguf
 
 Tell = Callable[[Sequence[str]], None]
 """Receives the names of the fields that an import skips because the reference does not have them."""
@@ -44,11 +47,14 @@ def import_spec(
     not have are skipped and passed to ``tell``, or refused where ``strict``. Raises :class:`ConfigError`, which names
     the field, for unsupported or contradictory fields.
     """
+    if path.is_dir():
+        path = snapshot_of(path)
+        refuse_adapter(path)
     file = path / CONFIG if path.is_dir() else path
     if not os.path.lexists(file):
         remedy = "Pass a directory with a config.json, the config.json itself, or a GGUF file."
         raise ConfigError(f"{file} is missing\n  {remedy}")
-    if file.suffix == ".gguf":
+    if is_gguf(file):
         from zoo.configs.gguf import config_of_gguf
 
         config = Config(config_of_gguf(file, ignored), str(file))
@@ -150,7 +156,7 @@ def _class_name(config: Config, family: Family) -> str:
 
 def _name(file: Path) -> str:
     """Return a name for a spec, from the path of its config."""
-    stem = file.resolve().parent.name if file.name == CONFIG else file.stem
+    stem = repository_name(file.parent) or file.resolve().parent.name if file.name == CONFIG else file.stem
     return re.sub(r"[^A-Za-z0-9._+=,@-]+", "-", stem).strip("-._+=,@")[:200] or "imported"
 
 

@@ -65,12 +65,12 @@ def sentence_modules(directory: Path) -> list[Module]:
     Raises :class:`specs.errors.UserError` for unsupported modules.
     """
     modules = modules_in(directory)
-    if len(modules) < 2:
+    if not modules:
         return []
     body, *others = modules
     kinds = [module.kind for module in others]
     dense = kinds.count(DENSE)
-    if body.kind != "Transformer" or kinds not in _chains(dense):
+    if body.kind != "Transformer" or (kinds and kinds not in _chains(dense)):
         raise ConfigError(
             f"{directory / MODULES}: the modules {' -> '.join(module.kind for module in modules)} are not supported\n"
             "  Use Transformer, Pooling, at most two Dense and Normalize, in this order, or Transformer and LogitScore, "
@@ -81,7 +81,8 @@ def sentence_modules(directory: Path) -> list[Module]:
             f"{directory / MODULES}: the path of the Transformer must be empty (the directory itself)\n"
             f"  value: {body.directory.name!r}\n  Move the files of {body.directory} up."
         )
-    _check_body(directory / SETTINGS)
+    if others:
+        _check_body(directory / SETTINGS)
     return others
 
 

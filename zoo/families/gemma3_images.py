@@ -14,6 +14,7 @@ from specs.norm import RMSNorm
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.template import Data, Place, UnfitError, read, write
 from zoo.families.common.tensors import Rule, Tensors, same
 from zoo.families.common.transforms import Transposed
@@ -93,24 +94,29 @@ class _Gemma3(Family):
         }
 
 
+_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
+
 FAMILIES = (
     _Gemma3(
         "gemma3",
         Tensors(
             "gemma3",
-            (
-                *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
-                same("multi_modal_projector.mm_soft_emb_norm.weight", "connector.norm.weight"),
-                Rule(
-                    "multi_modal_projector.mm_input_projection_weight",
-                    ("connector.projection.weight",),
-                    Transposed(),
+            also_named(
+                (
+                    *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
+                    same("multi_modal_projector.mm_soft_emb_norm.weight", "connector.norm.weight"),
+                    Rule(
+                        "multi_modal_projector.mm_input_projection_weight",
+                        ("connector.projection.weight",),
+                        Transposed(),
+                    ),
+                    *decoder_rules("language_model.model.", _TEXT.tensors.rules),
                 ),
-                *decoder_rules("language_model.model.", _TEXT.tensors.rules),
+                *PARTS,
             ),
-            heads={"language_modeling": (same("language_model.lm_head.weight", "head.vocabulary.weight"),)},
-            optional=("language_model.lm_head.weight",),
-            unused=("*.embeddings.position_ids", "vision_tower.*head.*"),
+            heads={"language_modeling": also_named(_HEAD, *PARTS)},
+            optional=("language_model.lm_head.weight", "lm_head.weight"),
+            unused=("*.embeddings.position_ids", "*vision_tower.*head.*"),
         ),
         classes={"Gemma3ForConditionalGeneration": HeadClass("language_modeling")},
     ),

@@ -9,6 +9,7 @@ from specs.norm import LayerNorm
 from zoo.families.common import fields as f
 from zoo.families.common.config import NEUTRAL, Config
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
@@ -190,19 +191,23 @@ class _InternVL(Family):
         }
 
 
+_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
 _TENSORS = Tensors(
     "internvl",
-    (
-        *image_rules(VISION.tensors.rules, "vision_tower."),
-        *modules(
-            {"layer_norm": "joined_norm", "linear_1": "up", "linear_2": "down"},
-            "multi_modal_projector.",
-            "connector.",
+    also_named(
+        (
+            *image_rules(VISION.tensors.rules, "vision_tower."),
+            *modules(
+                {"layer_norm": "joined_norm", "linear_1": "up", "linear_2": "down"},
+                "multi_modal_projector.",
+                "connector.",
+            ),
+            *decoder_rules("language_model.model."),
         ),
-        *decoder_rules("language_model.model."),
+        *PARTS,
     ),
-    heads={"language_modeling": (same("language_model.lm_head.weight", "head.vocabulary.weight"),)},
-    optional=("vision_tower.*", "language_model.lm_head.weight"),
+    heads={"language_modeling": also_named(_HEAD, *PARTS)},
+    optional=("*vision_tower.*", "language_model.lm_head.weight", "lm_head.weight"),
 )
 
 FAMILIES = (

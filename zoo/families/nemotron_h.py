@@ -128,6 +128,7 @@ FAMILIES = (
             same(f"{_STORED}gate.e_score_correction_bias", f"{_FEED_FORWARD}router.score_correction_bias"),
             same(f"{_EXPERT}.up_proj.weight", f"{_FEED_FORWARD}experts.up.weight"),
             same(f"{_EXPERT}.down_proj.weight", f"{_FEED_FORWARD}experts.down.weight"),
+            held="model.",
         ),
         {
             "architecture": "decoder",

@@ -14,6 +14,7 @@ from specs.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.template import Data, Place, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, affine, same
 from zoo.families.common.vision_language import (
@@ -91,19 +92,24 @@ _DECODER = tuple(
     for rule in decoder_rules("language_model.model.", family.tensors.rules)
 )
 
+_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
+
 FAMILIES = (
     _PaliGemma(
         "paligemma",
         Tensors(
             "paligemma",
-            (
-                *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
-                *affine("multi_modal_projector.linear", "connector.projection"),
-                *_DECODER,
+            also_named(
+                (
+                    *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
+                    *affine("multi_modal_projector.linear", "connector.projection"),
+                    *_DECODER,
+                ),
+                *PARTS,
             ),
-            heads={"language_modeling": (same("language_model.lm_head.weight", "head.vocabulary.weight"),)},
-            optional=("language_model.lm_head.weight",),
-            unused=("*.embeddings.position_ids", "vision_tower.*head.*"),
+            heads={"language_modeling": also_named(_HEAD, *PARTS)},
+            optional=("language_model.lm_head.weight", "lm_head.weight"),
+            unused=("*.embeddings.position_ids", "*vision_tower.*head.*"),
         ),
         classes={"PaliGemmaForConditionalGeneration": HeadClass("language_modeling")},
     ),

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zoo.files.reading import open_regular, unreadable
+from zoo.weights.adapters import refuse_adapter, refuse_adapter_file
 from zoo.weights.distributed import METADATA, read_distributed
 from zoo.weights.gguf import read_gguf
+from zoo.weights.gguf_header import MAGIC
 from zoo.weights.modules import dense_modules
-from zoo.weights.names import file_among, read_index
+from zoo.weights.names import file_among, lone_shards, read_index
 from zoo.weights.pickled import read_archive, read_legacy
 from zoo.weights.safetensors import begins_safetensors, read_safetensors
 from zoo.weights.source import WeightError
 from zoo.weights.stored import StoredTensor
+from zoo.weights.wrappers import without_wrappers
 
 _START = 64  # bytes that identify the format of a file
 
@@ -36,7 +39,7 @@ _LEGACY = Format("a pickle of torch.save", _ARCHIVE.suffixes, read_legacy)
 _GGUF = Format("GGUF", (".gguf",), read_gguf)
 _FORMATS = (_SAFETENSORS, _ARCHIVE, _GGUF)
 
-_BEGINNINGS = {b"PK\x03\x04": _ARCHIVE, b"GGUF": _GGUF} | {
+_BEGINNINGS = {b"PK\x03\x04": _ARCHIVE, MAGIC: _GGUF} | {
     b"\x80" + bytes([protocol]): _LEGACY for protocol in range(2, 6)
 }
 _NO_WEIGHTS = {
@@ -66,14 +69,34 @@ class TensorFiles:
         fault.
         """
         if not path.is_dir():
-            return cls(path, _read_source(path, None))
+            tensors = dict(_read_source(path, None))
+            refuse_adapter_file(path, iter(tensors))
+            return cls(path, without_wrappers(tensors, path))
+        refuse_adapter(path)
         if os.path.lexists(path / METADATA):
-            return cls(path, read_distributed(path))
-        tensors = dict(_read_source(path / file_among(_listed(path), path), path))
+            return cls(path, without_wrappers(read_distributed(path), path))
+        tensors = _read_directory(path)
+        refuse_adapter_file(path, iter(tensors))
+        tensors = without_wrappers(tensors, path)
         for place, module in dense_modules(path).items():
             inner = _read_source(module / file_among(_listed(module), module), path)
             tensors |= {f"{place}.{name}": stored for name, stored in inner.items()}
         return cls(path, tensors)
+
+
+def _read_directory(path: Path) -> dict[str, StoredTensor]:
+    """The tensors of a directory: of its file, of the shards of its index, or of shards that name each other."""
+    names = _listed(path)
+    shards = lone_shards(names)
+    if not shards:
+        return dict(_read_source(path / file_among(names, path), path))
+    tensors: dict[str, StoredTensor] = {}
+    for shard in shards:
+        held = _read(path / shard, path)
+        if twice := sorted(tensors.keys() & held.keys()):
+            raise WeightError(f"{path} has {twice[0]} in several shards, and no index\n  Download its index.")
+        tensors |= held
+    return tensors
 
 
 def _read_source(source: Path, within: Path | None) -> Mapping[str, StoredTensor]:

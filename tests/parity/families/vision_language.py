@@ -22,6 +22,7 @@ from specs.connector import ConnectorKind
 from specs.model import Model
 from specs.packed_patches import PackedPatches
 from tests.parity.families.harness import TOLERANCE
+from tests.parity.families.in_memory import check_in_memory_layout
 from tests.parity.families.recorded import RECORDED, Parity
 from tests.parity.reference import build, difference, load
 from zoo.checkpoints.converting import convert
@@ -57,6 +58,7 @@ def check(
     if spec.packs_images:
         theirs = partial(typed, spec)
     ours = load(spec, directory / "reference")
+    check_in_memory_layout(reference, spec, ours, directory / "in-memory")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
     given = drawn_inputs(spec, seed)
     expected = scores(reference, theirs(given))

@@ -118,4 +118,7 @@ def image_rules(rules: tuple[Rule, ...], prefix: str, also: str | None = None) -
 
 def decoder_rules(prefix: str, rules: tuple[Rule, ...] = LLAMA.rules) -> tuple[Rule, ...]:
     """The rules of a decoder, by default one like Llama, stored under a ``prefix``."""
-    return tuple(replace(rule, stored=f"{prefix}{rule.stored}") for rule in rules)
+    return tuple(
+        replace(rule, stored=f"{prefix}{rule.stored}", also=tuple(f"{prefix}{name}" for name in rule.also))
+        for rule in rules
+    )
