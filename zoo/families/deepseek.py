@@ -30,7 +30,7 @@ from zoo.families.common.mixtures import (
     shared,
     sigmoid_mixture,
 )
-from zoo.families.common.rope import RopeField, yarn_amplitude, yarn_mscale
+from zoo.families.common.rope import RopeField, stated_parameters, yarn_amplitude, yarn_mscale
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError
 
 _UNROTATED = f.Int("qk_nope_head_dim", default=128)
@@ -45,7 +45,7 @@ class _YarnScale(Field):
         self.rope = rope
 
     def read(self, config: Config) -> float | None:
-        scaling = config.part("rope_scaling") or config.part("rope_parameters")
+        scaling = stated_parameters(config)
         mscale = None if scaling is None else scaling.float("mscale_all_dim")
         if scaling is None or not mscale:
             return None

@@ -19,7 +19,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.layers import FULL, Varies, Windows
 from zoo.families.common.llama_like import BLOCK, WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
-from zoo.families.common.rope_by_window import RopeByWindow
+from zoo.families.common.rope_by_window import RopeByWindow, kind_of_layer
 from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import Stacked
@@ -123,7 +123,8 @@ class _WideRope(RopeByWindow):
         whole = parameters.part(FULL) or Config(self.usual, config.where)
         parameters.ignore("sliding_attention")
         parameters.finish()
-        return self.read_parameters(config, whole)
+        config.pass_over("rope_theta")
+        return self.read_parameters(*kind_of_layer(config, whole), self.theta)
 
 
 _POSITIONS = _WideRope(f.Derived(_GLOBAL.width), _FIELDS.context, whole=WHOLE_HEADS)

@@ -119,9 +119,10 @@ class _ScaledIfTied(Field):
     component = LanguageModeling
 
     def read(self, config: Config) -> Data:
-        old = config.bool("tie_word_embeddings", default=True)
-        tied = config.bool("scale_decoder_outputs", default=old)
-        return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if tied else None}
+        old = config.bool("tie_word_embeddings", default=True, null=True)
+        scaled = config.bool("scale_decoder_outputs", default=old)
+        tied = scaled or config.lacks("lm_head.weight")
+        return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
 
     def write(self, value: Any, place: Place) -> Data:
         return {"tie_word_embeddings": value.tie_embeddings}
@@ -134,7 +135,7 @@ class _ScaledAndTiedUnlessStored(Field):
     component = LanguageModeling
 
     def read(self, config: Config) -> Data:
-        old = config.bool("tie_word_embeddings", default=True)
+        old = config.bool("tie_word_embeddings", default=True, null=True)
         scaled = config.bool("scale_decoder_outputs", default=old)
         tied = old and not config.stores("lm_head.weight")
         return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}

@@ -135,9 +135,8 @@ def _name(field: str) -> str:
 class Config:
     """The fields of a config, or of a mapping inside one.
 
-    Every requested field counts as read; ``finish`` refuses the others. Except in :meth:`null`, null means absent. A
-    method with several names takes the first one present, since config fields have been renamed. All methods raise
-    :class:`ConfigError`.
+    Every requested field counts as read; ``finish`` refuses the others. Except in :meth:`null` and :meth:`bool`, null means
+    absent. A method with several names reads a field that has been renamed. All methods raise :class:`ConfigError`.
     """
 
     def __init__(
@@ -153,6 +152,7 @@ class Config:
         self._tensors = tensors
         self._neutral = neutral
         self._models: list[Config] = []
+        self._unread: set[str] = set()
 
     @classmethod
     def load(cls, path: Path, tensors: Callable[[], Collection[str]] = tuple) -> Config:
@@ -188,13 +188,18 @@ class Config:
         return self.data.get(name) is not None
 
     def null(self, name: str) -> bool:
-        """Return whether a field is present and null, where null differs from the family's default."""
+        """Return whether a field is present and null, where that differs from an absent field."""
         return name in self.data and self.data[name] is None
 
     def any(self, *names: str) -> Any:
-        """Return the value of a field unchecked, or None."""
+        """Return the value of a field unchecked, or None; refuse names of one field that state different values."""
         self._read.update(names)
-        return next((self.data[name] for name in names if self.has(name)), None)
+        stated = [name for name in names if self.has(name)]
+        for other in stated[1:]:
+            if self.data[other] != self.data[stated[0]]:
+                rule = f"must equal {stated[0]}, another name of the field, which is {shorten(self.data[stated[0]])}"
+                self.refuse(other, rule, "Delete the name whose value is wrong.")
+        return self.data[stated[0]] if stated else None
 
     def _typed(
         self, names: tuple[str, ...], types: tuple[type, ...], what: str, default: Value
@@ -229,9 +234,10 @@ class Config:
         value = self._typed(names, (int, float), "a number", default)
         return value if value is None else float(value)
 
-    def bool(self, *names: str, default: Any = None) -> Any:
-        """Return a boolean."""
-        return self._typed(names, (bool,), "true or false", default)
+    def bool(self, *names: str, default: Any = None, null: builtins.bool = False) -> Any:
+        """Return a boolean. A stated null is false, as Python reads it, or ``null`` in references that compare with false."""
+        stated = any(map(self.null, names))
+        return self._typed(names, (bool,), "true or false", null if stated else default)
 
     def text(self, *names: str, default: Any = None) -> Any:
         """Return a string."""
@@ -273,14 +279,19 @@ class Config:
         return values[word]
 
     def must(self, name: str, value: Any, because: str) -> None:
-        """Refuse a field that is present with any other value."""
+        """Refuse a field that is present with any other value; a stated null is false."""
         given = self.any(name)
-        if given is not None and given != value:
+        refused = given != value if given is not None else value is True and self.null(name)
+        if refused:
             self.refuse(name, f"must be {json.dumps(value)}: {because}")
 
     def ignore(self, *names: str) -> None:
         """Mark fields that do not affect the model's outputs as read."""
         self._read.update(names)
+
+    def pass_over(self, *names: str) -> None:
+        """Report fields that the family's reference does not read, though those of other families do."""
+        self._unread.update(names)
 
     def finish(self, ignored: Collection[str] = (), *, strict: builtins.bool = False) -> tuple[str, ...]:
         """Refuse unread fields that the reference may read; return the names of those that the reference does not have.
@@ -307,4 +318,6 @@ class Config:
         """Return whether the reference has a field for the family that the config names."""
         from zoo.families.common.reference_fields import FIELDS, SHARED
 
+        if name in self._unread:
+            return False
         return name in SHARED.split() or name in FIELDS.get(str(self.data.get("model_type")), "").split()
