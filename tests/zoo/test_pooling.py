@@ -52,7 +52,7 @@ def test_the_largest_value_may_be_negative():
         ([[0, 7, 0, 7, 0], [7, 7, 7, 7, 7]], None, [2, 6]),  # the first of several
         ([[0, 7, 0, 7, 0], [0, 0, 0, 0, 0]], None, [2, 6]),  # none: the first token
         ([[7, 0, 7, 0, 0], [7, 7, 7, 0, 0]], LEFT, [3, 9]),  # padding does not count
-        ([[0, 7, 0, 0, 7], [0, 0, 7, 7, 7]], RIGHT, [2, 7]),
+        ([[0, 7, 0, 0, 7], [0, 0, 7, 7, 7]], RIGHT, [2, 6]),
     ],
 )
 def test_at_a_token(ids, mask, expected):
