@@ -88,11 +88,11 @@ def spec_of_config(
     read: Read = of_class,
 ) -> Model:
     """Return the spec of a config, which ``read`` reads.  Raises as :func:`import_spec`."""
-    _check_quantization(config)
-    config.must("pruned_heads", {}, "pruned layers are not supported")
+    config.ignored, config.strict = ignored, strict
     family = family_of_config(config)
+    _check_quantization(config)
     data = read(config, family)
-    if passed_over := config.finish(ignored, strict=strict):
+    if passed_over := config.finish():
         tell(passed_over)
     return validated({"name": name, **data}, config.where)
 

@@ -101,6 +101,17 @@ NEUTRAL = frozenset(
 """Fields of every family that do not affect the forward pass, or that the head reads."""
 
 
+OF_EVERY_CONFIG: Mapping[str, Any] = {
+    "pruned_heads": {},
+    "add_cross_attention": False,
+    "is_decoder": False,
+    "_attn_implementation_autoset": False,
+    "_attn_implementation_internal": None,
+    "dropout": 0.0,
+}
+"""Fields that transformers 4 wrote into every config, with the values that state nothing."""
+
+
 class ConfigError(UserError):
     """A config of an unknown family, or with a wrong or unsupported field; names the field."""
 
@@ -153,6 +164,9 @@ class Config:
         self._neutral = neutral
         self._models: list[Config] = []
         self._unread: set[str] = set()
+        self._outer: Config | None = None
+        self.ignored: Collection[str] = ()
+        self.strict = False
 
     @classmethod
     def load(cls, path: Path, tensors: Callable[[], Collection[str]] = tuple) -> Config:
@@ -253,22 +267,34 @@ class Config:
         if value is None:
             return None
         name = next(name for name in names if self.has(name))
-        return Config(value, self.where, f"{self.path}{name}.", neutral=())
+        part = Config(value, self.where, f"{self.path}{name}.", neutral=())
+        part.ignored, part.strict = self.ignored, self.strict
+        return part
+
+    def inner(self, name: str, without: Collection[str] = ()) -> Config:
+        """Return the config of a model inside the config, empty if there is none, to be finished with it.
+
+        Fields ``without`` are read here.
+        """
+        value = self._typed((name,), (dict,), "a mapping", {})
+        data = {key: inner for key, inner in value.items() if key not in without}
+        model = Config(data, self.where, f"{self.path}{name}.", neutral=NEUTRAL)
+        model.ignored, model.strict, model._outer = self.ignored, self.strict, self
+        self._models.append(model)
+        return model
 
     def model(self, name: str, known: Collection[str], without: Collection[str] = ()) -> Config:
         """Return the config of a model inside the config, of one of the ``known`` families, to be finished with it.
 
         Fields ``without`` are read here.
         """
-        value = self._typed((name,), (dict,), "a mapping", REQUIRED)
-        data = {key: inner for key, inner in value.items() if key not in without}
-        model = Config(data, self.where, f"{self.path}{name}.", neutral=NEUTRAL)
+        self._typed((name,), (dict,), "a mapping", REQUIRED)
+        model = self.inner(name, without)
         family = model.text("model_type")
         model.refuse_inexpressible()
         if family not in known:
             rule = "is required" if family is None else "is not a supported family here"
             model.refuse("model_type", rule, suggestion(str(family), known))
-        self._models.append(model)
         return model
 
     def choice(self, name: str, values: Mapping[str, Value], default: str | None = None) -> Value:
@@ -293,26 +319,25 @@ class Config:
         """Report fields that the family's reference does not read, though those of other families do."""
         self._unread.update(names)
 
-    def finish(self, ignored: Collection[str] = (), *, strict: builtins.bool = False) -> tuple[str, ...]:
+    def finish(self) -> tuple[str, ...]:
         """Refuse unread fields that the reference may read; return the names of those that the reference does not have.
 
-        The latter are refused as well where ``strict``, and in mappings inside a config.
+        The latter are refused as well where the config is ``strict``, and in mappings that are not of models.
         """
-        for model in self._models:
-            model.finish(ignored, strict=True)
-        left = {
-            f"{self.path}{name}": value
-            for name, value in self.data.items()
-            if value is not None
-            and name not in self._read
-            and name not in self._neutral
-            and f"{self.path}{name}" not in ignored
-        }
-        unread = () if self.path or strict else tuple(name for name in left if not self._has_reference(name))
-        refused = {name: value for name, value in left.items() if name not in unread}
+        unread = [name for model in self._models for name in model.finish()]
+        left = {name: value for name, value in self.data.items() if value is not None and self._counts(name)}
+        of_model = not self.path or self._outer is not None
+        passed = [name for name in left if of_model and not self.strict and not self._has_reference(name)]
+        refused = {f"{self.path}{name}": value for name, value in left.items() if name not in passed}
         if refused:
             raise UnsupportedFieldsError(self.where, refused)
-        return unread
+        return (*unread, *(f"{self.path}{name}" for name in passed))
+
+    def _counts(self, name: str) -> builtins.bool:
+        """Return whether a field is unread and may state something."""
+        nothing = name in OF_EVERY_CONFIG and self.data[name] == OF_EVERY_CONFIG[name]
+        known = name in self._read or name in self._neutral or f"{self.path}{name}" in self.ignored
+        return not (nothing or known)
 
     def _has_reference(self, name: str) -> builtins.bool:
         """Return whether the reference has a field for the family that the config names."""
@@ -320,4 +345,5 @@ class Config:
 
         if name in self._unread:
             return False
-        return name in SHARED.split() or name in FIELDS.get(str(self.data.get("model_type")), "").split()
+        own = name in SHARED.split() or name in FIELDS.get(str(self.data.get("model_type")), "").split()
+        return own or (self._outer is not None and self._outer._has_reference(name))

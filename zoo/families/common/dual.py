@@ -8,7 +8,7 @@ from typing import Any
 
 from specs.model import Model
 from specs.stack import StackName
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.parts import alone
 from zoo.families.common.template import Data, Place, Template, UnfitError, read, write
@@ -37,8 +37,7 @@ class DualEncoderFamily(Family):
     def spec(self, config: Config, class_name: str) -> Data:
         self.body_spec(config, class_name)  # it has no body: the fields that are fixed or ignored
         shared = read(self.shared, config)
-        parts = {name: self._part(config, name) for name in self.towers}
-        stacks = {name: self._stack(part, name, shared) for name, part in parts.items()}
+        stacks = {name: self._stack(config.inner(CONFIGS[name]), name, shared) for name in self.towers}
         text = stacks["text"]
         of_model: Data = {
             key: text.pop(key) for key in ("vocab_size", "position", "initialization") if key in text
@@ -55,17 +54,11 @@ class DualEncoderFamily(Family):
             "head": {"kind": "contrastive", **read(self.classes[class_name].head, config)},
         }
 
-    def _part(self, config: Config, name: StackName) -> Config:
-        part = config.part(CONFIGS[name]) or Config({}, config.where, f"{CONFIGS[name]}.")
-        part.ignore(*NEUTRAL)
-        return part
-
     def _stack(self, part: Config, name: StackName, shared: Data) -> Data:
         """The stack of a spec with the keys that a model of this stack alone would have."""
         tower = self.towers[name]
         body = tower.family.body_spec(part, tower.class_name)
         head = {"kind": "pooled", **read(tower.head, part), **shared}
-        part.finish()
         stack = body.pop("encoder")
         body.pop("architecture")
         return {**stack, **body, "head": head}

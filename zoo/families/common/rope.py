@@ -75,7 +75,7 @@ class RopeField(Field):
         base = stated.float("rope_theta", default=old_theta)
         part = stated.float("partial_rotary_factor", default=old_fraction)
         kind = stated.text("rope_type", default=stated.text("type", default="default"))
-        stated.ignore("rope_type", "type", *self.ignored)
+        stated.ignore("rope_type", "type", "finetuned", *self.ignored)
         if not 0 <= width * part < width + 1:
             inside = stated.has("partial_rotary_factor")
             holder, name = (stated, "partial_rotary_factor") if inside else (config, fraction_name)
