@@ -18,6 +18,7 @@ from zoo.configs.reranking import reranker_spec, scored_tokens
 from zoo.configs.sentence import read_head, sentence_modules, sentence_spec
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
+from zoo.families.common.layers import laid_over
 from zoo.families.common.template import Data
 from zoo.families.registry import family_of_config
 
@@ -114,9 +115,40 @@ def _check_quantization(config: Config) -> None:
 def validated(data: Data, where: str) -> Model:
     """Return the model of plain data. Raises :class:`ConfigError`, which names the config, where it breaks a rule."""
     try:
-        return validate(with_named_blocks(Document(_tidy(data), {}, {})))
+        return validate(with_named_blocks(Document(_tidy(_positioned(data)), {}, {})))
     except SpecError as error:
         raise ConfigError(f"{where} describes a model that breaks a rule\n{error}") from None
+
+
+_IN_ATTENTION = ("alibi", "relative_bias", "rope")
+"""Kinds of positions that act where a layer attends."""
+
+
+def _positioned(data: Data) -> Data:
+    """Return a spec without the position that its config states, where it acts in attention and no layer attends."""
+    stack = data.get("decoder") or data.get("encoder") or {}
+    position = data.get("position") or {}
+    if position.get("kind") not in _IN_ATTENTION or len(_STACKS & data.keys()) != 1 or _attends(stack):
+        return data
+    return {**data, "position": {"kind": "none"}}
+
+
+_STACKS = {"decoder", "encoder", "image", "text"}
+
+
+def _attends(stack: Data) -> bool:
+    """Return whether a block that a layer uses has an attention."""
+    layers = stack["layers"]
+    runs = [{"repeat": layers}] if isinstance(layers, int) else layers
+    used = {run.get("use") for each in runs for run in each.get("pattern", [each])}
+    block = stack["block"]
+    blocks = [block if name is None else laid_over(block, stack["blocks"][name]) for name in used]
+    return any(map(_has_attention, blocks))
+
+
+def _has_attention(part: Data) -> bool:
+    inner = (value for value in part.values() if isinstance(value, dict))
+    return isinstance(part.get("attention"), dict) or any(map(_has_attention, inner))
 
 
 def _stored(directory: Path) -> Collection[str]:

@@ -204,15 +204,12 @@ CLIP = DualEncoderFamily(
             "contrastive", {"log_scale": f.Float("logit_scale_init_value", default=2.6592)}
         )
     },
-    fixed={
-        "text_config_dict": (None, "it is an old second copy of text_config"),
-        "vision_config_dict": (None, "it is an old second copy of vision_config"),
-    },
     ignored=("initializer_factor",),
     towers={
         "text": Tower(TEXT, "CLIPTextModel", {**_TEXT_HEAD, **_VECTORS, "output": "text_embeds"}),
         "image": Tower(VISION, "CLIPVisionModel", {**_VISION_HEAD, **_VECTORS, "output": "image_embeds"}),
     },
     shared=_PROJECTED,
+    second=True,
 )
 FAMILIES = (TEXT, VISION, CLIP)

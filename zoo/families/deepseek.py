@@ -6,6 +6,7 @@ Latent attention; the first layers have an ordinary feed-forward, the others a m
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from specs.mixture import Groups
@@ -231,4 +232,6 @@ V3 = Family(
         *TRAINING,
     ),  # layers beyond the model itself
 )
-FAMILIES = (V2, V3)
+K2 = replace(V3, model_type="kimi_k2")
+"""Kimi K2 (Moonshot AI, 2025), whose code is that of DeepSeek-V3."""
+FAMILIES = (V2, V3, K2)

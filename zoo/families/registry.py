@@ -32,6 +32,7 @@ MODULES = {
     "llama4_text": "llama4",
     "deepseek_v2": "deepseek",
     "deepseek_v3": "deepseek",
+    "kimi_k2": "deepseek",
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3_text": "gemma3",

@@ -25,6 +25,7 @@ REQUIRED: Any = object()
 NEUTRAL = frozenset(
     [
         "_attn_implementation",
+        "_attn_implementation_autoset",
         "_commit_hash",
         "_name_or_path",
         "_num_labels",
@@ -105,8 +106,6 @@ OF_EVERY_CONFIG: Mapping[str, Any] = {
     "pruned_heads": {},
     "add_cross_attention": False,
     "is_decoder": False,
-    "_attn_implementation_autoset": False,
-    "_attn_implementation_internal": None,
     "dropout": 0.0,
 }
 """Fields that transformers 4 wrote into every config, with the values that state nothing."""
@@ -270,6 +269,12 @@ class Config:
         part = Config(value, self.where, f"{self.path}{name}.", neutral=())
         part.ignored, part.strict = self.ignored, self.strict
         return part
+
+    def of(self, data: Mapping[str, Any]) -> Config:
+        """Return other fields in the place of these."""
+        other = Config(data, self.where, self.path, neutral=self._neutral)
+        other.ignored, other.strict = self.ignored, self.strict
+        return other
 
     def inner(self, name: str, without: Collection[str] = ()) -> Config:
         """Return the config of a model inside the config, empty if there is none, to be finished with it.

@@ -49,7 +49,7 @@ class SectionedRope(RopeField):
             *(name for name in ("rope_type", "type") if stated.data.get(name) == "mrope"),
         )
         rest = {name: value for name, value in stated.data.items() if name not in mine}
-        position = super().read_parameters(config, Config(rest, stated.where, stated.path, neutral=()), theta)
+        position = super().read_parameters(config, stated.of(rest), theta)
         turns = {"interleaved": True} if self.interleaved else {}
         return {**position, "sections": {"pairs": pairs, **turns}}
 
