@@ -236,7 +236,9 @@ class SequenceHead(TransformingHead):
 
 def sought_token(head: Component) -> int | None:
     """The id of the token that a head's pooling selects, if any."""
-    token = head.pooling.token if isinstance(head, SequenceHead) and isinstance(head.pooling, AtToken) else None
+    token = (
+        head.pooling.token if isinstance(head, SequenceHead) and isinstance(head.pooling, AtToken) else None
+    )
     return token if isinstance(token, int) else None
 
 

@@ -53,7 +53,9 @@ SAME = {"kimi_k2": "deepseek_v3"}
 
 def config_class_of(model_type: str) -> type[PreTrainedConfig]:
     """The reference's config of a family."""
-    found: type[PreTrainedConfig] = OF_CODE.get(model_type) or CONFIG_MAPPING[SAME.get(model_type, model_type)]
+    found: type[PreTrainedConfig] = (
+        OF_CODE.get(model_type) or CONFIG_MAPPING[SAME.get(model_type, model_type)]
+    )
     return found
 
 

@@ -63,7 +63,11 @@ def test_at_a_token(ids, mask, expected):
 @pytest.mark.parametrize(
     ("ids", "mask", "expected"),
     [
-        ([[0, 7, 9, 7, 9], [8, 7, 7, 7, 7]], None, [3, 6]),  # the first of several, and of other ids in other rows
+        (
+            [[0, 7, 9, 7, 9], [8, 7, 7, 7, 7]],
+            None,
+            [3, 6],
+        ),  # the first of several, and of other ids in other rows
         ([[9, 0, 0, 0, 0], [9, 9, 9, 1, 2]], LEFT, [2, 10]),  # padding does not count
         ([[0, 7, 0, 0, 9], [0, 0, 9, 9, 9]], RIGHT, [2, 6]),
     ],

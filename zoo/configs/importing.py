@@ -11,7 +11,7 @@ from specs.document import Document
 from specs.errors import SpecError
 from specs.model import Model
 from specs.named_blocks import with_named_blocks
-from specs.suggest import suggestion
+from specs.suggest import misspelt, suggestion
 from specs.validation import validate
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.configs.reranking import reranker_spec, scored_tokens
@@ -175,7 +175,9 @@ def _class_name(config: Config, family: Family) -> str:
         if because := family.refused.get(named[0]):
             remedy = suggestion(named[0], family.classes)
             config.refuse("architectures", f"must not name {named[0]}, {because}", remedy)
-        config.refuse("architectures", "must name a supported class", suggestion(named[0], family.classes))
+        near = misspelt(named[0], family.classes)
+        remedy = f"Did you mean {near!r}?" if near else f"Choose from: {', '.join(family.classes)}."
+        config.refuse("architectures", f"must name a supported class of {family.model_type}", remedy)
     return known
 
 

@@ -98,7 +98,11 @@ def test_unsupported_values_of_a_half_are_refused(field, change, message):
 @pytest.mark.parametrize(
     ("end", "ids", "expected"),
     [
-        (2, [[5, 60, 9, 60], [7, 7, 2, 1]], [1, 0]),  # the highest id of each row, though there are higher ones
+        (
+            2,
+            [[5, 60, 9, 60], [7, 7, 2, 1]],
+            [1, 0],
+        ),  # the highest id of each row, though there are higher ones
         (50, [[5, 60, 50, 50], [7, 50, 2, 1]], [2, 1]),
         (50, [[5, 60, 9, 60], [7, 7, 2, 1]], [0, 0]),  # texts without an end
     ],

@@ -53,7 +53,9 @@ def check(
     reference = build(model_class, config, seed)
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
-    theirs: Inputs = partial(by_row_inputs, spec) if by_row else partial(marked_inputs, spec) if marked else dict
+    theirs: Inputs = (
+        partial(by_row_inputs, spec) if by_row else partial(marked_inputs, spec) if marked else dict
+    )
     if spec.packs_images:
         theirs = partial(typed, spec)
     ours = load(spec, directory / "reference")

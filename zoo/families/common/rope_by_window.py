@@ -9,7 +9,13 @@ from zoo.families.common.layers import FULL, SLIDING
 from zoo.families.common.rope import RopeField
 from zoo.families.common.template import Data, Place
 
-_OF_HEADS = ("head_dim", "hidden_size", "num_attention_heads", "max_position_embeddings", "partial_rotary_factor")
+_OF_HEADS = (
+    "head_dim",
+    "hidden_size",
+    "num_attention_heads",
+    "max_position_embeddings",
+    "partial_rotary_factor",
+)
 
 
 def kind_of_layer(config: Config, stated: Config | None) -> tuple[Config, Config]:
@@ -52,7 +58,9 @@ class RopeByWindow(RopeField):
     def read_local(self, config: Config) -> Data:
         """The position of the layers with a window."""
         parameters = config.part("rope_parameters") or Config({}, config.where)
-        return self.read_parameters(*kind_of_layer(config, parameters.part(SLIDING)), self.local_theta(config))
+        return self.read_parameters(
+            *kind_of_layer(config, parameters.part(SLIDING)), self.local_theta(config)
+        )
 
     def write_kinds(self, place: Place) -> tuple[Data, Data]:
         """The fields of the position of the layers without a window, and of those with one."""
