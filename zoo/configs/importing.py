@@ -139,7 +139,7 @@ _STACKS = {"decoder", "encoder", "image", "text"}
 def _attends(stack: Data) -> bool:
     """Return whether a block that a layer uses has an attention."""
     layers = stack["layers"]
-    runs = [{"repeat": layers}] if isinstance(layers, int) else layers
+    runs: list[Data] = [{"repeat": layers}] if isinstance(layers, int) else layers
     used = {run.get("use") for each in runs for run in each.get("pattern", [each])}
     block = stack["block"]
     blocks = [block if name is None else laid_over(block, stack["blocks"][name]) for name in used]

@@ -37,7 +37,9 @@ def _local(config: Config, depth: int) -> list[bool]:
     if not all(kind in ("global", "local") for kind in stated):
         config.refuse("attention_layers", "must have only types global and local")
     if len(stated) != depth:
-        config.refuse("attention_layers", f"must have an entry for each of the {depth} layers")
+        config.refuse(
+            "attention_layers", f"must have an entry for each layer of num_layers, which is {depth}"
+        )
     return [kind == "local" for kind in stated]
 
 

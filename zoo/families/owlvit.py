@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from zoo.families.clip import TEXT as CLIP_TEXT
 from zoo.families.clip import TEXT_FIELDS, TEXT_LAYER, VISION_BODY, text_body
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.dual import DualEncoderFamily, Tower, rules_of_tower
 from zoo.families.common.family import Family, HeadClass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.config import Config
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, Place
 from zoo.families.common.tensors import modules, projections

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import strategies as st
 from transformers import (
     GPTNeoConfig,
@@ -13,6 +14,8 @@ from transformers import (
 )
 
 from tests.parity.families.family import FamilyTests
+from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 CONFIGS = {
     "alternating": dict(
@@ -39,7 +42,7 @@ def config_of(**values) -> GPTNeoConfig:
 
 REFUSED = {
     "attention_layers": (["global", "sparse"] * 2, "must have only types global and local"),
-    "num_layers": (5, "must have an entry for each of the 5 layers"),
+    "num_layers": (5, "each layer of num_layers, which is 5"),
     "activation_function": ("gelu_newer", "Did you mean 'gelu_new'"),
     "rotary_dim": (4, "unsupported fields"),
 }

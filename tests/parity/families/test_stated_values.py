@@ -87,7 +87,8 @@ NAMES: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
 def test_names_of_rotary_positions(
     model_type: str, fields: dict[str, Any], unread: list[str], tmp_path: Path
 ) -> None:
-    data, told = _without_rope(model_type) | copy.deepcopy(fields), []
+    data = _without_rope(model_type) | copy.deepcopy(fields)
+    told: list[str] = []
     reference = reference_of(data, tmp_path)
     spec_of_config(Config(data, "config.json"), name="tiny", tell=told.extend)
     assert set(unread) <= set(told)

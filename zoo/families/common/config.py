@@ -281,7 +281,7 @@ class Config:
 
         Fields ``without`` are read here.
         """
-        value = self._typed((name,), (dict,), "a mapping", {})
+        value: dict[str, Any] = self._typed((name,), (dict,), "a mapping", {})
         data = {key: inner for key, inner in value.items() if key not in without}
         model = Config(data, self.where, f"{self.path}{name}.", neutral=NEUTRAL)
         model.ignored, model.strict, model._outer = self.ignored, self.strict, self
