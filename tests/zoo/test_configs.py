@@ -288,6 +288,30 @@ def test_an_unknown_family_is_refused_with_a_suggestion() -> None:
         write_config(load("gpt2"), "lama")
 
 
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({}, 'model_type: is required, as it names the family\n  Add it, such as "model_type": "bert".'),
+        (
+            {"architectures": ["LlamaForCausalLM"]},
+            'is required, as it names the family\n  Add "model_type": "llama", the family of LlamaForCausalLM.',
+        ),
+        ({"model_type": "gpt-neox", "vocab_size": -1}, "Did you mean 'gpt_neox'?"),
+        ({"model_type": "deberta"}, "value: 'deberta'\n  Supported families: albert"),
+        ({"model_type": "internlm2"}, "value: 'internlm2'\n  Supported families: albert"),
+        ({"model_type": "internlm2", "quantization_config": {"quant_method": "?"}}, "model_type: is not a supported"),
+        (
+            {"model_type": "bert", "architectures": ["JinaBertForMaskedLM"]},
+            "must name a supported class of bert\n  value: ['JinaBertForMaskedLM']\n  Choose from: BertModel, ",
+        ),
+    ],
+)  # fmt: skip
+def test_other_families_are_no_misspelt_ones(data: Any, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        spec_of_config(Config(data, "config.json"), name="x")
+    assert said in str(caught.value)
+
+
 def test_the_preferred_one_of_equally_fitting_families_is_taken() -> None:
     spec = load("phi-4")
     assert write_config(spec)["model_type"] == "llama"

@@ -49,7 +49,8 @@ def _tokens(modules: Sequence[Module]) -> ScoredTokens:
     config = Config.load(score.directory / CONFIG, within=score.directory)
     config.must("module_input_name", _LOGITS, "only the scores of tokens are supported")
     found = ScoredTokens(config.int("true_token_id", default=REQUIRED), config.int("false_token_id"))
-    config.finish(strict=True)
+    config.strict = True
+    config.finish()
     return found
 
 

@@ -134,7 +134,8 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
                 head["normalize"] = True
             case _:
                 head |= _dense(config, d_model, head)
-        config.finish(strict=True)
+        config.strict = True
+        config.finish()
     return head
 
 

@@ -7,7 +7,7 @@ from specs.connector import LinearConnector
 from specs.model import Model
 from zoo.families.clip import vision_body
 from zoo.families.common import fields as f
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.template import Data, Place, UnfitError, read, write
@@ -76,15 +76,14 @@ def images_of_siglip(
             activation=f.Activation("hidden_act", "gelu_pytorch_tanh"),
         ),
         {class_name: HeadClass("none")},
-        ignored=(*NEUTRAL, *ignored),
+        ignored=ignored,
     )
 
 
 def read_images(images: Family, config: Config) -> Data:
     """The spec of the encoder of images; a grid whose positions the reference does not tell apart is refused."""
-    seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
+    seen = config.inner(VISION_CONFIG)
     body = images.body_spec(seen, *images.classes)
-    seen.finish()
     if fault := fault_of_side(body["embedding"]["image_size"] // body["embedding"]["patch_size"]):
         seen.refuse("image_size", fault)
     return body

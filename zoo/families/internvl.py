@@ -7,7 +7,7 @@ from specs.connector import MlpConnector
 from specs.model import Model
 from specs.norm import LayerNorm
 from zoo.families.common import fields as f
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
@@ -123,7 +123,7 @@ VISION = Family(
     _BODY,
     {_VISION_CLASS: HeadClass("none")},
     fixed={"use_absolute_position_embeddings": (True, "images need positions")},
-    ignored=(*NEUTRAL, "use_mask_token"),
+    ignored=("use_mask_token",),
 )
 """The encoder of images."""
 
@@ -137,9 +137,8 @@ class _InternVL(Family):
     """The config of an InternViT and that of a decoder, which is of a family of its own."""
 
     def spec(self, config: Config, class_name: str) -> Data:
-        seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
+        seen = config.inner(VISION_CONFIG)
         body = VISION.body_spec(seen, _VISION_CLASS)
-        seen.finish()
         stack = body["encoder"]
         layers = layers_seen(config, stack["layers"], default=-1)
         normed = bool(stack["final_norm"]) and layers == stack["layers"]

@@ -46,7 +46,7 @@ class _Llava(Family):
         seen = config.model(VISION_CONFIG, _IMAGES, ("vocab_size", "vision_use_head"))
         images, class_of_images = _IMAGES[seen.data["model_type"]]
         body, decoder = images.body_spec(seen, class_of_images), decoder_spec(config)
-        tied = config.bool(TIED, default=False) or config.data[TEXT_CONFIG].get(TIED, False)
+        tied = config.bool(TIED, default=False) or bool(config.data[TEXT_CONFIG].get(TIED))
         layers = layers_seen(config, body["encoder"]["layers"], default=-2)
         connector = {"kind": "mlp", **read(_CONNECTOR, config), **self._kept(config, body["embedding"])}
         config.ignore("image_seq_length")

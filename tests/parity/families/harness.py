@@ -94,6 +94,13 @@ def check_reference(
     return spec
 
 
+def compare(reference: PreTrainedModel, spec: Model, ours: Any) -> float:
+    """How far a model is from its reference, in one pass over a batch padded on the right."""
+    batch = _Batch(spec, reference.config, 13, "right", 1, steps=False, position_ids=False)
+    expected = batch.reference(reference)
+    return max(batch.largest(outputs, expected) for outputs in batch.ours(ours))
+
+
 def _allowed(found: float, reference: PreTrainedModel, ours: Any, batches: list[_Batch]) -> float:
     """The largest difference allowed: where a difference exceeds the tolerance, what rounding explains."""
     return TOLERANCE if found <= TOLERANCE else max(TOLERANCE, 8 * _rounding(reference, ours, batches))
