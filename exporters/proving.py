@@ -76,7 +76,7 @@ def write_and_prove(contents: Contents, directory: Path, told: Told, progress: P
     if subject is None:
         return Proven(unjudged=unjudged)
     wiring, theirs = _wiring_verified(plan, directory, progress), plan.of(subject.spec)
-    with _reduced_model_files(theirs, subject, directory, progress) as (place, reference):
+    with reduced_model_files(theirs, subject, directory, progress) as (place, reference):
         verification = verified(theirs, place, subject, reference, progress, main_only=True)
     if claim is not None:
         unjudged = unjudged or "the model itself does not fit in memory"
@@ -133,12 +133,12 @@ def _wiring_verified(plan: ExportPlan, directory: Path, progress: Progress) -> V
 
     subject = wiring_subject(plan.spec, alike)
     theirs = next(each for each in reversed(tried) if each.spec is subject.spec)
-    with _reduced_model_files(theirs, subject, directory, progress) as (place, reference):
+    with reduced_model_files(theirs, subject, directory, progress) as (place, reference):
         return verified(theirs, place, subject, reference, progress)
 
 
 @contextmanager
-def _reduced_model_files(
+def reduced_model_files(
     plan: ExportPlan, subject: Subject, directory: Path, progress: Progress
 ) -> Iterator[tuple[Path, Reference]]:
     """Yield a directory with the files of a reduced model, and the reduced model."""
@@ -164,10 +164,26 @@ def verified(
     main_only: bool = False,
     record: bool = False,
 ) -> Verification:
-    """The verification of the files of a plan in ``place``, whose weights are complete when ``written`` returns.
+    """The verification of the files of a plan.  Raises :class:`exporters.verification.VerificationError`."""
+    return verify(
+        proof_of(plan, place, subject, reference, progress, written, main_only=main_only, record=record)
+    )
+
+
+def proof_of(
+    plan: ExportPlan,
+    place: Path,
+    subject: Subject,
+    reference: Reference,
+    progress: Progress,
+    written: Callable[[], None] = lambda: None,
+    *,
+    main_only: bool = False,
+    record: bool = False,
+) -> Proof:
+    """What is verified of the files of a plan in ``place``, whose weights are complete when ``written`` returns.
 
     With ``record``, one case is recorded there for :mod:`zoo.certificate`.
-    Raises :class:`exporters.verification.VerificationError`.
     """
 
     def tell(case: str) -> None:
@@ -177,26 +193,24 @@ def verified(
         return take_stored(model, place / plan.data_paths[0], plan.regions, subject.source)
 
     graphs = {task.name: name for name, task in plan.graph_paths.items()}
-    return verify(
-        Proof(
-            {place / name: task for name, task in plan.graph_paths.items()},
-            {graph.name: unrounded_values(graph) for graph in plan.graphs},
-            reference,
-            plan.target,
-            plan.precision,
-            subject.description,
-            tell,
-            written,
-            take if plan.precision.rounds else None,
-            plan.graphs[-1].padding if plan.graphs else "either",
-            main_only,
-            cache_of(plan.graphs),
-            weight_limits(plan.quantized, subject.source)
-            | dict.fromkeys(calibrated(subject.source), 0.0)
-            | raised_limits(plan.raised),
-            (lambda probe: write_probe(place, graphs, probe)) if record else None,
-            [engine_named(name) for name in plan.options.engines],
-        )
+    return Proof(
+        {place / name: task for name, task in plan.graph_paths.items()},
+        {graph.name: unrounded_values(graph) for graph in plan.graphs},
+        reference,
+        plan.target,
+        plan.precision,
+        subject.description,
+        tell,
+        written,
+        take if plan.precision.rounds else None,
+        plan.graphs[-1].padding if plan.graphs else "either",
+        main_only,
+        cache_of(plan.graphs),
+        weight_limits(plan.quantized, subject.source)
+        | dict.fromkeys(calibrated(subject.source), 0.0)
+        | raised_limits(plan.raised),
+        (lambda probe: write_probe(place, graphs, probe)) if record else None,
+        [engine_named(name) for name in plan.options.engines],
     )
 
 

@@ -31,8 +31,8 @@ from exporters.verification import NOT_FINITE, OutputComparison
 from zoo.tracing.task import Task
 
 HALF_ROUNDING = 8
-"""The tolerance for files in half precision, as a multiple of the error that rounding causes in ONNX Runtime, whose CPU provider
-computes in float32 between roundings: an engine may round every result."""
+"""The tolerance for files in half precision: as a multiple of the error that rounding causes in ONNX Runtime, whose CPU provider
+computes in float32 between roundings, and in units in the last place of the largest value. An engine may round every result."""
 
 Outputs = Mapping[str, Tensor]
 
@@ -119,8 +119,7 @@ def _computed(
                 ideal, got = here[place]
                 places = compare.places(each, output)
                 where = f"{each.case.name}, {output}"
-                factor = HALF_ROUNDING if proof.dtype in HALF else ROUNDING
-                moved = _moved(where, places, ideal[output], got[output], real[place][output], factor)
+                moved = _moved(where, places, ideal[output], got[output], real[place][output], proof.dtype)
                 rounded = max(rounded, moved)
     return EngineResult(
         engine.name,
@@ -169,8 +168,11 @@ def _places(
         yield places
 
 
-def _moved(where: str, places: Tensor, ideal: Tensor, here: Tensor, got: Tensor, factor: int) -> float:
-    """The largest difference of the files' output from ONNX Runtime's, at most ``factor`` times what rounding does there.  Raises :class:`_DifferenceError`."""
+def _moved(where: str, places: Tensor, ideal: Tensor, here: Tensor, got: Tensor, dtype: torch.dtype) -> float:
+    """The largest difference of the files' output from ONNX Runtime's.
+
+    Raises :class:`_DifferenceError` where rounding does not explain it.
+    """
     if got.shape != here.shape:
         raise _DifferenceError(f"{where}: shape {tuple(got.shape)}, but {tuple(here.shape)} in ONNX Runtime")
     kept = [values[places].double() for values in (ideal, here, got)]
@@ -180,7 +182,9 @@ def _moved(where: str, places: Tensor, ideal: Tensor, here: Tensor, got: Tensor,
         float(values.abs().max()) if values.numel() else 0.0
         for values in (kept[1], kept[1] - kept[0], kept[2] - kept[1])
     )
-    allowed = ARITHMETIC * max(1.0, scale) + factor * rounding
+    half = dtype in HALF
+    least = HALF_ROUNDING * torch.finfo(dtype).eps / 2 if half else ARITHMETIC
+    allowed = least * max(1.0, scale) + (HALF_ROUNDING if half else ROUNDING) * rounding
     if difference > allowed:
         raise _DifferenceError(
             f"{where}: off by {difference:.2e} from ONNX Runtime, {allowed:.1e} allowed for rounding"

@@ -1,0 +1,167 @@
+"""The table of minimum versions of ONNX Runtime, from what was run: ``python -m tests.engines runtimes``.
+
+Files are chosen until every feature of every kind has a file, and are run on every version that is installed. Interrupted, it goes on
+where it was.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from exporters.engines.engine import Engine
+from exporters.engines.find import engines_here
+from exporters.engines.table import RUNTIME_VERSION
+from exporters.runtimes import TABLE, features, version_key
+from exporters.verification import VerificationError
+from tests.engines.subject import Kind, graphs_of, shown_by
+from tests.exporters.reduced_presets import structures
+
+FULL = (
+    "bert-base",
+    "gpt2-untied",
+    "llama-3.2-1b",
+    "gemma2-27b",
+    "t5-11b",
+    "distil-whisper-large-v3",
+    "mixtral-8x22b",
+    "mamba-1.4b",
+    "lfm2-1.2b",
+)
+"""Structures that are considered in every precision; others in fp32, and with weights in 4 bits."""
+
+TARGETS = ("portable", "cpu", "cuda", "tensorrt")
+PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int4")
+
+
+def kinds() -> Iterator[Kind]:
+    """The kinds that are considered, the plainest first."""
+    every = structures()
+    first = [name for name in FULL if name in every]
+    for target in TARGETS:
+        for precision in PRECISIONS:
+            yield from (Kind(name, target, precision) for name in first)
+    yield from (Kind(name, "portable", "fp32", (("opset", 27),)) for name in every)
+    for name in first:
+        for bits in ("int8", "int4"):
+            yield from (Kind(name, each, "fp32", (("cache_precision", bits),)) for each in ("cpu", "cuda"))
+        yield Kind(name, "cpu", "int4", (("head_precision", "int4"),))
+        yield Kind(name, "cpu", "int4", (("asymmetric", True),))
+    for target in TARGETS:
+        for precision in ("fp32", "int4"):
+            yield from (Kind(name, target, precision) for name in every if name not in first)
+
+
+def chosen(every: Iterable[Kind]) -> Iterator[tuple[Kind, list[str]]]:
+    """The kinds with a feature that no kind before them has twice, and the features of each."""
+    counts: dict[str, int] = {}
+    for kind in every:
+        found = sorted(set[str]().union(*map(features, graphs_of(kind))))
+        if any(counts.get(feature, 0) < 2 for feature in found):
+            for feature in found:
+                counts[feature] = counts.get(feature, 0) + 1
+            yield kind, found
+
+
+def run(place: Path) -> None:
+    """Run the chosen kinds, with results beside ``place``, which goes on where it was interrupted; write the table."""
+    engines = [
+        replace(each, exact_forms=False) for each in engines_here() if RUNTIME_VERSION.fullmatch(each.name)
+    ]
+    done = {}
+    if place.is_file():
+        done = {each["kind"]: each for each in map(json.loads, place.read_text("utf-8").splitlines())}
+    with place.open("a", encoding="utf-8") as file:
+        for kind, found in chosen(kinds()):
+            if str(kind) in done:
+                continue
+            result = {"kind": str(kind), "features": found, "failures": failures(kind, engines)}
+            done[str(kind)] = result
+            file.write(json.dumps(result) + "\n")
+            file.flush()
+            print(result["kind"], {v: words[:80] for v, words in result["failures"].items()}, flush=True)
+    write_table([*done.values()], [each.name.removeprefix("onnxruntime-") for each in engines])
+
+
+def failures(kind: Kind, engines: list[Engine]) -> dict[str, str]:
+    """The versions that do not compute the files of a kind, with their words; ``here`` for the installed one."""
+    try:
+        found = shown_by(kind, engines)
+    except VerificationError as error:
+        return {"here": str(error).splitlines()[0]}
+    return {
+        name.removeprefix("onnxruntime-"): _first_line(result.words)
+        for name, result in found.items()
+        if not result.passed
+    }
+
+
+def _first_line(words: str) -> str:
+    return re.sub(r"Load model from \S+ failed:|/\S+/(?=\w+\.(cc|h):)", "", words.strip().splitlines()[0])[
+        :300
+    ]
+
+
+def write_table(results: list[dict[str, Any]], versions: list[str]) -> None:
+    """Write the table that exports read."""
+    files = [each for each in results if "here" not in each["failures"]]
+    for each in files:
+        each["minimum"] = minimum_of(each["failures"], versions)
+    minimum = dict[str, str]()
+    for each in files:
+        if each["minimum"] is None:
+            continue
+        for feature in each["features"]:
+            minimum[feature] = min(minimum.get(feature, versions[-1]), each["minimum"], key=version_key)
+    table = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": f"{platform.machine()}, {_vnni()}",
+        "onnx": onnx.__version__,
+        "versions": versions,
+        "features": dict(sorted(minimum.items())),
+        "files": {
+            each["kind"]: {"minimum": each["minimum"], "failures": each["failures"]}
+            for each in sorted(files, key=lambda each: str(each["kind"]))
+        },
+    }
+    TABLE.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for each in unexplained(files, minimum):
+        print("unexplained:", each, file=sys.stderr)
+
+
+def minimum_of(failed: Iterable[str], versions: list[str]) -> str | None:
+    """The first version from which on none fails; None where the last one does."""
+    good = None
+    for version in reversed(versions):
+        if version in failed:
+            break
+        good = version
+    return good
+
+
+def unexplained(files: list[dict[str, Any]], minimum: dict[str, str]) -> Iterator[str]:
+    """The files that need a newer version than each of their features does: their combination is a feature of its own."""
+    for each in files:
+        if each["minimum"] is None:
+            yield f"{each['kind']} fails in the newest version: {each['failures']}"
+            continue
+        stated = max((minimum[feature] for feature in each["features"]), key=version_key)
+        if stated != each["minimum"]:
+            yield f"{each['kind']} needs {each['minimum']}, and its features {stated}"
+
+
+def _vnni() -> str:
+    try:
+        flags = Path("/proc/cpuinfo").read_text("utf-8")
+    except OSError:
+        return "processor unknown"
+    return "with VNNI" if "vnni" in flags else "without VNNI"
