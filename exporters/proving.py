@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from exporters.carried import weight_limits
+from exporters.engines.prove import compile_files
 from exporters.engines.table import engine_named
 from exporters.exact_graph import unrounded_values
 from exporters.graph import Graph
@@ -28,7 +29,7 @@ from exporters.rounding.calibration import calibrated
 from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import Subject, wiring_subject
 from exporters.targets import OPERATIONS
-from exporters.verification import Verification
+from exporters.verification import Verification, VerificationError
 from exporters.verify import verify
 from exporters.weight_files import Told, write_weights
 from exporters.writing import write_graphs
@@ -78,9 +79,14 @@ def write_and_prove(contents: Contents, directory: Path, told: Told, progress: P
     wiring, theirs = _wiring_verified(plan, directory, progress), plan.of(subject.spec)
     with reduced_model_files(theirs, subject, directory, progress) as (place, reference):
         verification = verified(theirs, place, subject, reference, progress, main_only=True)
+        verification = verification.followed_by(wiring)
+        compiled = compile_files(proof_of(plan, directory, subject, reference, progress, compilers=True))
+    verification = replace(verification, engines=(*verification.engines, *compiled))
+    if not verification.passed:
+        raise VerificationError(verification)
     if claim is not None:
         unjudged = unjudged or "the model itself does not fit in memory"
-    return Proven(verification.followed_by(wiring), unjudged=unjudged)
+    return Proven(verification, unjudged=unjudged)
 
 
 def _main_verified(
@@ -165,9 +171,11 @@ def verified(
     record: bool = False,
 ) -> Verification:
     """The verification of the files of a plan.  Raises :class:`exporters.verification.VerificationError`."""
-    return verify(
-        proof_of(plan, place, subject, reference, progress, written, main_only=main_only, record=record)
+    main = record  # compilers take the files themselves: narrower ones may not fit their kernels
+    proof = proof_of(
+        plan, place, subject, reference, progress, written, main_only=main_only, record=record, compilers=main
     )
+    return verify(proof)
 
 
 def proof_of(
@@ -180,10 +188,12 @@ def proof_of(
     *,
     main_only: bool = False,
     record: bool = False,
+    compilers: bool = False,
 ) -> Proof:
     """What is verified of the files of a plan in ``place``, whose weights are complete when ``written`` returns.
 
-    With ``record``, one case is recorded there for :mod:`zoo.certificate`.
+    With ``record``, one case is recorded there for :mod:`zoo.certificate`. Engines that only compile take part with
+    ``compilers``.
     """
 
     def tell(case: str) -> None:
@@ -210,7 +220,7 @@ def proof_of(
         | dict.fromkeys(calibrated(subject.source), 0.0)
         | raised_limits(plan.raised),
         (lambda probe: write_probe(place, graphs, probe)) if record else None,
-        [engine_named(name) for name in plan.options.engines],
+        [each for each in map(engine_named, plan.options.engines) if compilers or each.shows == "computes"],
     )
 
 

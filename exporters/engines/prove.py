@@ -6,8 +6,9 @@ tolerances; the files themselves, where they round, with what ONNX Runtime compu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -63,6 +64,19 @@ def prove(
 ) -> EngineResult:
     """Run every case on an engine, or compile the files; ``here`` are ONNX Runtime's outputs of each case: of the exact forms, and
     of the files."""
+    if engine.shows == "compiles":
+        return _shown(engine, proof, partial(_compiled, proof))
+    return _shown(engine, proof, lambda process: _computed(process, proof, expected, padding, here, compare))
+
+
+def compile_files(proof: Proof) -> tuple[EngineResult, ...]:
+    """Compile the files with every engine that only compiles."""
+    compilers = [engine for engine in proof.engines if engine.shows == "compiles"]
+    return tuple(_shown(engine, proof, partial(_compiled, proof)) for engine in compilers)
+
+
+def _shown(engine: Engine, proof: Proof, run_on: Callable[[EngineProcess], EngineResult]) -> EngineResult:
+    """What an engine shows once it is started, or its failure."""
     python, version, at = interpreter_of(engine), "", ""
     if python is None:
         return EngineResult(engine.name, "", "not tried", words="it is not installed here")
@@ -70,9 +84,7 @@ def prove(
         proof.progress(f"start {engine.name}")
         with started(engine, python) as process:
             version = process.version
-            if engine.shows == "compiles":
-                return _compiled(engine, process, proof)
-            return _computed(process, proof, expected, padding, here, compare)
+            return run_on(process)
     except EngineError as error:
         at, words = error.node, error.words
     except EngineRefusalError as refusal:
@@ -82,7 +94,8 @@ def prove(
     return EngineResult(engine.name, version, "failed", node=at, words=words)
 
 
-def _compiled(engine: Engine, process: EngineProcess, proof: Proof) -> EngineResult:
+def _compiled(proof: Proof, process: EngineProcess) -> EngineResult:
+    engine = process.engine
     architectures: list[str] = []
     for path, task in proof.graphs.items():
         proof.progress(f"{path.name}, {engine.name}")

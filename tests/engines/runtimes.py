@@ -7,6 +7,7 @@ where it was.
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import platform
 import re
@@ -122,20 +123,54 @@ def write_table(results: list[dict[str, Any]], versions: list[str]) -> None:
             continue
         for feature in each["features"]:
             minimum[feature] = min(minimum.get(feature, versions[-1]), each["minimum"], key=version_key)
+    combinations = combined(files, minimum)
     table = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {_vnni()}",
         "onnx": onnx.__version__,
         "versions": versions,
         "features": dict(sorted(minimum.items())),
+        "combinations": combinations,
         "files": {
             each["kind"]: {"minimum": each["minimum"], "failures": each["failures"]}
             for each in sorted(files, key=lambda each: str(each["kind"]))
         },
     }
     TABLE.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    for each in unexplained(files, minimum):
-        print("unexplained:", each, file=sys.stderr)
+    for each in files:
+        if each["minimum"] is None:
+            print(f"fails in the newest version: {each['kind']}: {each['failures']}", file=sys.stderr)
+
+
+def combined(files: list[dict[str, Any]], minimum: dict[str, str]) -> list[tuple[list[str], str]]:
+    """The pairs of features, or else the triples, of files that need a newer version than each of their features: those that no
+    file has which an older version computes."""
+    found: dict[tuple[str, ...], str] = {}
+    for each in files:
+        needed = each["minimum"]
+        stated = (
+            max((minimum[feature] for feature in each["features"]), key=version_key) if needed else needed
+        )
+        if stated == needed:
+            continue
+        older = [
+            set(other["features"])
+            for other in files
+            if other["minimum"] and version_key(other["minimum"]) < version_key(needed)
+        ]
+        for size in (2, 3):
+            sets = [
+                names
+                for names in itertools.combinations(sorted(each["features"]), size)
+                if not any(others.issuperset(names) for others in older)
+            ]
+            if sets:
+                break
+        else:  # files with the same features need less: nothing tells them apart
+            sets = [tuple(sorted(each["features"]))]
+        for names in sets:
+            found[names] = max(found.get(names, needed), needed, key=version_key)
+    return sorted(([*names], version) for names, version in found.items())
 
 
 def minimum_of(failed: Iterable[str], versions: list[str]) -> str | None:
@@ -146,17 +181,6 @@ def minimum_of(failed: Iterable[str], versions: list[str]) -> str | None:
             break
         good = version
     return good
-
-
-def unexplained(files: list[dict[str, Any]], minimum: dict[str, str]) -> Iterator[str]:
-    """The files that need a newer version than each of their features does: their combination is a feature of its own."""
-    for each in files:
-        if each["minimum"] is None:
-            yield f"{each['kind']} fails in the newest version: {each['failures']}"
-            continue
-        stated = max((minimum[feature] for feature in each["features"]), key=version_key)
-        if stated != each["minimum"]:
-            yield f"{each['kind']} needs {each['minimum']}, and its features {stated}"
 
 
 def _vnni() -> str:
