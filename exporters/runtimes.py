@@ -29,7 +29,7 @@ _SIZES = frozenset(
 _VALUES = frozenset(("bits", "expert_weight_bits", "kv_cache_bit_width", "accuracy_level", "to"))
 """Integers that each need their own kernel."""
 
-_NARROW = {TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
+_NARROW: dict[int, str] = {TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
 
 _UNIVERSAL = 18
 """Operators of this opset are in every version of ONNX Runtime that is run."""

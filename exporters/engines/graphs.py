@@ -76,10 +76,18 @@ class EngineRefusalError(RefusalError):
 
 def load_graph(process: EngineProcess, path: Path, task: Task, *, wide: bool, exact: bool) -> EngineGraph:
     """Load a graph in an engine.  Raises :class:`exporters.engines.process.EngineError`."""
-    outputs = [output.name for output in onnx.load(path, load_external_data=False).graph.output]
+    graph = onnx.load(path, load_external_data=False).graph
+    outputs = [output.name for output in graph.output]
     options = {
+        "data": data_files(graph),
         "entries": run_entries(path, packed=True, exact=exact),
         "environment": required_environment(opset_of(path)),
     }
     process.ask(do="load", graph=task.name, path=str(path.absolute()), options=options)
     return EngineGraph(process, task, tuple(outputs), wide)
+
+
+def data_files(graph: onnx.GraphProto) -> list[str]:
+    """The names of the files that hold a graph's weights, beside it."""
+    entries = (entry for weight in graph.initializer for entry in weight.external_data)
+    return sorted({entry.value for entry in entries if entry.key == "location"})

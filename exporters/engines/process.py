@@ -155,7 +155,7 @@ def _process(engine: Engine, python: Path, said: IO[bytes]) -> subprocess.Popen[
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     try:
         return subprocess.Popen(
-            [python, "-u", engine.runner],
+            [python, engine.runner, python.parent.parent],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,

@@ -22,10 +22,12 @@ import onnx
 from exporters.engines.engine import Engine
 from exporters.engines.find import engines_here
 from exporters.engines.table import RUNTIME_VERSION
-from exporters.runtimes import TABLE, features, version_key
+from exporters.runtimes import TABLE, features, table, version_key
 from exporters.verification import VerificationError
 from tests.engines.subject import Kind, graphs_of, shown_by
 from tests.exporters.reduced_presets import structures
+
+PAGE = Path("docs/reference/runtimes.md")
 
 FULL = (
     "bert-base",
@@ -90,7 +92,20 @@ def run(place: Path) -> None:
             file.write(json.dumps(result) + "\n")
             file.flush()
             print(result["kind"], {v: words[:80] for v, words in result["failures"].items()}, flush=True)
+    before = table()["files"] if TABLE.is_file() else {}
     write_table([*done.values()], [each.name.removeprefix("onnxruntime-") for each in engines])
+    table.cache_clear()
+    write_page()
+    if newer := [*worse(before, json.loads(TABLE.read_text("utf-8"))["files"])]:
+        raise SystemExit("\n".join(["Exports state runtimes that do not run them:", *newer]))
+
+
+def worse(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """The kinds of files that need a newer version than the table said before."""
+    for kind in before.keys() & now.keys():
+        stated, found = before[kind]["minimum"], now[kind]["minimum"]
+        if stated and (found is None or version_key(found) > version_key(stated)):
+            yield f"{kind}: {stated} was stated, {found} is the first that computes it"
 
 
 def failures(kind: Kind, engines: list[Engine]) -> dict[str, str]:
@@ -124,7 +139,7 @@ def write_table(results: list[dict[str, Any]], versions: list[str]) -> None:
         for feature in each["features"]:
             minimum[feature] = min(minimum.get(feature, versions[-1]), each["minimum"], key=version_key)
     combinations = combined(files, minimum)
-    table = {
+    written = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {_vnni()}",
         "onnx": onnx.__version__,
@@ -136,10 +151,47 @@ def write_table(results: list[dict[str, Any]], versions: list[str]) -> None:
             for each in sorted(files, key=lambda each: str(each["kind"]))
         },
     }
-    TABLE.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    TABLE.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", "utf-8")
     for each in files:
         if each["minimum"] is None:
             print(f"fails in the newest version: {each['kind']}: {each['failures']}", file=sys.stderr)
+
+
+def write_page() -> None:
+    """Write the page of the documentation from the table."""
+    found = table()
+    versions = found["versions"]
+    lines = [
+        "# Versions of ONNX Runtime",
+        "",
+        f"The first version of ONNX Runtime's CPU provider that computes files of each kind, as run on {found['date']} "
+        f"({found['machine']}). `python -m tests.engines runtimes` writes this page and the table that exports read.",
+        "",
+        f"{len(found['files'])} files, reduced models of presets, ran on {len(versions)} versions: {', '.join(versions)}. The first version is "
+        "the one from which on every later one computes the file: fp32 as PyTorch does, other precisions as the newest version does, within "
+        "rounding. bf16 runs with float32 in its place, as the CPU provider has no bfloat16.",
+        "",
+        "| target | precision | model | first version | the version before it |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for kind, each in found["files"].items():
+        preset, target, precision, *options = kind.split(" ")
+        minimum = each["minimum"]
+        place = versions.index(minimum) if minimum else len(versions)
+        before = _why(each["failures"].get(versions[place - 1], "")) if place else "not run"
+        name = f"{preset} ({', '.join(options)})" if options else preset
+        lines.append(f"| {target} | {precision} | {name} | {minimum or 'none'} | {before} |")
+    PAGE.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def _why(words: str) -> str:
+    """What a version does with a file that it does not compute: values that are off, or a refusal."""
+    if "off by" in words:
+        return f"other values: {words.partition(', ')[0]}, {words.partition('off by ')[2].partition(',')[0].split()[0]} off"
+    short = re.sub(
+        r"^\[ONNXRuntimeError\] : \d+ : (\w+) :.*?(This is an invalid model|Fatal error|$)", r"\1: \2", words
+    )
+    return "refused: " + short.replace("|", "\\|")[:110].strip(" :")
 
 
 def combined(files: list[dict[str, Any]], minimum: dict[str, str]) -> list[tuple[list[str], str]]:

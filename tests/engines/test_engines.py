@@ -111,6 +111,6 @@ def test_the_compiler_of_tensorrt_refuses_what_is_wrong(
 
     monkeypatch.setattr(prove, "_compiled", changed)
     options = Options(target="tensorrt", precision="fp16", engines=("tensorrt-rtx",))
-    with pytest.raises(VerificationError, match=r"tensorrt-rtx .*: failed at node .*Unheard"):
+    with pytest.raises(VerificationError, match=r"tensorrt-rtx .*: failed at node .*Plugin not found"):
         export(WIDE, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
