@@ -97,7 +97,7 @@ def build(
         weights=weights,
         seed=seed,
         verify=verify,
-        engines=tuple(dict.fromkeys(engine or ())),
+        engines=tuple(engine or ()),
         via=via,
         opset=opset,
         logits=logits,

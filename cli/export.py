@@ -98,7 +98,7 @@ def export(
         weights=weights,
         seed=seed,
         verify=verify,
-        engines=tuple(dict.fromkeys(engine or ())),
+        engines=tuple(engine or ()),
         via=via,
         opset=opset,
         logits=logits,

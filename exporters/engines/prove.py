@@ -158,7 +158,13 @@ def _outcomes(
     found: list[Outputs] = []
     for each in expected.cases:
         proof.progress(f"{each.case.name}, {process.engine.name}, {form}")
-        found.append(run(graphs, each.case, expected.per_token, padding))
+        try:
+            found.append(run(graphs, each.case, expected.per_token, padding))
+        except (RuntimeError, IndexError) as error:
+            words = str(error).splitlines()[0]
+            raise _DifferenceError(
+                f"{each.case.name}: outputs of its calls do not fit together: {words}"
+            ) from None
     return found
 
 

@@ -87,11 +87,12 @@ def run(place: Path) -> None:
         for kind, found in chosen(kinds()):
             if str(kind) in done:
                 continue
-            result = {"kind": str(kind), "features": found, "failures": failures(kind, engines)}
+            failed = failures(kind, engines)
+            result = {"kind": str(kind), "features": found, "failures": failed}
             done[str(kind)] = result
             file.write(json.dumps(result) + "\n")
             file.flush()
-            print(result["kind"], {v: words[:80] for v, words in result["failures"].items()}, flush=True)
+            print(kind, {v: words[:80] for v, words in failed.items()}, flush=True)
     before = table()["files"] if TABLE.is_file() else {}
     write_table([*done.values()], [each.name.removeprefix("onnxruntime-") for each in engines])
     table.cache_clear()

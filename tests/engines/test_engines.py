@@ -48,15 +48,15 @@ def _environments(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(PLACE, str(ENVIRONMENTS))
 
 
-def proven(spec: Model, place: Path, engine: str, **options: str) -> None:
+def proven(spec: Model, place: Path, engine: str, precision: str = "fp32") -> None:
     """Export on an engine, which computes what PyTorch does."""
     assert interpreter_of(engine_named(engine)) is not None, f"{engine} is missing: run `make engines`"
-    found = export(spec, place / "out", Options(engines=(engine,), **options)).verification
+    found = export(spec, place / "out", Options(engines=(engine,), precision=precision)).verification
     assert found is not None
     (result,) = found.engines
     assert result.outcome == "computed"
     assert result.max_abs is not None
-    assert result.max_abs < 2e-5 * (1 if options.get("precision", "fp32") == "fp32" else 10)
+    assert result.max_abs < 2e-5 * (1 if precision == "fp32" else 10)
 
 
 @pytest.mark.parametrize("engine", COMPUTING)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
 from exporters.engines import prove
 from exporters.engines.find import PLACE, engines_here, installation, interpreter_of
+from exporters.engines.graphs import EngineGraph
 from exporters.engines.replay import replay
 from exporters.engines.result import EngineResult
 from exporters.engines.table import ENGINES, engine_named
 from exporters.export import export
 from exporters.options import Options
+from exporters.ort_outputs import RefusalError
 from exporters.verification import VerificationError
 from exporters.verify_export import verify_export
 from specs.errors import UserError
@@ -152,3 +156,35 @@ def test_the_first_failure_of_two_sets_of_files_is_kept() -> None:
     assert one.followed_by(two) == EngineResult("a", "1", "computed", cases=5, max_abs=1e-5, rounded=0.1)
     assert one.followed_by(failed) == failed == failed.followed_by(one)
     assert str(failed) == "a 1: failed at node n: no"
+
+
+class _Faulty:
+    """A process that returns what it is given."""
+
+    def __init__(self, **outputs: np.ndarray[Any, Any]) -> None:
+        self.outputs = outputs
+
+    def run(self, graph: str, feeds: object) -> dict[str, np.ndarray[Any, Any]]:
+        return self.outputs
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ({}, "no output y"),
+        ({"y": np.zeros(3)}, r"y has shape \(3,\), and the graph states \? x 4"),
+        ({"y": np.zeros((2, 3))}, r"y has shape \(2, 3\), and the graph states \? x 4"),
+    ],
+)
+def test_outputs_have_the_shapes_that_the_graph_states(
+    outputs: dict[str, np.ndarray[Any, Any]], words: str
+) -> None:
+    task: Any = SimpleNamespace(name="graph", inputs=())
+    process: Any = _Faulty(**outputs)
+    with pytest.raises(RefusalError, match=words):
+        EngineGraph(process, task, {"y": (None, 4)})({})
+
+
+def test_one_engine_may_be_named_without_a_list() -> None:
+    assert Options(engines="onnxruntime").engines == ("onnxruntime",)
+    assert Options(engines=["onnxruntime", "onnxruntime"]).engines == ("onnxruntime",)
