@@ -17,7 +17,7 @@ GPU_PYTHON ?= python3
 GPU = PYTHONPATH=.gpu-kit/site:. $(GPU_PYTHON)
 GPU_UNTIL := $(or $(UNTIL),$(shell expr $$(date +%s) + 480))
 
-.PHONY: run test test-slow test-all test-browser test-clients gpu-kit gpu lint types contracts format digests docs bench peers clean
+.PHONY: run test test-slow test-all test-browser test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests docs bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -40,6 +40,22 @@ test-browser: $(VENV)/.installed-test
 test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \
 		.clients/transformers-js/node_modules
 	$(PYTEST) -m clients -rP tests/clients
+
+# Engines that prove exports, each in an environment of its own; for the WebGPU provider the system has to have a Vulkan driver:
+# Debian's packages libvulkan1 and chromium bring one in software.
+ENGINES := openvino onnxruntime-1.20.1 onnxruntime-1.24.4 webgpu tensorrt-rtx
+engines: $(ENGINES:%=.engines/%/.installed)
+
+test-engines: $(VENV)/.installed-test engines
+	$(PYTEST) -m engines -rP tests/engines
+
+# Every version of ONNX Runtime that exports may name as the first that runs them, and the tables from what engines show of files.
+RUNTIMES := 1.15.1 1.16.3 1.17.3 1.18.1 1.19.2 1.20.1 1.21.1 1.22.1 1.23.2 1.24.1 1.24.4 1.25.0 1.26.0 1.27.0 1.28.0 1.29.0 1.30.0 1.31.1
+runtimes: $(VENV)/.installed-test $(RUNTIMES:%=.engines/onnxruntime-%/.installed)
+	ZOO_ENGINES=.engines $(BIN)/python -m tests.engines runtimes
+
+matrix: $(VENV)/.installed-test engines .engines/onnxruntime-1.31.1/.installed
+	ZOO_ENGINES=.engines $(BIN)/python -m tests.engines matrix
 
 # What a GPU machine without a network needs besides PyTorch, in parts of 48 MB: carry .gpu-kit there, in pieces if need be.
 gpu-kit: | $(BIN)/python
@@ -84,7 +100,7 @@ bench: $(VENV)/.installed-test
 peers: .peers/genai/.installed .peers/optimum/.installed .peers/mobius/.installed
 
 clean:
-	rm -rf $(VENV) .clients .peers build dist *.egg-info
+	rm -rf $(VENV) .clients .engines .peers build dist *.egg-info
 
 # The stamps say that the environment has what pyproject.toml and constraints.txt ask for.
 # Compiling ahead keeps the first start of each command as quick as the later ones.
@@ -112,6 +128,17 @@ $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m venv .clients/vllm
 	.clients/vllm/bin/python -m pip install --disable-pip-version-check -c constraints.txt -r $<
 	.clients/vllm/bin/python -m pip uninstall --disable-pip-version-check --yes torchvision torchaudio torchcodec
+	touch $@
+
+.engines/%/.installed: tests/engines/%.txt | $(BIN)/python
+	$(BIN)/python -m venv .engines/$*
+	.engines/$*/bin/python -m pip install --disable-pip-version-check -r $<
+	touch $@
+
+# Versions before 1.19 are built for NumPy 1.
+.engines/onnxruntime-%/.installed: | $(BIN)/python
+	$(BIN)/python -m venv .engines/onnxruntime-$*
+	.engines/onnxruntime-$*/bin/python -m pip install --disable-pip-version-check onnxruntime==$* 'numpy<2.5'
 	touch $@
 
 .peers/%/.installed: benchmarks/peers/%.txt constraints.txt | $(BIN)/python

@@ -102,7 +102,7 @@ def build(
         weights=weights,
         seed=seed,
         verify=verify,
-        engines=tuple(dict.fromkeys(engine or ())),
+        engines=tuple(engine or ()),
         provider=provider,
         cuda_graph=cuda_graph,
         via=via,

@@ -104,7 +104,7 @@ def export(
         weights=weights,
         seed=seed,
         verify=verify,
-        engines=tuple(dict.fromkeys(engine or ())),
+        engines=tuple(engine or ()),
         provider=provider,
         cuda_graph=cuda_graph,
         via=via,

@@ -143,6 +143,9 @@ def _usage(spec: Model, manifest: Manifest) -> str:
     usage = LAYOUTS[manifest.layout].usage(spec, manifest)
     runtimes = sorted({graph.minimum_runtime for graph in manifest.graphs.values()})
     about = f"Run in this directory; needs {', '.join(usage.packages)} ({', '.join(runtimes)} or newer)."
+    exact = max((graph.minimum_without_vnni or "" for graph in manifest.graphs.values()), default="")
+    if exact:
+        about += f" On x86-64 processors without VNNI, {exact} or newer computes its 8-bit products exactly."
     variables = {
         name: value for graph in manifest.graphs.values() for name, value in graph.environment.items()
     }

@@ -18,7 +18,8 @@ from exporters.environment import required_environment
 from exporters.kernels.placement import placement
 from exporters.kernels.table import KernelTable
 from exporters.quality.quality import Quality
-from exporters.targets import OPERATIONS, QUANTIZED_CACHE, Target, minimum_runtime
+from exporters.runtimes import EXACT_SINCE, minimum_runtime, multiplies_integers
+from exporters.targets import OPERATIONS, Target
 from exporters.verification import Verification
 from specs.model import Model
 from specs.resolved import resolved
@@ -167,7 +168,8 @@ def graph_record(
         nodes=len(model.graph.node),
         opset=opset,
         ir_version=model.ir_version,
-        minimum_runtime=f"onnxruntime {minimum_runtime(opset, [*used, *_quantized_caches(model)])}",
+        minimum_runtime=f"onnxruntime {minimum_runtime(model)}",
+        minimum_without_vnni=f"onnxruntime {EXACT_SINCE}" if multiplies_integers(used) else None,
         environment=required_environment(opset),
         operations={name: used[name] for name in OPERATIONS if name in used},
         unfused=tuple(unfused),
@@ -177,14 +179,6 @@ def graph_record(
         inputs={value.name: _shape(value) for value in model.graph.input},
         outputs={value.name: _shape(value) for value in model.graph.output},
     )
-
-
-def _quantized_caches(model: onnx.ModelProto) -> list[str]:
-    """The entry of :data:`exporters.targets.OPERATIONS` for attention with a quantized cache, where a graph has it."""
-    cached = any(
-        attribute.name == "kv_cache_bit_width" for node in model.graph.node for attribute in node.attribute
-    )
-    return [QUANTIZED_CACHE] if cached else []
 
 
 def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:

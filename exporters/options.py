@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -77,11 +78,13 @@ class Options:
     budget: str | None = None
     cache_precision: str = "float"
     activations: str | None = None
-    engines: tuple[str, ...] = ()
+    engines: Sequence[str] = ()
     provider: str | None = None
     cuda_graph: bool = False
 
     def __post_init__(self) -> None:
+        engines = (self.engines,) if isinstance(self.engines, str) else tuple(dict.fromkeys(self.engines))
+        object.__setattr__(self, "engines", engines)
         for option, value, known in (
             (option_name("target"), self.target, TARGETS),
             (option_name("via"), self.via, ("fx", "torch")),

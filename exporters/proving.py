@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from exporters.carried import weight_limits
+from exporters.engines.prove import compile_files
 from exporters.engines.table import engine_named
 from exporters.exact_graph import unrounded_values
 from exporters.graph import Graph
@@ -29,7 +30,7 @@ from exporters.rounding.calibration import calibrated
 from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import Subject, wiring_subject
 from exporters.targets import OPERATIONS, Target
-from exporters.verification import Verification
+from exporters.verification import Verification, VerificationError
 from exporters.verify import verify
 from exporters.weight_files import Told, write_weights
 from exporters.writing import write_graphs
@@ -77,11 +78,16 @@ def write_and_prove(contents: Contents, directory: Path, told: Told, progress: P
     if subject is None:
         return Proven(unjudged=unjudged)
     wiring, theirs = _wiring_verified(plan, directory, progress), plan.of(subject.spec)
-    with _reduced_model_files(theirs, subject, directory, progress) as (place, reference):
+    with reduced_model_files(theirs, subject, directory, progress) as (place, reference):
         verification = verified(theirs, place, subject, reference, progress, main_only=True)
+        verification = verification.followed_by(wiring)
+        compiled = compile_files(proof_of(plan, directory, subject, reference, progress, compilers=True))
+    verification = replace(verification, engines=(*verification.engines, *compiled))
+    if not verification.passed:
+        raise VerificationError(verification)
     if claim is not None:
         unjudged = unjudged or "the model itself does not fit in memory"
-    return Proven(verification.followed_by(wiring), unjudged=unjudged)
+    return Proven(verification, unjudged=unjudged)
 
 
 def _main_verified(
@@ -134,12 +140,12 @@ def _wiring_verified(plan: ExportPlan, directory: Path, progress: Progress) -> V
 
     subject = wiring_subject(plan.spec, alike)
     theirs = next(each for each in reversed(tried) if each.spec is subject.spec)
-    with _reduced_model_files(theirs, subject, directory, progress) as (place, reference):
+    with reduced_model_files(theirs, subject, directory, progress) as (place, reference):
         return verified(theirs, place, subject, reference, progress)
 
 
 @contextmanager
-def _reduced_model_files(
+def reduced_model_files(
     plan: ExportPlan, subject: Subject, directory: Path, progress: Progress
 ) -> Iterator[tuple[Path, Reference]]:
     """Yield a directory with the files of a reduced model, and the reduced model."""
@@ -165,10 +171,30 @@ def verified(
     main_only: bool = False,
     record: bool = False,
 ) -> Verification:
-    """The verification of the files of a plan in ``place``, whose weights are complete when ``written`` returns.
+    """The verification of the files of a plan.  Raises :class:`exporters.verification.VerificationError`."""
+    main = record  # compilers take the files themselves: narrower ones may not fit their kernels
+    proof = proof_of(
+        plan, place, subject, reference, progress, written, main_only=main_only, record=record, compilers=main
+    )
+    return verify(proof)
 
-    With ``record``, one case is recorded there for :mod:`zoo.certificate`.
-    Raises :class:`exporters.verification.VerificationError`.
+
+def proof_of(
+    plan: ExportPlan,
+    place: Path,
+    subject: Subject,
+    reference: Reference,
+    progress: Progress,
+    written: Callable[[], None] = lambda: None,
+    *,
+    main_only: bool = False,
+    record: bool = False,
+    compilers: bool = False,
+) -> Proof:
+    """What is verified of the files of a plan in ``place``, whose weights are complete when ``written`` returns.
+
+    With ``record``, one case is recorded there for :mod:`zoo.certificate`. Engines that only compile take part with
+    ``compilers``.
     """
 
     def tell(case: str) -> None:
@@ -178,26 +204,24 @@ def verified(
         return take_stored(model, place / plan.data_paths[0], plan.regions, subject.source)
 
     graphs = {task.name: name for name, task in plan.graph_paths.items()}
-    return verify(
-        Proof(
-            {place / name: task for name, task in plan.graph_paths.items()},
-            {graph.name: unrounded_values(graph) for graph in plan.graphs},
-            reference,
-            _verified_on(plan),
-            plan.precision,
-            subject.description,
-            tell,
-            written,
-            take if plan.precision.rounds else None,
-            plan.graphs[-1].padding if plan.graphs else "either",
-            main_only,
-            cache_of(plan.graphs),
-            weight_limits(plan.quantized, subject.source)
-            | dict.fromkeys(calibrated(subject.source), 0.0)
-            | raised_limits(plan.raised),
-            (lambda probe: write_probe(place, graphs, probe)) if record else None,
-            [engine_named(name) for name in plan.options.engines],
-        )
+    return Proof(
+        {place / name: task for name, task in plan.graph_paths.items()},
+        {graph.name: unrounded_values(graph) for graph in plan.graphs},
+        reference,
+        _verified_on(plan),
+        plan.precision,
+        subject.description,
+        tell,
+        written,
+        take if plan.precision.rounds else None,
+        plan.graphs[-1].padding if plan.graphs else "either",
+        main_only,
+        cache_of(plan.graphs),
+        weight_limits(plan.quantized, subject.source)
+        | dict.fromkeys(calibrated(subject.source), 0.0)
+        | raised_limits(plan.raised),
+        (lambda probe: write_probe(place, graphs, probe)) if record else None,
+        [each for each in map(engine_named, plan.options.engines) if compilers or each.shows == "computes"],
     )
 
 

@@ -12,6 +12,7 @@ import onnx
 from exporters.environment import required_environment
 from exporters.exact_graph import FLOAT32_LEVEL
 from exporters.providers import plugin_devices, with_options
+from exporters.runtimes import multiplies_integers
 
 EXACT_INTEGERS = "session.x64quantprecision"
 """The key whose value ``1`` keeps sums of 8-bit products exact on x86-64 processors without VNNI, where they would
@@ -47,12 +48,13 @@ def open_session(path: Path, options: Any, providers: Sequence[str]) -> Any:
 def session_entries(path: Path) -> dict[str, str]:
     """Return the session configuration entries that make the 8-bit products of a graph exact on every processor.
 
-    In a graph that dequantizes in blocks, or only tables, ONNX Runtime 1.31 would also convert their codes to unsigned, and
-    then refuse to run the graph: the second entry prevents that.
+    Other graphs need none: with the first entry alone, ONNX Runtime 1.31 converts codes that a graph dequantizes in blocks to
+    unsigned, and then refuses to run it. The second prevents that where a graph has both.
     """
     nodes = _loaded(path).graph.node
-    refused = _has_blocks(nodes) or _has_tables_alone(nodes)
-    return {EXACT_INTEGERS: "1", **({SIGNED_BLOCKS: "1"} if refused else {})}
+    if not multiplies_integers(node.op_type for node in nodes):
+        return {}
+    return {EXACT_INTEGERS: "1", **({SIGNED_BLOCKS: "1"} if _has_blocks(nodes) else {})}
 
 
 def run_entries(path: Path, *, packed: bool, exact: bool) -> dict[str, str]:
@@ -89,10 +91,3 @@ def _has_blocks(nodes: Sequence[onnx.NodeProto]) -> bool:
         if node.op_type == "DequantizeLinear"
         for attribute in node.attribute
     )
-
-
-def _has_tables_alone(nodes: Sequence[onnx.NodeProto]) -> bool:
-    """Whether all that a graph dequantizes are tables, whose rows it looks up."""
-    whole = {node.output[0] for node in nodes if node.op_type == "DequantizeLinear"}
-    users = {node.op_type for node in nodes if whole.intersection(node.input)}
-    return users == {"Gather"}

@@ -6,7 +6,7 @@ target is a row in ``TARGETS``, a new operation a row in ``OPERATIONS``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -23,49 +23,42 @@ CONTRIB = "com.microsoft"
 """The domain of ONNX Runtime's own operations."""
 
 
-QUANTIZED_CACHE = "GroupQueryAttention with a quantized cache"
-"""Float32 queries need ONNX Runtime 1.27, float16 ones 1.29."""
-
-
 @dataclass(frozen=True)
 class OnnxOperator:
     """An operation that not every target has: its domain ("" is standard ONNX), and the first version with it.
 
-    ``standard`` is the first opset of standard ONNX that has an operation of another domain as well, and ``runtime`` the
-    first ONNX Runtime that does what the graphs need.
+    ``standard`` is the first opset of standard ONNX that has an operation of another domain as well.
     """
 
     name: str
     since: int = 1
     domain: str = ""
     standard: int | None = None
-    runtime: str = "1.14"
 
 
 OPERATIONS = {
     operation.name: operation
     for operation in (
-        OnnxOperator("Gelu", since=20, runtime="1.17"),
+        OnnxOperator("Gelu", since=20),
         OnnxOperator("MatMulInteger", since=10),
-        OnnxOperator("DequantizeLinear", since=21, runtime="1.20"),
-        OnnxOperator("MatMulNBits", domain=CONTRIB, runtime="1.22"),
-        OnnxOperator("GatherBlockQuantized", domain=CONTRIB, runtime="1.22"),
-        OnnxOperator("GroupQueryAttention", domain=CONTRIB, runtime="1.23"),
-        OnnxOperator(QUANTIZED_CACHE, domain=CONTRIB, runtime="1.29"),
+        OnnxOperator("DequantizeLinear", since=21),
+        OnnxOperator("MatMulNBits", domain=CONTRIB),
+        OnnxOperator("GatherBlockQuantized", domain=CONTRIB),
+        OnnxOperator("GroupQueryAttention", domain=CONTRIB),
         OnnxOperator("FusedMatMul", domain=CONTRIB),
         OnnxOperator("BiasGelu", domain=CONTRIB),
         OnnxOperator("FastGelu", domain=CONTRIB),
         OnnxOperator("SkipLayerNormalization", domain=CONTRIB),
-        OnnxOperator("SkipSimplifiedLayerNormalization", domain=CONTRIB, runtime="1.16"),
-        OnnxOperator("MultiHeadAttention", domain=CONTRIB, runtime="1.17"),
-        OnnxOperator("CausalConvWithState", domain=CONTRIB, standard=27, runtime="1.31"),
-        OnnxOperator("LinearAttention", domain=CONTRIB, standard=27, runtime="1.31"),
-        OnnxOperator("MoE", domain=CONTRIB, runtime="1.31"),
-        OnnxOperator("QMoE", domain=CONTRIB, runtime="1.31"),
-        OnnxOperator("Attention", since=23, runtime="1.28"),
-        OnnxOperator("RotaryEmbedding", since=23, runtime="1.23"),
-        OnnxOperator("RMSNormalization", since=23, runtime="1.23"),
-        OnnxOperator("TensorScatter", since=24, runtime="1.25"),
+        OnnxOperator("SkipSimplifiedLayerNormalization", domain=CONTRIB),
+        OnnxOperator("MultiHeadAttention", domain=CONTRIB),
+        OnnxOperator("CausalConvWithState", domain=CONTRIB, standard=27),
+        OnnxOperator("LinearAttention", domain=CONTRIB, standard=27),
+        OnnxOperator("MoE", domain=CONTRIB),
+        OnnxOperator("QMoE", domain=CONTRIB),
+        OnnxOperator("Attention", since=23),
+        OnnxOperator("RotaryEmbedding", since=23),
+        OnnxOperator("RMSNormalization", since=23),
+        OnnxOperator("TensorScatter", since=24),
     )
 }
 
@@ -262,12 +255,3 @@ BFLOAT16_SINCE = dict.fromkeys(
     ("Conv", "Cos", "Elu", "HardSigmoid", "HardSwish", "Mish", "Selu", "Sin", "Softplus", "Softsign"), 22
 )
 """The first opset in which operations take bfloat16, for operations that are otherwise written in lower opsets."""
-
-MINIMUM_RUNTIME = {18: "1.14", 20: "1.17", 21: "1.18", 22: "1.20", 23: "1.23", 24: "1.24", 27: "1.31"}
-"""The first ONNX Runtime that runs each opset in use."""
-
-
-def minimum_runtime(opset: int, used: Iterable[str]) -> str:
-    """The first ONNX Runtime that runs a graph of this opset with these operations."""
-    known = [OPERATIONS[name].runtime for name in used if name in OPERATIONS]
-    return max([MINIMUM_RUNTIME[opset], *known], key=lambda version: [*map(int, version.split("."))])

@@ -233,6 +233,7 @@ class Verification:
         ]
         subject = f"{self.subject}, and {reduced.subject}"
         product = self.worst_product or reduced.worst_product
+        theirs = {result.engine: result for result in reduced.engines}
         ties = self.ties if reduced.ties is None or self.ties is None else self.ties + reduced.ties
         return replace(
             self,
@@ -242,6 +243,6 @@ class Verification:
             ties=ties,
             tied=self.tied or reduced.tied,
             engines=tuple(
-                own.followed_by(theirs) for own, theirs in zip(self.engines, reduced.engines, strict=True)
+                own.followed_by(theirs[own.engine]) if own.engine in theirs else own for own in self.engines
             ),
         )

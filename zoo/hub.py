@@ -1,5 +1,4 @@
-"""Repositories of the Hugging Face hub: the needed files, fetched once and cached by the hub's own library."""from zoo.files.reading import read_regular
-
+"""Repositories of the Hugging Face hub: the needed files, fetched once and cached by the hub's own library."""
 
 from __future__ import annotations
 
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from specs.errors import UserError
 from specs.reference import is_hub_id
+from zoo.files.reading import read_regular
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _DESCRIPTION = (

@@ -115,14 +115,16 @@ class GraphRecord(Record):
     """What a client wants to know of a graph before it loads it.
 
     ``context_length`` is the most tokens of a row that it takes, padding included; None where nothing limits it.
-    ``environment`` are the variables without which the runtime refuses the graph. ``placement`` is None for targets whose
-    provider has no table of kernels.
+    ``environment`` are the variables without which the runtime refuses the graph.  ``minimum_without_vnni`` is the first runtime
+    that computes its 8-bit products exactly on x86-64 processors without VNNI; None where it has no such products. ``placement`` is
+    None for targets whose provider has no table of kernels.
     """
 
     nodes: Count
     opset: Count
     ir_version: Count
     minimum_runtime: str
+    minimum_without_vnni: str | None = None
     environment: dict[str, str] = {}
     operations: dict[str, Count]
     unfused: tuple[str, ...]

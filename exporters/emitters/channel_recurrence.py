@@ -11,6 +11,7 @@ from __future__ import annotations
 from exporters.emitters.linear_attention import INSIDE, without_padding
 from exporters.emitters.matrix_recurrence import start_state
 from exporters.emitters.registry import Call, Operand, emits
+from exporters.emitters.scans import scan
 from exporters.graph import Value
 from zoo import functional
 
@@ -27,10 +28,7 @@ def _diagonal_recurrence(
         each_token.outputs += [after, call.op("Identity", after)]
     for result in each_token.outputs:
         result.dtype = INSIDE
-    new, states = call.op(
-        "Scan", past, wide[0], channels, outputs=2,
-        body=each_token, num_scan_inputs=2, scan_input_axes=[1, 1], scan_output_axes=[1],
-    )  # fmt: skip
+    new, states = scan(call, past, [wide[0], channels], [3, 3], 1, each_token, 3)
     return call.cast(states, INSIDE, x.dtype), new
 
 
@@ -60,8 +58,6 @@ def _selective_scan(
         each_token.outputs += [after, y]
     for result in each_token.outputs:
         result.dtype = INSIDE
-    new, outputs = op(
-        "Scan", past, steps, op("Mul", steps, inputs), into, out, outputs=2,
-        body=each_token, num_scan_inputs=4, scan_input_axes=[1] * 4, scan_output_axes=[1],
-    )  # fmt: skip
+    parts = [steps, op("Mul", steps, inputs), into, out]
+    new, outputs = scan(call, past, parts, [3] * 4, 1, each_token, 3)
     return call.cast(outputs, INSIDE, x.dtype), new

@@ -12,6 +12,7 @@ import torch
 
 from exporters.emitters.linear_attention import INSIDE
 from exporters.emitters.registry import Call, Operand
+from exporters.emitters.scans import scan
 from exporters.emitters.traced import ROWS, Argument, emit_traced
 from exporters.graph import Value
 from zoo.functional.delta import CHUNK
@@ -130,11 +131,8 @@ def _in_chunks(
         body.outputs += [last, mixed]
     for output in body.outputs:
         output.dtype = INSIDE
-    axes = [1] * len(scanned)
-    last, mixed = call.op(
-        "Scan", start, *scanned,
-        outputs=2, body=body, num_scan_inputs=len(scanned), scan_input_axes=axes, scan_output_axes=[1],
-    )  # fmt: skip
+    ranks = [2 + len(shape) for shape in rule.scanned.values()]
+    last, mixed = scan(call, start, scanned, ranks, 1, body, 4)
     joined = call.op(
         "Reshape", mixed, call.op("Concat", graph.ints(0, -1), graph.ints(state[1]), axis=0)
     )  # R (N C) V

@@ -12,6 +12,7 @@ import torch
 
 from exporters.emitters.linear_attention import INSIDE, linear_attention
 from exporters.emitters.registry import Call, Operand, emits
+from exporters.emitters.scans import scan
 from exporters.fusing.recurrences import OPERATION
 from exporters.graph import Value
 from zoo import functional
@@ -91,23 +92,14 @@ def _chunked(
         mask = chunks.split(real, 1, (1, 1), ())  # B 1 1 N C
         parts[1] = call.op("Mul", parts[1], call.op("Unsqueeze", mask, ints(-1)))
         parts[3] = call.op("Mul", parts[3], mask)
-    ones = call.op(
-        "Expand", graph.constant(1.0, INSIDE), call.op("Concat", chunks.length, chunks.length, axis=0)
-    )
-    earlier, seen = (
-        call.op("Trilu", ones, graph.constant(diagonal, torch.int64), upper=0) for diagonal in (-1, 0)
-    )  # C C
     past = start_state(call, state, value, groups, each, key_width, width)
     names = ("state", "query", "key", "value", "decay")
     with graph.body("each_chunk", *((name, INSIDE) for name in names)) as each_chunk:
-        results = _one_chunk(call, each_chunk.inputs, earlier, seen)
+        results = _one_chunk(call, each_chunk.inputs)
         each_chunk.outputs.extend(results)
     for result in results:
         result.dtype = INSIDE
-    new, outputs = call.op(
-        "Scan", past, *parts, outputs=2,
-        body=each_chunk, num_scan_inputs=len(parts), scan_input_axes=[3] * len(parts), scan_output_axes=[3],
-    )  # fmt: skip
+    new, outputs = scan(call, past, parts, [6, 6, 6, 5], 3, each_chunk, 6)
     joined = call.op("Reshape", outputs, ints(0, heads, -1, width))  # B H (N C) V
     output = call.op("Slice", joined, ints(0), tokens, ints(2))
     return call.cast(output, INSIDE, value.dtype), graph.reshape(
@@ -115,13 +107,16 @@ def _chunked(
     )
 
 
-def _one_chunk(call: Call, given: Sequence[Value], earlier: Value, seen: Value) -> tuple[Value, Value]:
-    """The new state and the output of one chunk: B G R K V and B G R C V.
-
-    ``earlier`` and ``seen``: C C, with 1 at [t, s] where token s is before token t, or is that token, too.
-    """
+def _one_chunk(call: Call, given: Sequence[Value]) -> tuple[Value, Value]:
+    """The new state and the output of one chunk: B G R K V and B G R C V."""
     op, ints = call.op, call.graph.ints
     state, query, key, value, decay = given
+    # Made here, as OpenVINO's Scan takes no values that are computed outside.
+    length = op("Shape", decay, start=-1)
+    ones = op("Expand", call.graph.constant(1.0, INSIDE), op("Concat", length, length, axis=0))
+    earlier, seen = (
+        op("Trilu", ones, call.graph.constant(place, torch.int64), upper=0) for place in (-1, 0)
+    )  # C C: 1 at [t, s] where token s is before token t, or is that token, too
     rows, columns = (call.graph.constant(axis, torch.int64) for axis in (-2, -1))
     steps = op("Mul", op("Unsqueeze", decay, ints(-1)), earlier)  # B G R C C
     between = op("Mul", op("Exp", op("CumSum", steps, rows)), seen)

@@ -10,6 +10,7 @@ from exporters.content import INT4, UINT4
 from exporters.emitters.registry import Call, Operand
 from exporters.emitters.static_products import static_product
 from exporters.graph import Parameter, Value
+from exporters.proto import DTYPES
 from exporters.quantization.matrix import Layout, QuantizedMatrix
 from exporters.quantization.scheme import is_table
 from exporters.targets import CONTRIB
@@ -116,14 +117,29 @@ def _columns(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Val
     width, turned = weight.shape[1], [*range(1, ids.ndim + 1), 0]
     matrix = QuantizedMatrix(weight.content.names, width, blocks, "columns", weight.dtype)
     found = _tensors(call, weight, matrix)
-    taken = [call.op("Gather", part, ids.value, axis=1) for part in found.given]  # K B T, K/S B T
-    whole = call.op("DequantizeLinear", *taken, axis=0, block_size=blocks.size)
-    rows: Value = call.op("Transpose", whole, perm=turned)  # B T K
-    if found.added is None:
+    ints, kept = call.graph.ints, [0] * ids.ndim
+
+    def rows_of(part: Value, *, codes: bool = False) -> Value:
+        """The columns of a tensor with these ids, as rows; codes become numbers."""
+        taken = call.op("Gather", part, ids.value, axis=1)
+        taken = call.op("Cast", taken, to=int(DTYPES[weight.dtype])) if codes else taken
+        rows: Value = call.op("Transpose", taken, perm=turned)
         return rows
-    added = call.op("Transpose", call.op("Gather", found.added, ids.value, axis=1), perm=turned)
-    padded = _padded(call, rows, ids.ndim + 1, blocks, width)
-    return _cut(call, _raised(call, padded, added, ids, blocks, width), blocks, width)
+
+    def apart(part: Value, *, codes: bool = False) -> Value:
+        """One number of each block, beside its values: B T K/S 1."""
+        numbers: Value = call.op("Unsqueeze", rows_of(part, codes=codes), ints(-1))
+        return numbers
+
+    # DequantizeLinear would do the same, but OpenVINO takes it only where every size is known.
+    codes = _padded(call, rows_of(found.values, codes=True), ids.ndim + 1, blocks, width)
+    codes = call.op("Reshape", codes, ints(*kept, blocks.count(width), blocks.size_in(width)))
+    if found.zeros is not None:
+        codes = call.op("Sub", codes, apart(found.zeros, codes=True))
+    whole = call.op("Mul", codes, apart(found.scales))
+    if found.added is not None:
+        whole = call.op("Add", whole, apart(found.added))
+    return _cut(call, call.op("Reshape", whole, ints(*kept, -1)), blocks, width)
 
 
 def _dynamic(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:

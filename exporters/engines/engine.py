@@ -34,6 +34,8 @@ class Engine:
     """The module that its package installs; where it can be found here, no other interpreter is needed."""
     packages: tuple[str, ...]
     """The packages to install, as pip takes them."""
+    node_packages: tuple[str, ...] = ()
+    """What its runner needs of node's packages, where it is a script for node."""
     targets: frozenset[str] = frozenset()
     """The targets whose graphs it takes; empty for all."""
     libraries: str = ""
@@ -44,6 +46,11 @@ class Engine:
     """Whether it can run the exact forms of files (:mod:`exporters.exact_graph`), which compute in float32 and float64."""
     bfloat16: bool = False
     """Whether it takes bfloat16; otherwise such files run with float32 in its place, as on ONNX Runtime's CPU provider."""
+
+    @property
+    def program(self) -> str:
+        """The program that runs its runner."""
+        return "node" if self.runner.suffix == ".mjs" else "python"
 
     def speaks_for(self, target: str) -> bool:
         """Whether it takes the graphs of a target."""

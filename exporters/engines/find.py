@@ -14,7 +14,10 @@ from exporters.engines.table import ENGINES, RUNTIME_VERSION, engine_named
 PLACE = "ZOO_ENGINES"
 """The environment variable that names the folder of environments."""
 
-_PYTHON = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
+
+def _program(place: Path, name: str) -> Path:
+    """A program of an environment."""
+    return place / "Scripts" / f"{name}.exe" if os.name == "nt" else place / "bin" / name
 
 
 def engines_folder() -> Path:
@@ -32,7 +35,7 @@ def engines_folder() -> Path:
 
 def interpreter_of(engine: Engine) -> Path | None:
     """The interpreter that has an engine's package: that of its own environment, or the running one; None for neither."""
-    own = engines_folder().joinpath(engine.name, *_PYTHON)
+    own = _program(engines_folder() / engine.name, engine.program)
     if own.is_file():
         return own
     return Path(sys.executable) if engine.module and find_spec(engine.module) else None
@@ -52,8 +55,13 @@ def engines_here() -> list[Engine]:
 def installation(engine: Engine) -> list[str]:
     """The commands that install an engine in an environment of its own."""
     place = engines_folder() / engine.name
-    python = shlex.quote(str(place.joinpath(*_PYTHON)))
-    return [
-        f"{shlex.quote(sys.executable)} -m venv {shlex.quote(str(place))}",
+    python, npm, folder = (
+        shlex.quote(str(each)) for each in (_program(place, "python"), _program(place, "npm"), place)
+    )
+    commands = [
+        f"{shlex.quote(sys.executable)} -m venv {folder}",
         f"{python} -m pip install {' '.join(engine.packages)}",
     ]
+    if engine.node_packages:
+        commands.append(f"{npm} install --ignore-scripts --prefix {folder} {' '.join(engine.node_packages)}")
+    return commands

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import onnx
 import torch
 from torch import Tensor
 
-from exporters.engines.process import EngineError, EngineProcess
+from exporters.engines.process import Array, EngineError, EngineProcess
 from exporters.environment import required_environment
 from exporters.ort_outputs import JUNK, RefusalError
 from exporters.session_options import opset_of, run_entries
@@ -22,11 +22,12 @@ from zoo.tracing.task import Task
 
 @dataclass(frozen=True)
 class EngineGraph:
-    """A graph in an engine, with the names of its outputs in their order; a ``wide`` one takes float32 instead of half floats."""
+    """A graph in an engine, with the shapes of its ``outputs`` in their order, None for symbolic dims; a ``wide`` one takes float32
+    instead of half floats."""
 
     process: EngineProcess
     task: Task
-    outputs: tuple[str, ...]
+    outputs: Mapping[str, Sequence[int | None]]
     wide: bool = False
 
     def __call__(self, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -35,11 +36,20 @@ class EngineGraph:
         taken = {name: self.array(tensor) for name, tensor in feeds.items() if name in wanted}
         try:
             found = self.process.run(self.task.name, taken)
-            if missing := [name for name in self.outputs if name not in found]:
-                raise EngineError(f"no output {', '.join(missing)}")
+            self._check(found)
         except EngineError as error:
             raise EngineRefusalError(error) from None
         return {name: torch.from_numpy(found[name]) for name in self.outputs}
+
+    def _check(self, found: Mapping[str, Array]) -> None:
+        """Raise :class:`EngineError` for outputs that are missing or have another rank or sizes than the graph states."""
+        for name, dims in self.outputs.items():
+            if name not in found:
+                raise EngineError(f"no output {name}")
+            shape = found[name].shape
+            if len(shape) != len(dims) or any(d not in (None, n) for d, n in zip(dims, shape, strict=True)):
+                stated = " x ".join("?" if dim is None else str(dim) for dim in dims)
+                raise EngineError(f"{name} has shape {shape}, and the graph states {stated}")
 
     def in_place(self, feeds: Mapping[str, Tensor], buffers: Mapping[str, Any]) -> dict[str, Tensor]:
         """The outputs, with new keys and values written into ``buffers``, which also hold the past."""
@@ -76,10 +86,23 @@ class EngineRefusalError(RefusalError):
 
 def load_graph(process: EngineProcess, path: Path, task: Task, *, wide: bool, exact: bool) -> EngineGraph:
     """Load a graph in an engine.  Raises :class:`exporters.engines.process.EngineError`."""
-    outputs = [output.name for output in onnx.load(path, load_external_data=False).graph.output]
+    graph = onnx.load(path, load_external_data=False).graph
+    outputs = {
+        output.name: [
+            dim.dim_value if dim.HasField("dim_value") else None for dim in output.type.tensor_type.shape.dim
+        ]
+        for output in graph.output
+    }
     options = {
+        "data": data_files(graph),
         "entries": run_entries(path, packed=True, exact=exact),
         "environment": required_environment(opset_of(path)),
     }
     process.ask(do="load", graph=task.name, path=str(path.absolute()), options=options)
-    return EngineGraph(process, task, tuple(outputs), wide)
+    return EngineGraph(process, task, outputs, wide)
+
+
+def data_files(graph: onnx.GraphProto) -> list[str]:
+    """The names of the files that hold a graph's weights, beside it."""
+    entries = (entry for weight in graph.initializer for entry in weight.external_data)
+    return sorted({entry.value for entry in entries if entry.key == "location"})

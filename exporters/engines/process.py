@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from exporters.engines.engine import Engine
 
-SECONDS = 600.0
+SECONDS = 1800.0
 """The longest that an engine may take for one request."""
 
 LONGEST_LINE = 2**20
@@ -83,6 +83,8 @@ class EngineProcess:
             stated = _written(given, feeds)
             answer = self.ask(do="run", graph=graph, file=str(given), tensors=stated, answer=str(taken))
             return _read(taken, answer.get("tensors"))
+        except OSError as error:
+            raise EngineError(f"its tensors cannot be written: {error.strerror}") from None
         finally:
             given.unlink(missing_ok=True)
             taken.unlink(missing_ok=True)
@@ -155,7 +157,7 @@ def _process(engine: Engine, python: Path, said: IO[bytes]) -> subprocess.Popen[
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     try:
         return subprocess.Popen(
-            [python, "-u", engine.runner],
+            [python, engine.runner, python.parent.parent],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,

@@ -6,8 +6,9 @@ tolerances; the files themselves, where they round, with what ONNX Runtime compu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -31,8 +32,8 @@ from exporters.verification import NOT_FINITE, OutputComparison
 from zoo.tracing.task import Task
 
 HALF_ROUNDING = 8
-"""The tolerance for files in half precision, as a multiple of the error that rounding causes in ONNX Runtime, whose CPU provider
-computes in float32 between roundings: an engine may round every result."""
+"""The tolerance for files in half precision: as a multiple of the error that rounding causes in ONNX Runtime, whose CPU provider
+computes in float32 between roundings, and in units in the last place of the largest value. An engine may round every result."""
 
 Outputs = Mapping[str, Tensor]
 
@@ -63,6 +64,19 @@ def prove(
 ) -> EngineResult:
     """Run every case on an engine, or compile the files; ``here`` are ONNX Runtime's outputs of each case: of the exact forms, and
     of the files."""
+    if engine.shows == "compiles":
+        return _shown(engine, proof, partial(_compiled, proof))
+    return _shown(engine, proof, lambda process: _computed(process, proof, expected, padding, here, compare))
+
+
+def compile_files(proof: Proof) -> tuple[EngineResult, ...]:
+    """Compile the files with every engine that only compiles."""
+    compilers = [engine for engine in proof.engines if engine.shows == "compiles"]
+    return tuple(_shown(engine, proof, partial(_compiled, proof)) for engine in compilers)
+
+
+def _shown(engine: Engine, proof: Proof, run_on: Callable[[EngineProcess], EngineResult]) -> EngineResult:
+    """What an engine shows once it is started, or its failure."""
     python, version, at = interpreter_of(engine), "", ""
     if python is None:
         return EngineResult(engine.name, "", "not tried", words="it is not installed here")
@@ -70,9 +84,7 @@ def prove(
         proof.progress(f"start {engine.name}")
         with started(engine, python) as process:
             version = process.version
-            if engine.shows == "compiles":
-                return _compiled(engine, process, proof)
-            return _computed(process, proof, expected, padding, here, compare)
+            return run_on(process)
     except EngineError as error:
         at, words = error.node, error.words
     except EngineRefusalError as refusal:
@@ -82,7 +94,8 @@ def prove(
     return EngineResult(engine.name, version, "failed", node=at, words=words)
 
 
-def _compiled(engine: Engine, process: EngineProcess, proof: Proof) -> EngineResult:
+def _compiled(proof: Proof, process: EngineProcess) -> EngineResult:
+    engine = process.engine
     architectures: list[str] = []
     for path, task in proof.graphs.items():
         proof.progress(f"{path.name}, {engine.name}")
@@ -119,8 +132,7 @@ def _computed(
                 ideal, got = here[place]
                 places = compare.places(each, output)
                 where = f"{each.case.name}, {output}"
-                factor = HALF_ROUNDING if proof.dtype in HALF else ROUNDING
-                moved = _moved(where, places, ideal[output], got[output], real[place][output], factor)
+                moved = _moved(where, places, ideal[output], got[output], real[place][output], proof.dtype)
                 rounded = max(rounded, moved)
     return EngineResult(
         engine.name,
@@ -146,7 +158,13 @@ def _outcomes(
     found: list[Outputs] = []
     for each in expected.cases:
         proof.progress(f"{each.case.name}, {process.engine.name}, {form}")
-        found.append(run(graphs, each.case, expected.per_token, padding))
+        try:
+            found.append(run(graphs, each.case, expected.per_token, padding))
+        except (RuntimeError, IndexError) as error:
+            words = str(error).splitlines()[0]
+            raise _DifferenceError(
+                f"{each.case.name}: outputs of its calls do not fit together: {words}"
+            ) from None
     return found
 
 
@@ -169,8 +187,11 @@ def _places(
         yield places
 
 
-def _moved(where: str, places: Tensor, ideal: Tensor, here: Tensor, got: Tensor, factor: int) -> float:
-    """The largest difference of the files' output from ONNX Runtime's, at most ``factor`` times what rounding does there.  Raises :class:`_DifferenceError`."""
+def _moved(where: str, places: Tensor, ideal: Tensor, here: Tensor, got: Tensor, dtype: torch.dtype) -> float:
+    """The largest difference of the files' output from ONNX Runtime's.
+
+    Raises :class:`_DifferenceError` where rounding does not explain it.
+    """
     if got.shape != here.shape:
         raise _DifferenceError(f"{where}: shape {tuple(got.shape)}, but {tuple(here.shape)} in ONNX Runtime")
     kept = [values[places].double() for values in (ideal, here, got)]
@@ -180,7 +201,9 @@ def _moved(where: str, places: Tensor, ideal: Tensor, here: Tensor, got: Tensor,
         float(values.abs().max()) if values.numel() else 0.0
         for values in (kept[1], kept[1] - kept[0], kept[2] - kept[1])
     )
-    allowed = ARITHMETIC * max(1.0, scale) + factor * rounding
+    half = dtype in HALF
+    least = HALF_ROUNDING * torch.finfo(dtype).eps / 2 if half else ARITHMETIC
+    allowed = least * max(1.0, scale) + (HALF_ROUNDING if half else ROUNDING) * rounding
     if difference > allowed:
         raise _DifferenceError(
             f"{where}: off by {difference:.2e} from ONNX Runtime, {allowed:.1e} allowed for rounding"

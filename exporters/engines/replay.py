@@ -6,10 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import onnx
+
 from exporters.engines.check import check_installed
 from exporters.engines.compiling import recorded_shapes
 from exporters.engines.engine import Engine
 from exporters.engines.find import interpreter_of
+from exporters.engines.graphs import data_files
 from exporters.engines.process import EngineError, EngineProcess, started
 from exporters.engines.result import EngineResult
 from exporters.environment import required_environment
@@ -83,7 +86,11 @@ def _result(engine: Engine, version: str, found: Certificate) -> EngineResult:
 def _load(directory: Path, process: EngineProcess, graphs: dict[str, Any]) -> dict[str, Run]:
     for name, entries in graphs.items():
         path = directory / name
-        options = {"entries": entries, "environment": required_environment(opset_of(path))}
+        options = {
+            "data": data_files(onnx.load(path, load_external_data=False).graph),
+            "entries": entries,
+            "environment": required_environment(opset_of(path)),
+        }
         process.ask(do="load", graph=name, path=str(path.absolute()), options=options)
     return {name: partial(process.run, name) for name in graphs}
 

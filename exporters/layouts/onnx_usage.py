@@ -17,9 +17,7 @@ from zoo.manifest import Manifest
 from zoo.records import GraphRecord
 from zoo.usage import Usage
 
-_EXACT = (
-    '\noptions.add_session_config_entry("session.x64quantprecision", "1")  # exact sums of 8-bit products'
-)
+_EXACT = '\noptions.add_session_config_entry("session.x64quantprecision", "1")  # exact int8 without VNNI'
 
 _QUIET = "\noptions.log_severity_level = 3  # no warnings that past and present are different buffers"
 _RELEASED = "\noptions.log_severity_level = 3  # no warnings about the opset"
@@ -86,8 +84,7 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     ]
     imports = [*standard, *([""] if standard else []), "import numpy as np", "import onnxruntime"]
     imports += ["from tokenizers import Tokenizer"] if tokenized else []
-    blocks = any(each.carried and each.blocks and each.blocks.size for each in manifest.quantized)
-    exact = _EXACT if manifest.precision == "int8" and not blocks else ""
+    exact = _EXACT if any(graph.minimum_without_vnni for graph in manifest.graphs.values()) else ""
     fixed = manifest.cache is not None and manifest.cache.length is not None
     lines = [
         *imports,

@@ -36,7 +36,7 @@ def test_an_export_says_where_it_was_proven(spec: Path, tmp_path: Path) -> None:
     shown = zoo("export", spec, "-o", out, "--engine", "onnx-reference")
     assert shown.exit_code == 0, shown.output
     assert proven in shown.output
-    assert "not tried: openvino, webgpu, cuda (--engine NAME; zoo engines lists them)" in shown.output
+    assert "not tried: openvino, webgpu, wasm, cuda (--engine NAME; zoo engines lists them)" in shown.output
     assert f"onnx-reference {onnx.__version__} computes the same. No other engine was tried." in (
         out / "README.md"
     ).read_text("utf-8")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 import yaml
 
@@ -85,7 +86,10 @@ def test_the_program_on_the_card_runs(
     lines = printed(directory, tmp_path)
     assert any(re.fullmatch(first, line) for line in lines), lines  # ONNX Runtime prints which providers fail
     exact = 'add_session_config_entry("session.x64quantprecision", "1")' in program(directory)
-    assert exact == (options.get("precision") == "int8")
+    card = (directory / "README.md").read_text("utf-8")
+    used = {node.op_type for path in directory.rglob("*.onnx") for node in onnx.load(path).graph.node}
+    assert exact == ("MatMulInteger" in used)
+    assert exact == ("On x86-64 processors without VNNI, onnxruntime 1.30.0 or newer computes" in card)
 
 
 @pytest.mark.parametrize(("preset", "changes", "pipeline", "suffix"), [

@@ -21,7 +21,7 @@ class OpenVino:
     def run(self, name, feeds):
         model = self.models[name]
         found = model(feeds)
-        return {output.get_any_name(): found[output] for output in model.outputs}
+        return {name: found[output] for output in model.outputs for name in output.get_names()}
 
 
 serve(OpenVino())

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
 from exporters.engines import prove
 from exporters.engines.find import PLACE, engines_here, installation, interpreter_of
+from exporters.engines.graphs import EngineGraph
 from exporters.engines.replay import replay
 from exporters.engines.result import EngineResult
 from exporters.engines.table import ENGINES, engine_named
-from exporters.exact_graph import exact_file
 from exporters.export import export
 from exporters.options import Options
+from exporters.ort_outputs import RefusalError
 from exporters.verification import VerificationError
 from exporters.verify_export import verify_export
 from specs.errors import UserError
 from specs.model import Model
+from tests.exporters.engines.sabotage import (
+    Change,
+    a_mask,
+    a_scale,
+    an_axis,
+    an_unknown_operator,
+    sabotaged,
+)
 from tests.zoo.tiny import bert, gpt2, t5
 
 REFERENCE = "onnx-reference"
@@ -121,45 +130,6 @@ def test_a_changed_file_is_not_computed(tmp_path: Path) -> None:
     assert not certificate.passed
 
 
-Change = Callable[[onnx.NodeProto, onnx.GraphProto], bool]
-
-
-def a_scale(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
-    """Change a number that a product is scaled by."""
-    constants = {weight.name: weight for weight in graph.initializer if not weight.external_data}
-    for weight in filter(None, map(constants.get, node.input if node.op_type == "Mul" else ())):
-        value = onnx.numpy_helper.to_array(weight) * 1.01
-        weight.CopyFrom(onnx.numpy_helper.from_array(value.astype("float32"), weight.name))
-        return True
-    return False
-
-
-def a_mask(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
-    """Swap what a mask keeps and what it hides."""
-    if node.op_type != "Where":
-        return False
-    node.input[1], node.input[2] = node.input[2], node.input[1]
-    return True
-
-
-def an_axis(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
-    """Normalize over another axis."""
-    for attribute in node.attribute if node.op_type == "Softmax" else ():
-        attribute.i = 1
-        return True
-    return False
-
-
-@contextmanager
-def sabotaged(change: Change, *arguments: Any) -> Iterator[Path]:
-    """Yield the exact form of a graph, changed."""
-    with exact_file(*arguments) as path:
-        model = onnx.load(path, load_external_data=False)
-        assert any(change(node, model.graph) for node in model.graph.node)
-        path.write_bytes(model.SerializeToString())
-        yield path
-
-
 @pytest.mark.parametrize("change", [a_scale, a_mask, an_axis])
 def test_a_graph_that_is_wrong_on_an_engine_fails_the_export(
     change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -173,11 +143,7 @@ def test_a_graph_that_is_wrong_on_an_engine_fails_the_export(
 def test_a_refused_graph_fails_the_export_in_the_engines_own_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unknown(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
-        node.op_type = "Unheard"
-        return True
-
-    monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(unknown, *arguments))
+    monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(an_unknown_operator, *arguments))
     with pytest.raises(VerificationError, match=r"onnxruntime .*: failed.*Unheard"):
         export(bert(), tmp_path / "out", Options(engines=("onnxruntime",)))
     assert not (tmp_path / "out").exists()
@@ -190,3 +156,35 @@ def test_the_first_failure_of_two_sets_of_files_is_kept() -> None:
     assert one.followed_by(two) == EngineResult("a", "1", "computed", cases=5, max_abs=1e-5, rounded=0.1)
     assert one.followed_by(failed) == failed == failed.followed_by(one)
     assert str(failed) == "a 1: failed at node n: no"
+
+
+class _Faulty:
+    """A process that returns what it is given."""
+
+    def __init__(self, **outputs: np.ndarray[Any, Any]) -> None:
+        self.outputs = outputs
+
+    def run(self, graph: str, feeds: object) -> dict[str, np.ndarray[Any, Any]]:
+        return self.outputs
+
+
+@pytest.mark.parametrize(
+    ("outputs", "words"),
+    [
+        ({}, "no output y"),
+        ({"y": np.zeros(3)}, r"y has shape \(3,\), and the graph states \? x 4"),
+        ({"y": np.zeros((2, 3))}, r"y has shape \(2, 3\), and the graph states \? x 4"),
+    ],
+)
+def test_outputs_have_the_shapes_that_the_graph_states(
+    outputs: dict[str, np.ndarray[Any, Any]], words: str
+) -> None:
+    task: Any = SimpleNamespace(name="graph", inputs=())
+    process: Any = _Faulty(**outputs)
+    with pytest.raises(RefusalError, match=words):
+        EngineGraph(process, task, {"y": (None, 4)})({})
+
+
+def test_one_engine_may_be_named_without_a_list() -> None:
+    assert Options(engines="onnxruntime").engines == ("onnxruntime",)
+    assert Options(engines=["onnxruntime", "onnxruntime"]).engines == ("onnxruntime",)

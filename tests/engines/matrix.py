@@ -1,0 +1,78 @@
+"""Portable means portable: every structure on every engine in every precision: ``python -m tests.engines matrix``.
+
+Interrupted, it goes on where it was: structures in fp32 come first. The page is written from the results that there are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from exporters.engines.engine import Engine
+from exporters.engines.find import engines_here, interpreter_of
+from exporters.engines.table import RUNTIME_VERSION
+from exporters.runtimes import version_key
+from tests.engines.matrix_page import PRECISIONS, Results, write_page
+from tests.engines.subject import Kind, shown_by
+from tests.exporters.reduced_presets import structures
+
+OLD = ("onnxruntime-1.20.1", "onnxruntime-1.24.4")
+"""The versions of ONNX Runtime that are run beside the newest."""
+
+SLOW = ("webgpu",)
+"""Engines that take a minute a file without a GPU: they run a structure in fp32 alone."""
+
+
+def engines_of(precision: str) -> Iterator[Engine]:
+    """The engines to run in a precision, of those that are installed."""
+    every = [each for each in engines_here() if each.shows == "computes" and each.speaks_for("portable")]
+    versions = [each.name for each in every if RUNTIME_VERSION.fullmatch(each.name)]
+    newest = sorted(versions, key=lambda name: version_key(name.removeprefix("onnxruntime-")))[-1:]
+    left_out = {"onnxruntime", "cuda", *versions} - {*OLD, *newest}
+    for engine in every:
+        slow = engine.name in SLOW and precision != "fp32"
+        if engine.name not in left_out and not slow and interpreter_of(engine) is not None:
+            yield replace(engine, exact_forms=False)
+
+
+def run(place: Path) -> None:
+    """Run what has no result yet in ``place``, and write the page."""
+    done = read_results(place)
+    with place.open("a", encoding="utf-8") as file:
+        for precision in PRECISIONS:
+            engines = [*engines_of(precision)]
+            for preset in structures():
+                found = done.setdefault((preset, precision), {})
+                if missing := [each for each in engines if each.name not in found]:
+                    new = cells(Kind(preset, "portable", precision), missing)
+                    found |= new
+                    file.write(json.dumps({"preset": preset, "precision": precision, "engines": new}) + "\n")
+                    file.flush()
+                    wrong = {name: cell["words"][:70] for name, cell in new.items() if _failed(cell)}
+                    print(preset, precision, wrong, flush=True)
+    write_page(done)
+
+
+def read_results(place: Path) -> Results:
+    """The results of earlier runs."""
+    done: Results = {}
+    for line in place.read_text("utf-8").splitlines() if place.is_file() else ():
+        each = json.loads(line)
+        done.setdefault((each["preset"], each["precision"]), {}).update(each["engines"])
+    return done
+
+
+def cells(kind: Kind, engines: list[Engine]) -> dict[str, Any]:
+    """What each engine shows of a kind; a failure before that ends no run."""
+    try:
+        return {name: asdict(result) for name, result in shown_by(kind, engines).items()}
+    except Exception as error:
+        words = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        return {each.name: {"version": "", "outcome": "not tried", "words": words} for each in engines}
+
+
+def _failed(cell: dict[str, Any]) -> bool:
+    return bool(cell["outcome"] == "failed")

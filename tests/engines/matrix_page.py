@@ -1,0 +1,119 @@
+"""The page and the picture of the portability matrix."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+PRECISIONS = ("fp32", "int4", "int8", "fp16")
+PAGE = Path("docs/reference/engines.md")
+PICTURE = Path("docs/reference/engines.svg")
+
+Results = dict[tuple[str, str], dict[str, Any]]
+"""The cells of each preset and precision, by engine."""
+
+_CELL, _LEFT, _TOP = 11, 190, 120
+_COLOURS = {"computed": "#2a9d5c", "failed": "#d1495b", "not tried": "#c8c8c8"}
+
+KNOWN = {
+    r"Scan.*(less than required|can't be negative)": "OpenVINO's Scan takes no body that reads a value computed outside it, which ONNX allows. "
+    "Smallest reproduction: a Scan whose body adds the result of a Neg of the outer graph.",
+    r"at most 64 array objects": "ONNX's reference evaluator computes GatherElements with numpy.choose, which takes 64 arrays at most.",
+    r"zero scan-input length": "ONNX's reference evaluator refuses a Scan over no tokens, which ONNX allows.",
+}
+"""What is an engine's own fault, by its words."""
+
+
+def write_page(done: Results) -> None:
+    """Write the page and its picture."""
+    versions: dict[str, str] = {}
+    for cells in done.values():
+        for name, cell in cells.items():
+            versions[name] = versions.get(name) or cell["version"]
+    columns = list(versions)
+    lines = [
+        "# Portability",
+        "",
+        "What each engine computes of every structure of the presets, as reduced models exported for `portable`. Run on "
+        f"{datetime.datetime.now(datetime.UTC).date().isoformat()}; `python -m tests.engines matrix` writes this page.",
+        "",
+        "A cell counts the structures that an engine computes, of those that it was given: batches, lengths, padding on either side, "
+        "prompts and steps. Outputs in fp32 are those of PyTorch to 2e-5; those of other precisions are ONNX Runtime's, within rounding.",
+        "",
+        f"| precision | {' | '.join(_title(name, versions[name]) for name in columns)} |",
+        f"| --- | {' | '.join('---' for _ in columns)} |",
+    ]
+    for precision in PRECISIONS:
+        cells_of = [cells for (_, each), cells in done.items() if each == precision]
+        if cells_of:
+            lines.append(f"| {precision} | {' | '.join(_share(cells_of, name) for name in columns)} |")
+    lines += ["", "![One row per structure, one column per engine and precision](engines.svg)", ""]
+    lines += ["## What is not computed", ""]
+    for name in columns:
+        lines += _reasons(done, name, _title(name, versions[name]))
+    PAGE.write_text("\n".join(lines).rstrip() + "\n", "utf-8")
+    PICTURE.write_text(_picture(done, columns), "utf-8")
+
+
+def _title(name: str, version: str) -> str:
+    return name if version and name.endswith(version) else f"{name} {version}".rstrip()
+
+
+def _share(cells: list[dict[str, Any]], name: str) -> str:
+    tried = [cell[name]["outcome"] for cell in cells if name in cell and cell[name]["outcome"] != "not tried"]
+    return f"{tried.count('computed')} of {len(tried)}" if tried else "not tried"
+
+
+def _reasons(done: Results, name: str, title: str) -> Iterator[str]:
+    examples = defaultdict[str, list[str]](list)
+    for (preset, precision), cells in done.items():
+        if cells.get(name, {}).get("outcome") == "failed":
+            examples[_reason(cells[name]["words"])].append(f"{preset} {precision}")
+    if not examples:
+        return
+    yield from (f"### {title}", "", "| files | why | for example |", "| --- | --- | --- |")
+    for reason, files in sorted(examples.items(), key=lambda each: -len(each[1])):
+        yield f"| {len(files)} | {reason} | {', '.join(files[:3])} |"
+    yield ""
+
+
+def _reason(words: str) -> str:
+    """Why an engine computes no file: what is known, or the telling line of its words without what differs from file to file."""
+    for pattern, reason in KNOWN.items():
+        if re.search(pattern, words, re.DOTALL):
+            return reason
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"not supported|[Uu]nsupported|cannot|must|invalid", line)]
+    if found := re.search(r"^(.*): off by", words):
+        return f"other values: {found[1].partition(', ')[0]}"
+    short = re.sub(r"/\S+/|0x\w+|\b\d+\b", "", (telling or lines)[0])[:160]
+    return short.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _picture(done: Mapping[tuple[str, str], dict[str, Any]], columns: list[str]) -> str:
+    """One row per structure and one square per engine and precision."""
+    precisions = [each for each in PRECISIONS if any(precision == each for _, precision in done)]
+    pairs = [(name, precision) for name in columns for precision in precisions]
+    presets = list(dict.fromkeys(preset for preset, _ in done))
+    width, height = _LEFT + _CELL * len(pairs) + 10, _TOP + _CELL * len(presets) + 10
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="8">',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for place, (name, precision) in enumerate(pairs):
+        x = _LEFT + _CELL * place + 8
+        parts.append(f'<text transform="translate({x} {_TOP - 4}) rotate(-90)">{name} {precision}</text>')
+    for row, preset in enumerate(presets):
+        y = _TOP + _CELL * row
+        parts.append(f'<text x="{_LEFT - 4}" y="{y + 8}" text-anchor="end">{preset}</text>')
+        for place, (name, precision) in enumerate(pairs):
+            outcome = done.get((preset, precision), {}).get(name, {}).get("outcome", "not tried")
+            box = f'x="{_LEFT + _CELL * place}" y="{y}" width="{_CELL - 1}" height="{_CELL - 1}"'
+            parts.append(
+                f'<rect {box} fill="{_COLOURS[outcome]}"><title>{preset} {precision} {name}: {outcome}</title></rect>'
+            )
+    return "\n".join([*parts, "</svg>"]) + "\n"

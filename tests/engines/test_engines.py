@@ -1,0 +1,116 @@
+"""Real engines, each in the environment that ``make engines`` makes: a few structures, and a sabotage for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exporters.engines import prove
+from exporters.engines.find import PLACE, interpreter_of
+from exporters.engines.process import EngineProcess
+from exporters.engines.replay import replay
+from exporters.engines.result import EngineResult
+from exporters.engines.table import engine_named
+from exporters.export import export
+from exporters.options import Options
+from exporters.proof import Proof
+from exporters.verification import VerificationError
+from specs.model import Model
+from tests.exporters.engines.sabotage import (
+    Change,
+    a_mask,
+    a_scale,
+    an_axis,
+    an_unknown_operator,
+    change_file,
+    sabotaged,
+)
+from tests.exporters.reduced_presets import structure
+from tests.zoo.tiny import BLOCK, bert, gpt2
+
+pytestmark = pytest.mark.engines
+ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
+RUNTIMES = ("onnxruntime-1.20.1", "onnxruntime-1.24.4")
+WIDE = gpt2(
+    d_model=128,
+    context_length=64,
+    decoder={"layers": 1, "block": {**BLOCK, "attention": {"kind": "multi_head", "heads": 2}}},
+)
+"""Heads of 64, for which there is fused attention in half precision."""
+
+COMPUTING = (*RUNTIMES, "openvino", "webgpu")
+
+
+@pytest.fixture(autouse=True)
+def _environments(monkeypatch: pytest.MonkeyPatch) -> None:
+    if ENVIRONMENTS.is_dir():  # or those that ZOO_ENGINES names
+        monkeypatch.setenv(PLACE, str(ENVIRONMENTS))
+
+
+def proven(spec: Model, place: Path, engine: str, precision: str = "fp32") -> None:
+    """Export on an engine, which computes what PyTorch does."""
+    assert interpreter_of(engine_named(engine)) is not None, f"{engine} is missing: run `make engines`"
+    found = export(spec, place / "out", Options(engines=(engine,), precision=precision)).verification
+    assert found is not None
+    (result,) = found.engines
+    assert result.outcome == "computed"
+    assert result.max_abs is not None
+    assert result.max_abs < 2e-5 * (1 if precision == "fp32" else 10)
+
+
+@pytest.mark.parametrize("engine", COMPUTING)
+@pytest.mark.parametrize("spec", [bert(), gpt2()], ids=lambda spec: spec.name)
+def test_an_engine_computes_the_same(spec: Model, engine: str, tmp_path: Path) -> None:
+    proven(spec, tmp_path, engine)
+
+
+@pytest.mark.parametrize("engine", [*RUNTIMES, "openvino"])
+@pytest.mark.parametrize("precision", ["fp16", "int8", "int4"])
+@pytest.mark.parametrize("preset", ["llama-3.2-1b", "t5-11b"])
+def test_an_engine_computes_rounded_files(preset: str, precision: str, engine: str, tmp_path: Path) -> None:
+    proven(structure(preset), tmp_path, engine, precision=precision)
+
+
+@pytest.mark.parametrize("engine", ["onnx-reference", "openvino"])
+@pytest.mark.parametrize("preset", ["mamba2-1.3b", "rwkv7-1.5b"])
+def test_a_scan_is_one_that_other_engines_take(preset: str, engine: str, tmp_path: Path) -> None:
+    proven(structure(preset), tmp_path, engine)
+
+
+@pytest.mark.parametrize("change", [a_scale, a_mask, an_axis])
+@pytest.mark.parametrize("engine", COMPUTING)
+def test_a_wrong_graph_fails_on_every_engine(
+    engine: str, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
+    with pytest.raises(VerificationError, match=rf"{engine}.*: failed: .* allowed"):
+        export(gpt2(), tmp_path / "out", Options(engines=(engine,)))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_compiler_of_tensorrt_takes_a_model(tmp_path: Path) -> None:
+    options = Options(target="tensorrt", precision="fp16", engines=("tensorrt-rtx",))
+    found = export(WIDE, tmp_path / "out", options).verification
+    assert found is not None
+    (result,) = found.engines
+    assert (result.outcome, result.architectures) == ("compiled", ("sm89",))
+    _, again = replay(tmp_path / "out", engine_named("tensorrt-rtx"))
+    assert again.outcome == "compiled"
+
+
+def test_the_compiler_of_tensorrt_refuses_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = prove._compiled
+
+    def changed(proof: Proof, process: EngineProcess) -> EngineResult:
+        for path in proof.graphs:
+            change_file(path, an_unknown_operator)
+        return compiled(proof, process)
+
+    monkeypatch.setattr(prove, "_compiled", changed)
+    options = Options(target="tensorrt", precision="fp16", engines=("tensorrt-rtx",))
+    with pytest.raises(VerificationError, match=r"tensorrt-rtx .*: failed at node .*Plugin not found"):
+        export(WIDE, tmp_path / "out", options)
+    assert not (tmp_path / "out").exists()
