@@ -23,6 +23,7 @@ from zoo.destination import MANIFEST
 from zoo.files.ownership import BUILD
 from zoo.records import (
     CacheRecord,
+    CompiledRecord,
     Digest,
     EngineClaim,
     FileName,
@@ -51,7 +52,7 @@ class Manifest(Record):
     ``onnx`` are the versions that wrote the files.  ``quantized`` lists the weights that the checkpoint stores in few bits, and
     ``mixed`` the groups of matrices whose bits a size budget decided.
     ``tensors`` has the weights of each data file by name.  ``engines`` are those that the files were proven on, beside ONNX
-    Runtime; ``build.json`` has the differences.
+    Runtime; ``build.json`` has the differences.  ``compiled`` are the files that a compiler made of the graphs afterwards.
     """
 
     format: Literal[2]
@@ -74,6 +75,7 @@ class Manifest(Record):
     calibrated_on: InputsRecord | None = None
     judged_on: InputsRecord | None = None
     engines: tuple[EngineClaim, ...] = ()
+    compiled: dict[FileName, CompiledRecord] = {}
 
     @property
     def model_files(self) -> list[str]:
