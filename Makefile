@@ -38,7 +38,7 @@ test-browser: $(VENV)/.installed-test
 
 # The clients that load exports, each in an environment of its own; node comes from a Python package, too.
 test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \
-		.clients/transformers-js/node_modules
+		.clients/transformers-js/node_modules .clients/tensorrt-rtx/.installed
 	$(PYTEST) -m clients -rP tests/clients
 
 # What a GPU machine without a network needs besides PyTorch, in parts of 48 MB: carry .gpu-kit there, in pieces if need be.
