@@ -38,7 +38,7 @@ test-browser: $(VENV)/.installed-test
 
 # The clients that load exports, each in an environment of its own; node comes from a Python package, too.
 test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \
-		.clients/transformers-js/node_modules
+		.clients/transformers-js/node_modules .clients/tensorrt-rtx/.installed
 	$(PYTEST) -m clients -rP tests/clients
 
 # Engines that prove exports, each in an environment of its own; for the WebGPU provider the system has to have a Vulkan driver:

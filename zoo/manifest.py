@@ -25,6 +25,7 @@ from zoo.files.ownership import BUILD, PROBE
 from zoo.files.reading import read_regular, unreadable
 from zoo.records import (
     CacheRecord,
+    CompiledRecord,
     Digest,
     EngineClaim,
     FileName,
@@ -54,7 +55,7 @@ class Manifest(Record):
     ``onnx`` are the versions that wrote the files.  ``quantized`` lists the weights that the checkpoint stores in few bits, and
     ``mixed`` the groups of matrices whose bits a size budget decided.
     ``tensors`` has the weights of each data file by name.  ``engines`` are those that the files were proven on, beside ONNX
-    Runtime; ``build.json`` has the differences.
+    Runtime; ``build.json`` has the differences.  ``compiled`` are the files that a compiler made of the graphs afterwards.
     """
 
     format: Literal[2]
@@ -77,6 +78,7 @@ class Manifest(Record):
     calibrated_on: InputsRecord | None = None
     judged_on: InputsRecord | None = None
     engines: tuple[EngineClaim, ...] = ()
+    compiled: dict[FileName, CompiledRecord] = {}
 
     @model_validator(mode="after")
     def _has_its_models(self) -> Manifest:

@@ -223,6 +223,15 @@ class ComparisonRecord(Record):
     fault: str
 
 
+class CompiledRecord(Record):
+    """A file that a compiler made of a ``graph`` ahead of time, for machines of some ``architectures``."""
+
+    graph: FileName
+    engine: str
+    version: str
+    architectures: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
 class EngineClaim(Record):
     """An engine that the files are proven on: it ``computed`` them, or ``compiled`` them for its ``architectures``."""
 

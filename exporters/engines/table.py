@@ -86,6 +86,7 @@ ENGINES = {
             packages=("tensorrt-rtx-cu13-libs", "tensorrt-rtx-cu13-bindings", "numpy"),
             targets=frozenset({"tensorrt"}),
             options={"architectures": ["sm89"]},
+            architectures=("sm75", "sm80", "sm86", "sm89", "sm120", "sm121"),
             exact_forms=False,
             bfloat16=True,
         ),
