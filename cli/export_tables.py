@@ -99,6 +99,8 @@ def _verdict(found: OutputComparison) -> Cell:
 
 def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
     """One line per quantized format of the checkpoint, and whether the export keeps its codes."""
+    from exporters.precisions import PRECISIONS
+
     for found in manifest.quantized:
         count = f"{len(found.weights)} {found.format} weight{'s' if len(found.weights) > 1 else ''}"
         if found.carried:
@@ -106,9 +108,7 @@ def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
             continue
         rounded = "" if manifest.precision == "fp32" else f", then stored as {manifest.precision}"
         able = " or ".join(f"--precision {name}" for name in found.carried_by)
-        remedy = (
-            f" (pass {able} to keep the codes)" if able and manifest.precision in ("int4", "int8") else ""
-        )
+        remedy = f" (pass {able} to keep the codes)" if able and PRECISIONS[manifest.precision].bits else ""
         yield f"{count}: dequantized{rounded}{remedy}", not rounded
 
 
@@ -119,6 +119,8 @@ def _environment(facts: GraphRecord) -> str:
 
 def print_export(written: Export) -> None:
     """Print the files, and the opset and runtime that each graph needs."""
+    from exporters.precisions import PRECISIONS
+
     if written.verification is not None:
         print_verification(written.verification)
     else:
@@ -128,8 +130,11 @@ def print_export(written: Export) -> None:
         print_quality(written.quality)
     elif written.unjudged:
         say(f"Quality was not measured: {written.unjudged}", "yellow")
-        if written.manifest.precision == "int4" and written.manifest.calibrated_on is None:
-            say("int4 weights are rounded to nearest, because calibration needs the same inputs.", "yellow")
+        if PRECISIONS[written.manifest.precision].bits == 4 and written.manifest.calibrated_on is None:
+            say(
+                f"{written.manifest.precision} weights are rounded to nearest, because calibration needs the same inputs.",
+                "yellow",
+            )
     rows, manifest = [], written.manifest
     if manifest.mixed is not None:
         say()

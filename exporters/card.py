@@ -11,6 +11,7 @@ import yaml
 
 from exporters.layouts import LAYOUTS
 from exporters.layouts.purpose import purpose_of
+from exporters.precisions import PRECISIONS
 from specs.model import Model
 from zoo.destination import MANIFEST
 from zoo.files.card import CARD, sealed
@@ -25,7 +26,6 @@ _SNAPSHOT = re.compile(r"models--([\w.-]+?)--([\w.-]+)/snapshots/[0-9a-f]{40}/?$
 _LARGEST_CARD = 2**16
 """How much of a checkpoint's card is read, in bytes."""
 
-_QUANTIZED = ("int8", "int4")
 _LICENSE = ("license", "license_name", "license_link")
 
 
@@ -84,7 +84,7 @@ def _front_matter(
         front["pipeline_tag"] = pipeline
     if base_model is not None:
         front["base_model"] = base_model
-        if manifest.precision in _QUANTIZED:
+        if PRECISIONS[manifest.precision].bits:
             front["base_model_relation"] = "quantized"
     tags = ["onnx", "onnxruntime", "zoo", spec.architecture, manifest.precision, manifest.target]
     if manifest.layout != "onnx":

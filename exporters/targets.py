@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from exporters.providers import CPU, CUDA, TENSORRT
+from exporters.providers import CPU, CUDA, TENSORRT, WEBGPU
 
 FULL = frozenset({torch.float32})
 HALF = frozenset({torch.float16, torch.bfloat16})
@@ -71,6 +71,9 @@ OPERATIONS = {
 
 Padding = Literal["either", "right"]
 
+IN_HALF_ALREADY = {"q4f16": "its int4 is float16 elsewhere already"}
+"""What targets with quantized products in float16 alone lack."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -96,6 +99,8 @@ class Target:
     """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
     biases_group_queries: bool = False
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
+    masks_keys: bool = True
+    """Whether its MultiHeadAttention takes a mask of the keys; otherwise a bias masks them."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
     expert_parts: int = 1
@@ -105,6 +110,13 @@ class Target:
     """The opsets that can be asked for, with the operations that each of them adds."""
     opset: int | None = None
     """The opset that was asked for; None for the lowest that a graph needs."""
+    unsupported_precisions: Mapping[str, str] = field(default_factory=dict)
+    """The precisions that it does not have, with the reasons."""
+    coarse_functions: bool = False
+    """Whether its sines, logarithms and divisions are inexact, so that functions of positions are computed in float64, which it
+    leaves to the processor."""
+    largest_tensor: int | None = None
+    """The bytes of the largest weight that fits one of its buffers; None for no limit."""
 
     def in_opset(self, opset: int | None) -> Target:
         """The target with graphs of one of its opsets; None for the lowest that each graph needs."""
@@ -208,6 +220,7 @@ TARGETS = {
             padding="right",
             quantized_dtype=torch.float16,
             cache_bits=frozenset({8, 4}),
+            unsupported_precisions=IN_HALF_ALREADY,
         ),
         Target(
             "tensorrt",
@@ -228,7 +241,41 @@ TARGETS = {
             static_cache=True,
             quantized_dtype=torch.float16,
             zero_points=False,
+            unsupported_precisions=IN_HALF_ALREADY,
         ),
+        # --8<-- [start:webgpu]
+        Target(
+            "webgpu",
+            guide=(
+                "GroupQueryAttention with rotation and cache inside, MultiHeadAttention, residuals with their norms and biases "
+                "with their activations as one operation, LinearAttention, CausalConvWithState; products of weights in 4 and 8 "
+                "bits; the angles of positions on the processor",
+                "as `cpu`",
+            ),
+            providers=(WEBGPU, CPU),
+            operations={
+                "Gelu": FULL_AND_FLOAT16,
+                "GroupQueryAttention": FULL_AND_FLOAT16,
+                "MultiHeadAttention": FULL_AND_FLOAT16,
+                "CausalConvWithState": FULL_AND_FLOAT16,
+                "LinearAttention": FULL_AND_FLOAT16,
+                "QMoE": FULL_AND_FLOAT16,
+                "BiasGelu": FULL_AND_FLOAT16,
+                "FastGelu": FULL_AND_FLOAT16,
+                "SkipLayerNormalization": FULL_AND_FLOAT16,
+                "SkipSimplifiedLayerNormalization": FULL_AND_FLOAT16,
+                "MatMulNBits": FULL_AND_FLOAT16,
+                "GatherBlockQuantized": FULL_AND_FLOAT16,
+            },
+            padding="right",
+            block_products=frozenset({"accuracy_level", "bias"}),
+            biases_group_queries=True,
+            masks_keys=False,
+            unsupported_precisions={"bf16": "WebGPU has no bfloat16"},
+            coarse_functions=True,
+            largest_tensor=2**31 - 4,
+        ),
+        # --8<-- [end:webgpu]
     )
 }
 """The targets by name.  A package adds one with ``TARGETS[target.name] = target``."""
