@@ -12,6 +12,7 @@ from cli.export_options import (
     CacheLength,
     CachePrecision,
     Calibrate,
+    Engines,
     HeadPrecision,
     LayoutName,
     Logits,
@@ -53,6 +54,7 @@ def export(
     budget: Budget = None,
     activations: Activations = None,
     verify: Verify = True,
+    engine: Engines = None,
     via: Via = "fx",
     opset: Opset = None,
     layout: LayoutName = "onnx",
@@ -81,6 +83,7 @@ def export(
       zoo export smollm2-135m --weights path/to/checkpoint --target cpu --layout genai
       zoo export my.yaml --weights model.gguf --precision int4 --calibrate book.txt --max-kl 0.2
       zoo export smollm2-135m --weights path/to/checkpoint --target cpu --precision int4 --cache-precision int8
+      zoo export bert-base --engine openvino --engine onnxruntime-1.24.1
       zoo export gpt3-175b --weights none
     """
     from cli.export_tables import print_export
@@ -95,6 +98,7 @@ def export(
         weights=weights,
         seed=seed,
         verify=verify,
+        engines=tuple(dict.fromkeys(engine or ())),
         via=via,
         opset=opset,
         logits=logits,

@@ -22,6 +22,13 @@ def complete_layout(incomplete: str) -> list[str]:
     return [name for name in LAYOUTS if name.startswith(incomplete)]
 
 
+def complete_engine(incomplete: str) -> list[str]:
+    """Complete the names of engines."""
+    from exporters.engines.find import engines_here
+
+    return [engine.name for engine in engines_here() if engine.name.startswith(incomplete)]
+
+
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -179,5 +186,15 @@ LayoutName = Annotated[
         metavar="onnx|optimum|genai|transformers-js",
         help="Client that will load the directory.",
         autocompletion=complete_layout,
+    ),
+]
+Engines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Prove the files on this engine as well; repeatable (zoo engines lists them).",
+        autocompletion=complete_engine,
+        show_default=False,
     ),
 ]

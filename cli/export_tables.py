@@ -57,6 +57,8 @@ def print_verification(verification: Verification) -> None:
         f"{verification.runtime} on {verification.provider}{elsewhere}, on {verification.subject}",
         "green" if verification.passed else "red",
     )
+    for engine in verification.engines:
+        say(str(engine), "green" if engine.passed else "red")
     if magnified := verification.in_rounding:
         furthest = max(comparison.rounding or 0.0 for comparison in magnified)
         say(
@@ -117,12 +119,24 @@ def _environment(facts: GraphRecord) -> str:
     return "".join(f" with {name}={value}" for name, value in facts.environment.items())
 
 
+def _say_not_tried(manifest: Manifest) -> None:
+    from exporters.engines.table import ENGINES
+
+    tried = {"onnxruntime", *(claim.engine for claim in manifest.engines)}
+    others = [
+        each.name for each in ENGINES.values() if each.speaks_for(manifest.target) and each.name not in tried
+    ]
+    if others:
+        say(f"not tried: {', '.join(others)} (--engine NAME; zoo engines lists them)")
+
+
 def print_export(written: Export) -> None:
     """Print the files, and the opset and runtime that each graph needs."""
     from exporters.precisions import PRECISIONS
 
     if written.verification is not None:
         print_verification(written.verification)
+        _say_not_tried(written.manifest)
     else:
         say("verification: skipped", "yellow")
     if written.quality is not None:

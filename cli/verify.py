@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.export_options import complete_engine
 from cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -23,6 +24,16 @@ def verify(
             "--provider",
             metavar="cpu|cuda|tensorrt",
             help="Execution provider.  [default: the first that the export is for and this machine runs]",
+            show_default=False,
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Run the recorded case on this engine, or compile the graphs with it (zoo engines lists them).",
+            autocompletion=complete_engine,
             show_default=False,
         ),
     ] = None,
@@ -53,6 +64,7 @@ def verify(
     Examples:
       zoo verify build/gpt2
       zoo verify build/gpt2 --provider cuda
+      zoo verify build/gpt2 --engine onnxruntime-1.24.1
       zoo verify build/gpt2 --key public.pem
       zoo verify build/gpt2 --pytorch
     """
@@ -63,7 +75,7 @@ def verify(
     if pytorch:
         from exporters.verify_export import verify_export
 
-        shown = verify_export(directory)
+        shown = verify_export(directory, engines=() if engine is None else (engine,))
         if as_json:
             print_json(shown.as_dict())
         else:
@@ -75,6 +87,10 @@ def verify(
     from zoo.certificate import PROVIDERS, certify
     from zoo.manifest import read_record
 
+    if provider is not None and engine is not None:
+        raise UserError(
+            "--provider and --engine exclude each other: an engine has its own provider.\n  Leave one out."
+        )
     if provider is not None and provider not in PROVIDERS:
         raise UserError(
             f"--provider must be the name of a provider.\n  value: {provider!r}\n  {suggestion(provider, PROVIDERS)}"
@@ -85,19 +101,36 @@ def verify(
         from exporters.signing.signature import check_signature
 
         signature = check_signature(directory, key)
+    shown_by = None
     try:
-        found = certify(directory, provider)
+        if engine is None:
+            found = certify(directory, provider)
+        else:
+            from exporters.engines.replay import replay
+            from exporters.engines.table import engine_named
+
+            found, shown_by = replay(directory, engine_named(engine))
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"{directory} cannot be verified: {error}\n  Export the model again.") from None
     if signature is not None and not signature.valid:
         found.faults.append(f"The signature does not hold: {signature.problem}")
     if as_json:
-        print_json({**found.as_dict(), "signature": None if signature is None else signature.as_dict()})
+        print_json(
+            {
+                **found.as_dict(),
+                "engine": None if shown_by is None else shown_by.as_dict(),
+                "signature": None if signature is None else signature.as_dict(),
+            }
+        )
     else:
-        _print(found)
+        if shown_by is None or shown_by.outcome != "compiled":
+            _print(found)
+        if shown_by is not None:
+            say(str(shown_by), "green" if shown_by.passed else "red")
         if signature is not None and signature.valid:
             say(f"Signed with the key of {key}: {len(signature.files)} files.")
-    if not found.passed:
+    proven = found.passed if shown_by is None else shown_by.outcome in ("computed", "compiled")
+    if not proven or found.faults:
         raise typer.Exit(FAILED)
 
 

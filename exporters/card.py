@@ -17,6 +17,7 @@ from zoo.destination import MANIFEST
 from zoo.files.card import CARD, sealed
 from zoo.files.ownership import BUILD
 from zoo.manifest import Manifest
+from zoo.records import EngineClaim
 from zoo.reports.parameters import parameter_report
 from zoo.units import byte_text
 
@@ -158,11 +159,19 @@ def _evidence(manifest: Manifest) -> str:
         f"`{BUILD}` has the comparison of these files with the PyTorch model in ONNX Runtime, and what rounding changes, "
         f"where the export was verified; `{MANIFEST}` has the SHA-256 of every file and every weight.",
     ]
+    if manifest.engines:
+        lines.append(f"Also proven: {'; '.join(map(_shown, manifest.engines))}. No other engine was tried.")
     if manifest.judged_on is not None:
         lines.append(f"Rounding was judged on {manifest.judged_on.description}.")
     if manifest.calibrated_on is not None:
         lines.append(f"Weights were rounded for {manifest.calibrated_on.description}.")
     return "## Verification and quality\n\n" + "\n\n".join(lines)
+
+
+def _shown(claim: EngineClaim) -> str:
+    if claim.architectures:
+        return f"{claim.name} compiles the files for {', '.join(claim.architectures)}"
+    return f"{claim.name} computes the same"
 
 
 def _files(manifest: Manifest) -> str:

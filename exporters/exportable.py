@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from exporters.engines.check import check_installed
 from exporters.layouts import LAYOUTS, Deployment, check_layout
 from exporters.options import Options
 from exporters.precisions import PRECISIONS
@@ -30,6 +31,7 @@ def check_exportable(
     Raises :class:`specs.errors.UserError`.
     """
     check_options(model, spec, options)
+    check_installed(options.engines)
     size = weight_bytes(model)
     source = (
         None if options.weights == "none" else open_weights(options.weights, model, spec, seed=options.seed)

@@ -61,7 +61,9 @@ class Export(Tabular):
     def table(self) -> ResultTable:
         """The files with their sizes, and the result of the verification."""
         done = self.verification
-        verified = f"verified, largest difference {done.max_abs:.1e}" if done else "not verified"
+        verified = (
+            f"verified in {done.where}, largest difference {done.max_abs:.1e}" if done else "not verified"
+        )
         title = f"{self.directory}: {self.manifest.target}, {self.manifest.precision}, {verified}"
         rows = [(name, byte_text(size)) for name, size in self.files.items()]
         return ResultTable(title, ("file", "size"), rows)

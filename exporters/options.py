@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from exporters.engines.check import check_engines
 from exporters.layouts import DEFAULT, LAYOUTS
 from exporters.precisions import PRECISIONS
 from exporters.quantization.scheme import BLOCK_SIZES
@@ -47,7 +48,7 @@ class Options:
     as 105MB or 4.8bits per weight: the matrices that lose most in 4 bits get 8 or 16
     (:mod:`exporters.rounding.bit_plan`). ``activations`` is static (calibrated scales) or dynamic, for the inputs of
     int8 products (default: static for encoders with real weights, where the target multiplies integers and inputs are
-    available).
+    available). ``engines`` name rows of :mod:`exporters.engines.table` on which the files are proven as well.
 
     Raises :class:`specs.errors.UserError` for an unknown value, and for options that exclude each other.
     """
@@ -72,6 +73,7 @@ class Options:
     budget: str | None = None
     cache_precision: str = "float"
     activations: str | None = None
+    engines: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -92,6 +94,7 @@ class Options:
         if self.budget is not None:
             SizeBudget.parse(self.budget)
         self._check_quality()
+        check_engines(self.engines, self.target, self.verify)
         if self.via == "torch" and not all(map(find_spec, ("onnxscript", "onnx_ir"))):
             raise UserError(
                 f"{option_name('via')} torch needs libraries\n  Install them: pip install 'zoo[torch-export]'."

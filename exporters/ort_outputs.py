@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -15,12 +15,12 @@ from torch import Tensor
 
 from exporters.bf16_emulation import lifted_file
 from exporters.cases import Batch, Case
-from exporters.exact_graph import FLOAT32_LEVEL, Constants, exact_file
+from exporters.exact_graph import Constants, exact_file
 from exporters.probes import GraphCall
 from exporters.providers import device_of, present
 from exporters.quantized_cache.scheme import stored_codes
 from exporters.reference import ENCODED, PRESENT, at_their_places, reported_pairs, reported_state
-from exporters.session_options import open_session, session_options
+from exporters.session_options import open_session, run_entries, session_options
 from exporters.targets import Padding, Target
 from zoo import functional
 from zoo.graph_names import (
@@ -50,6 +50,25 @@ def refusals() -> Iterator[None]:
         yield
     except Exception as error:  # ONNX Runtime's errors have no common class
         raise RefusalError(str(error).strip().splitlines()[0]) from error
+
+
+class RunnableGraph(Protocol):
+    """A graph that can be run, wherever it is loaded."""
+
+    @property
+    def task(self) -> Task: ...
+
+    def __call__(self, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return its outputs by name, given those ``feeds`` that it takes."""
+        ...
+
+    def in_place(self, feeds: Mapping[str, Tensor], buffers: Mapping[str, Any]) -> dict[str, Tensor]:
+        """The outputs, with new keys and values written into ``buffers``, which also hold the past."""
+        ...
+
+    def buffers(self, cache: Mapping[str, Tensor], length: int) -> dict[str, Any]:
+        """Buffers of ``length`` slots for an empty cache without a fixed length."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -122,7 +141,7 @@ class Loaded:
 
 
 def run(
-    loaded: Sequence[Loaded], case: Case, per_token: frozenset[str], padding: Padding
+    loaded: Sequence[RunnableGraph], case: Case, per_token: frozenset[str], padding: Padding
 ) -> dict[str, Tensor]:
     """The outputs of the graphs, computed in pieces along the sequence where the case decodes in steps.
 
@@ -184,7 +203,7 @@ def run(
     return results | state
 
 
-def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
+def _with_images(see: RunnableGraph, embed: RunnableGraph, case: Case) -> dict[str, Tensor]:
     """The vectors of images, where there are any, and what the decoder takes of tokens with them."""
     images, batch = case.encoder, case.batch
     assert images is not None
@@ -208,7 +227,7 @@ def _with_images(see: Loaded, embed: Loaded, case: Case) -> dict[str, Tensor]:
     return outputs
 
 
-def _seen(see: Loaded, images: Batch, rows: int) -> Tensor:
+def _seen(see: RunnableGraph, images: Batch, rows: int) -> Tensor:
     """The vectors of images, M V D, from a graph that takes them in order, or as many in each row."""
     if images.grids is not None:  # whose name depends on the client
         return see({images.name: images.inputs, see.task.inputs[1].name: images.grids})[SEEN]
@@ -282,11 +301,6 @@ def load_exact(
 
 
 def session(path: Path, target: Target, *, packed: bool = True, exact: bool = False) -> Any:
-    options = session_options(path)
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    if not packed:
-        options.add_session_config_entry("session.disable_prepacking", "1")
-    if exact:  # for the products that ONNX Runtime fuses from DequantizeLinear and MatMul
-        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", str(FLOAT32_LEVEL))
+    options = session_options(path, run_entries(path, packed=packed, exact=exact))
     with refusals():
         return open_session(path, options, present(target.providers))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from exporters.cases import Case
+from exporters.engines.engine import Engine
 from exporters.exact_graph import Constants
 from exporters.ort_outputs import Loaded, RefusalError, load, load_exact, run
 from exporters.precisions import Precision
@@ -32,7 +33,7 @@ class Proof:
     ``padding`` is the side on which the last graph takes padding. With ``main_only``, only the main cases run: a
     reduced model runs all of them. ``limits`` are the largest errors of weights in their own blocks, where they
     differ from the precision's; ``cache`` are the scales of a quantized cache. ``record`` takes one case, call by call,
-    when every comparison has passed.
+    when every comparison has passed. ``engines`` run the cases as well.
     """
 
     graphs: Mapping[Path, Task]
@@ -49,6 +50,7 @@ class Proof:
     cache: QuantizedCache | None
     limits: Mapping[str, float] = field(default_factory=dict)
     record: Callable[[Probe], None] | None = None
+    engines: Sequence[Engine] = ()
 
     @property
     def dtype(self) -> torch.dtype:

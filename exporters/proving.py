@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from exporters.carried import weight_limits
+from exporters.engines.table import engine_named
 from exporters.exact_graph import unrounded_values
 from exporters.graph import Graph
 from exporters.plan import ExportPlan
@@ -194,6 +195,7 @@ def verified(
             | dict.fromkeys(calibrated(subject.source), 0.0)
             | raised_limits(plan.raised),
             (lambda probe: write_probe(place, graphs, probe)) if record else None,
+            [engine_named(name) for name in plan.options.engines],
         )
     )
 

@@ -81,6 +81,7 @@ def publish(
         tensors={name: digests.tensors for name, digests in data.items()},
         calibrated_on=_inputs_record(contents.calibrated_on),
         judged_on=_inputs_record(proven.judged_on),
+        engines=tuple(each.claim for each in proven.verification.engines) if proven.verification else (),
     )
     write_card(directory, plan.spec, manifest, deployment.origin)
     origin = "none: the graph alone" if contents.source is None else contents.source.description

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx
 
 from exporters.environment import required_environment
+from exporters.exact_graph import FLOAT32_LEVEL
 from exporters.providers import with_options
 
 EXACT_INTEGERS = "session.x64quantprecision"
@@ -20,13 +21,14 @@ SIGNED_BLOCKS = "session.qdqisint8allowed"
 """The key whose value ``1`` preserves DequantizeLinear with signed codes."""
 
 
-def session_options(path: Path) -> Any:
-    """Options for a graph: 8-bit products are exact on every processor, and nothing is logged."""
+def session_options(path: Path, entries: Mapping[str, str] | None = None) -> Any:
+    """Options for a graph: 8-bit products are exact on every processor unless other ``entries`` are given, and nothing is
+    logged."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # errors are raised
-    for key, value in session_entries(path).items():
+    for key, value in (session_entries(path) if entries is None else entries).items():
         options.add_session_config_entry(key, value)
     return options
 
@@ -35,7 +37,7 @@ def open_session(path: Path, options: Any, providers: Sequence[str]) -> Any:
     """A session of a graph, with the environment variables without which ONNX Runtime refuses its opset."""
     import onnxruntime
 
-    os.environ.update(required_environment(_opset(path)))
+    os.environ.update(required_environment(opset_of(path)))
     return onnxruntime.InferenceSession(path, options, providers=with_options(providers))
 
 
@@ -50,7 +52,22 @@ def session_entries(path: Path) -> dict[str, str]:
     return {EXACT_INTEGERS: "1", **({SIGNED_BLOCKS: "1"} if refused else {})}
 
 
-def _opset(path: Path) -> int:
+def run_entries(path: Path, *, packed: bool, exact: bool) -> dict[str, str]:
+    """Return the session configuration entries with which a graph is verified.
+
+    Unless ``packed``, weights are used where they are in the file; ``exact`` is for exact forms
+    (:mod:`exporters.exact_graph`).
+    """
+    entries = {**session_entries(path), "session.intra_op.allow_spinning": "0"}
+    if not packed:
+        entries["session.disable_prepacking"] = "1"
+    if exact:  # for the products that ONNX Runtime fuses from DequantizeLinear and MatMul
+        entries["session.qdq_matmulnbits_accuracy_level"] = str(FLOAT32_LEVEL)
+    return entries
+
+
+def opset_of(path: Path) -> int:
+    """The opset of a graph; 0 for a file that is not ONNX."""
     return max((entry.version for entry in _loaded(path).opset_import if entry.domain == ""), default=0)
 
 

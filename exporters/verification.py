@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from exporters.engines.result import EngineResult
 from specs.errors import UserError
 
 NOT_FINITE = "not finite"
@@ -61,6 +62,7 @@ class VerificationError(UserError):
                 f"The cache cannot be compared: {ties.at_ties} of {ties.compared} codes are ties between two neighbours; "
                 f"at most {TIES_LIMIT:.0%} is allowed."
             )
+        lines += [f"{engine}" for engine in verification.engines if not engine.passed]
         if verification.overflow:
             lines.append(verification.overflow)
         super().__init__("\n  ".join(lines))
@@ -157,7 +159,7 @@ class Verification:
     ``worst_product`` the product with the largest error of its own, where inputs are rounded. ``overflow`` names a
     layer whose results exceed the range of the precision. ``not_run`` is the provider that the graphs are for, where
     another one ran. ``ties`` describes the codes of a quantized cache. ``tied``: in every case a router chooses between
-    experts with equal scores.
+    experts with equal scores. ``engines`` showed the same, or that they take the files.
     """
 
     provider: str
@@ -172,6 +174,7 @@ class Verification:
     not_run: str | None = None
     ties: CodeTies | None = None
     tied: bool = False
+    engines: tuple[EngineResult, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -181,7 +184,13 @@ class Verification:
             all(part.passed for part in rounded)
             and bool(self.comparisons)
             and all(comparison.passed for comparison in self.comparisons)
+            and all(engine.passed for engine in self.engines)
         )
+
+    @property
+    def where(self) -> str:
+        """The runtime and the engines that showed it."""
+        return ", ".join([self.runtime, *(engine.claim.name for engine in self.engines)])
 
     @property
     def top_token(self) -> float | None:
@@ -232,4 +241,7 @@ class Verification:
             worst_product=product,
             ties=ties,
             tied=self.tied or reduced.tied,
+            engines=tuple(
+                own.followed_by(theirs) for own, theirs in zip(self.engines, reduced.engines, strict=True)
+            ),
         )

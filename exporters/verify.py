@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 
 from exporters.cases import Case, cases
+from exporters.engines.prove import prove
+from exporters.engines.result import EngineResult
 from exporters.exact_graph import lost_constants
 from exporters.ort_outputs import RefusalError
 from exporters.overflow import overflow_of
@@ -87,10 +89,15 @@ def verify(proof: Proof) -> Verification:
             real, provider = outcomes(
                 lambda: load_files(proof), proof, expected, padding, "the files", probed, calls
             )
-        comparisons = tuple(_comparisons(proof, expected, exact, real))
+        compare = _Compare(proof, expected, roundings_of(proof.reference, expected))
+        comparisons = tuple(_comparisons(proof, expected, compare, exact, real))
         infinite = any(comparison.fault == NOT_FINITE for comparison in comparisons)
         given = [each.case for each in expected.cases]
         overflow = overflow_of(reference.model, given, proof.dtype) if infinite else ""
+        engines = tuple[EngineResult, ...]()
+        if all(comparison.passed for comparison in comparisons):
+            here = [*zip(_computed(exact), _computed(real), strict=True)]
+            engines = tuple(prove(each, proof, expected, padding, here, compare) for each in proof.engines)
     wanted_provider = proof.target.providers[0]
     result = Verification(
         provider,
@@ -105,6 +112,7 @@ def verify(proof: Proof) -> Verification:
         None if provider == wanted_provider else wanted_provider,
         ties,
         expected.tied,
+        engines,
     )
     if not result.passed:
         raise VerificationError(result)
@@ -112,6 +120,12 @@ def verify(proof: Proof) -> Verification:
         allowed = max(each.tolerance for each in comparisons if each.case == probed.name)
         proof.record(Probe(probed.name, calls or exact_calls, exact_calls, allowed))
     return result
+
+
+def _computed(found: list[RunOutcome] | RefusalError) -> list[Mapping[str, Tensor]]:
+    """The outputs of every case, where none was refused."""
+    assert not isinstance(found, RefusalError)
+    return [each for each in found if not isinstance(each, RefusalError)]
 
 
 def _undecided(case: Case, expected: Expected) -> bool:
@@ -123,6 +137,7 @@ def _undecided(case: Case, expected: Expected) -> bool:
 def _comparisons(
     proof: Proof,
     expected: Expected,
+    compare: _Compare,
     exact: list[RunOutcome] | RefusalError,
     real: list[RunOutcome] | RefusalError,
 ) -> Iterator[OutputComparison]:
@@ -140,7 +155,6 @@ def _comparisons(
         )
     ]:
         yield _fault("constants", "", f"{proof.precision.name} cannot hold {', '.join(sorted(set(lost)))}")
-    compare = _Compare(proof, expected, roundings_of(proof.reference, expected))
     for each, ideal, got in zip(expected.cases, exact, real, strict=True):
         for outcome in (ideal, got):
             if isinstance(outcome, RefusalError):
@@ -163,10 +177,11 @@ class _Compare:
 
     def __call__(self, each: ExpectedCase, output: str, exact: Tensor, real: Tensor) -> OutputComparison:
         case, wanted, before = each.case, each.outputs[output], each.original[output]
-        compared = real_places(case, output, self.expected.per_token, self.proof.dtype)
-        if output == "logits" and [*self.proof.graphs.values()][-1].last_only:
-            before, _ = _last(before, case, compared)
-            wanted, compared = _last(wanted, case, compared)
+        compared = self.places(each, output)
+        if self._last_only(output):
+            every = real_places(case, output, self.expected.per_token, self.proof.dtype)
+            before, _ = _last(before, case, every)
+            wanted, _ = _last(wanted, case, every)
         for got in (exact, real):
             if got.shape != wanted.shape:
                 fault = f"shape {tuple(got.shape)}, but {tuple(wanted.shape)} in PyTorch"
@@ -198,6 +213,14 @@ class _Compare:
             if (self.proof.precision.rounds or self.proof.cache is not None) and not codes
             else None,
         )
+
+    def places(self, each: ExpectedCase, output: str) -> Tensor:
+        """An index of the values that are compared: B, B T, or B C for the last token of each call."""
+        every = real_places(each.case, output, self.expected.per_token, self.proof.dtype)
+        return _last(each.outputs[output], each.case, every)[1] if self._last_only(output) else every
+
+    def _last_only(self, output: str) -> bool:
+        return output == "logits" and [*self.proof.graphs.values()][-1].last_only
 
 
 def _largest(values: Tensor) -> float:

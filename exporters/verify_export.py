@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from exporters.cases import cases
+from exporters.engines.check import check_engines, check_installed
+from exporters.engines.table import engine_named
 from exporters.exact_graph import unrounded_values
 from exporters.load_export import load_export, options_of, readable_regions
 from exporters.ort_outputs import RefusalError, load, run
@@ -63,6 +66,7 @@ class ExportVerification:
         lines += [f"  {change}" for change in self.integrity.changes] or ["  files: as recorded"]
         if self.verification is not None:
             compared, largest = len(self.verification.comparisons), self.verification.max_abs
+            lines += [f"  {engine}" for engine in self.verification.engines]
             lines.append(
                 f"  graphs: {compared} outputs compared with PyTorch, largest difference {largest:.1e}"
             )
@@ -73,13 +77,17 @@ class ExportVerification:
         return "\n".join(lines)
 
 
-def verify_export(directory: Path, progress: Progress = lambda stage: None) -> ExportVerification:
+def verify_export(
+    directory: Path, progress: Progress = lambda stage: None, engines: Sequence[str] = ()
+) -> ExportVerification:
     """Compare the files of an export with its record, then its graphs with PyTorch on the weights of the files.
 
-    Graphs that cannot be compared are run once.  Raises :class:`specs.errors.UserError` for a directory that is not an
+    Graphs that cannot be compared are run once; ``engines`` run the cases as well.  Raises :class:`specs.errors.UserError` for a directory that is not an
     export.
     """
     manifest = read_manifest(directory)
+    check_engines(engines, manifest.target, verify=True)
+    check_installed(engines)
     progress(Stage("compare digests"))
     integrity = check_integrity(directory, manifest, contents=True)
     if not integrity.intact:
@@ -95,7 +103,7 @@ def verify_export(directory: Path, progress: Progress = lambda stage: None) -> E
     if not has_room(plan.held_bytes):
         return replace(found, unproven="the model does not fit in memory", fault=_run_once(exported, plan))
     try:
-        return replace(found, verification=verify(_proof(exported, plan, progress)))
+        return replace(found, verification=verify(_proof(exported, plan, progress, engines)))
     except VerificationError as error:
         return replace(found, verification=error.verification)
 
@@ -106,7 +114,7 @@ def _plan_of(exported: Exported) -> ExportPlan:
     return replace(plan, quantized=manifest.quantized, raised=recorded_blocks(manifest.mixed))
 
 
-def _proof(exported: Exported, plan: ExportPlan, progress: Progress) -> Proof:
+def _proof(exported: Exported, plan: ExportPlan, progress: Progress, engines: Sequence[str]) -> Proof:
     read_scales(plan.graphs, exported.directory / plan.data_paths[0], plan.regions)
     return Proof(
         graphs={exported.directory / name: task for name, task in plan.graph_paths.items()},
@@ -121,6 +129,7 @@ def _proof(exported: Exported, plan: ExportPlan, progress: Progress) -> Proof:
         padding=plan.graphs[-1].padding,
         main_only=plan.held_bytes > QUICK,
         cache=cache_of(plan.graphs),
+        engines=[engine_named(name) for name in engines],
     )
 
 

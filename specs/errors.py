@@ -112,7 +112,12 @@ def option_name(name: str, value: bool = True) -> str:
 
 def with_flags(text: str) -> str:
     """A message with options as command-line flags: `--max-kl` for ``max_kl``."""
-    return _NAMED.sub(lambda found: f"--{'no-' if found[2] else ''}{found[1].replace('_', '-')}", text)
+    return _NAMED.sub(lambda found: f"--{'no-' if found[2] else ''}{_flag(found[1])}", text)
+
+
+def _flag(name: str) -> str:
+    """The flag of an option; one that is repeated takes a single value each time."""
+    return {"engines": "engine"}.get(name, name.replace("_", "-"))
 
 
 class UserError(Exception):

@@ -69,6 +69,8 @@ class ArtefactOptions(Spec):
     """The opset of all graphs: 27 (portable only). Default: the lowest that each graph needs."""
     verify: bool = True
     """Whether the files are compared with the PyTorch model. Files that are not verified have no certificate."""
+    engines: Strings = ()
+    """Engines on which the files are proven as well, such as openvino: `zoo engines` lists them."""
     block_size: Annotated[int, Field(gt=0)] = 32
     """Quantization block size (int4 only)."""
     asymmetric: bool = False

@@ -10,7 +10,9 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,12 @@ PROVIDERS: dict[str, tuple[str, dict[str, str]]] = {
     "cuda": ("CUDAExecutionProvider", {"use_tf32": "0"}),
     "tensorrt": ("TensorrtExecutionProvider", {}),
 }
+
+Run = Callable[[dict[str, Any]], dict[str, Any]]
+"""A loaded graph: its outputs by name, for inputs by name."""
+
+Load = Callable[[dict[str, Any]], dict[str, Run]]
+"""Loads graphs, given session configuration entries by their paths."""
 
 
 @dataclass
@@ -49,11 +57,11 @@ class Certificate:
         return {**asdict(self), "passed": self.passed}
 
 
-def certify(directory: str | Path, provider: str | None = None) -> Certificate:
+def certify(directory: str | Path, provider: str | None = None, load: Load | None = None) -> Certificate:
     """Compare the files of an export with their digests, and their outputs with the recorded case.
 
-    ``provider`` is cpu, cuda or tensorrt (default: the first that the export is for and this machine runs).  Raises OSError
-    and ValueError for a directory that is not an export.
+    ``provider`` is cpu, cuda or tensorrt (default: the first that the export is for and this machine runs).  ``load`` loads the
+    graphs elsewhere.  Raises OSError and ValueError for a directory that is not an export.
     """
     root, found = Path(directory), Certificate(str(directory))
     content = (root / "export.json").read_bytes()
@@ -76,16 +84,17 @@ def certify(directory: str | Path, provider: str | None = None) -> Certificate:
     elif not found.faults:
         for graph in manifest["graphs"].values():  # without which the runtime refuses a graph
             os.environ.update(graph.get("environment", {}))
-        _replay(root, found, [provider] if provider else _usable(manifest["providers"]))
+        providers = [provider] if provider else _usable(manifest["providers"])
+        _replay(root, found, load or partial(_load, root, found, providers=providers))
     return found
 
 
-def _replay(root: Path, found: Certificate, providers: list[str]) -> None:
-    """Run the recorded calls on the first provider that loads the graphs, and compare their outputs."""
+def _replay(root: Path, found: Certificate, load: Load) -> None:
+    """Run the recorded calls, and compare their outputs."""
     arrays = np.load(root / "probe.npz")
     probe, results = json.loads(str(arrays["probe"])), list[dict[str, Any]]()
     try:
-        sessions = _load(root, found, probe["sessions"], providers)
+        sessions = load(probe["sessions"])
         for call in probe["calls"]:
             feeds = {
                 given: arrays[source]
@@ -93,19 +102,17 @@ def _replay(root: Path, found: Certificate, providers: list[str]) -> None:
                 else results[source["call"]][source["output"]]
                 for given, source in call["inputs"].items()
             }
-            session = sessions[call["graph"]]
-            outputs = [output.name for output in session.get_outputs()]
-            results.append(dict(zip(outputs, session.run(outputs, feeds), strict=True)))
+            results.append(sessions[call["graph"]](feeds))
     except Exception as error:  # ONNX Runtime's errors have no common class
-        found.faults.append(f"ONNX Runtime does not run the recorded case: {str(error).splitlines()[0]}")
+        found.faults.append(f"The recorded case does not run: {str(error).splitlines()[0]}")
         return
     for place, (call, result) in enumerate(zip(probe["calls"], results, strict=True)):
         for output, wanted in call["outputs"].items():
             _compare(found, f"{call['graph']}, call {place + 1}, {output}", result[output], wanted, arrays)
 
 
-def _load(root: Path, found: Certificate, graphs: dict[str, Any], providers: list[str]) -> dict[str, Any]:
-    """Return sessions by the paths of their graphs, with the given session configuration entries."""
+def _load(root: Path, found: Certificate, graphs: dict[str, Any], providers: list[str]) -> dict[str, Run]:
+    """Load graphs on the first provider that takes them, with the given session configuration entries."""
     ort.set_default_logger_severity(4)
     for provider in providers:
         found.provider, settings = PROVIDERS[provider]
@@ -120,11 +127,16 @@ def _load(root: Path, found: Certificate, graphs: dict[str, Any], providers: lis
                 sessions[path] = ort.InferenceSession(root / path, options, chosen, enable_fallback=0)
                 if sessions[path].get_providers()[0] != found.provider:
                     raise RuntimeError(f"{found.provider} is not available on this machine")
-            return sessions
+            return {path: partial(_run, session) for path, session in sessions.items()}
         except Exception:  # the next provider may load them
             if provider == providers[-1]:
                 raise
     raise ValueError("no provider")
+
+
+def _run(session: Any, feeds: dict[str, Any]) -> dict[str, Any]:
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
 
 
 def _compare(found: Certificate, name: str, got: Any, wanted: dict[str, Any], arrays: Any) -> None:
@@ -153,6 +165,6 @@ def _sha256(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    certificate = certify(*sys.argv[1:3])
+    certificate = certify(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)
     print(json.dumps(certificate.as_dict(), indent=2))
     sys.exit(0 if certificate.passed else 1)

@@ -24,6 +24,7 @@ from zoo.files.ownership import BUILD
 from zoo.records import (
     CacheRecord,
     Digest,
+    EngineClaim,
     FileName,
     FileRecord,
     GraphRecord,
@@ -49,7 +50,8 @@ class Manifest(Record):
     ``weights`` says what they are, and ``seed`` from which seed they were drawn if they are random; ``zoo``, ``torch`` and
     ``onnx`` are the versions that wrote the files.  ``quantized`` lists the weights that the checkpoint stores in few bits, and
     ``mixed`` the groups of matrices whose bits a size budget decided.
-    ``tensors`` has the weights of each data file by name.
+    ``tensors`` has the weights of each data file by name.  ``engines`` are those that the files were proven on, beside ONNX
+    Runtime; ``build.json`` has the differences.
     """
 
     format: Literal[2]
@@ -71,6 +73,7 @@ class Manifest(Record):
     tensors: dict[FileName, dict[str, TensorRecord]]
     calibrated_on: InputsRecord | None = None
     judged_on: InputsRecord | None = None
+    engines: tuple[EngineClaim, ...] = ()
 
     @property
     def model_files(self) -> list[str]:

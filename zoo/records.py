@@ -187,6 +187,42 @@ class ComparisonRecord(Record):
     fault: str
 
 
+class EngineClaim(Record):
+    """An engine that the files are proven on: it ``computed`` them, or ``compiled`` them for its ``architectures``."""
+
+    engine: str
+    version: str
+    outcome: Literal["computed", "compiled", "failed", "not tried"]
+    architectures: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The engine with its version."""
+        stated = self.engine.endswith(f"-{self.version}")  # onnxruntime-1.23.2
+        return self.engine if stated else f"{self.engine} {self.version}".rstrip()
+
+
+class EngineRecord(EngineClaim):
+    """What an engine showed of the files on the machine that built them: see :class:`exporters.engines.result.EngineResult`."""
+
+    cases: Count
+    max_abs: float | None
+    rounded: float | None
+    node: str
+    words: str
+
+    @property
+    def text(self) -> str:
+        """What it showed, in words."""
+        if self.outcome == "compiled":
+            return f"{self.name}: compiled for {', '.join(self.architectures)}; nothing was computed"
+        if self.outcome != "computed" or self.max_abs is None:
+            return f"{self.name}: {self.outcome}{f' at node {self.node}' if self.node else ''}: {self.words}"
+        rounded = f"; as stored {self.rounded:.1e} from ONNX Runtime" if self.rounded else ""
+        cases = f"{self.cases} case{'s' if self.cases != 1 else ''}"
+        return f"{self.name}: computed, largest difference {self.max_abs:.1e} in {cases}{rounded}"
+
+
 class VerificationRecord(Record):
     """The comparisons of the files with the PyTorch model, and what they ran on."""
 
@@ -198,6 +234,7 @@ class VerificationRecord(Record):
     ran: str
     passed: bool
     comparisons: tuple[ComparisonRecord, ...]
+    engines: tuple[EngineRecord, ...] = ()
 
     @property
     def max_abs(self) -> float | None:

@@ -121,7 +121,7 @@ def _matches(options: ArtefactOptions, excluded: dict[str, Any]) -> bool:
     return all(getattr(options, option) == value for option, value in excluded.items())
 
 
-_UNNAMED = {"target", "precision", "verify", "calibrate", "max_kl", "min_cosine", "name"}
+_UNNAMED = {"target", "precision", "verify", "calibrate", "max_kl", "min_cosine", "name", "engines"}
 """Options that appear in every name, or that do not change the files."""
 
 

@@ -110,6 +110,7 @@ def _build(job: Job, progress: Progress) -> None:
     options = dict(job.options)
     if options["calibrate"] is not None:
         options["calibrate"] = Path(options["calibrate"])
+    options["engines"] = tuple(options["engines"])
     entry = cache.entry(job.key)
     entry.parent.mkdir(parents=True, exist_ok=True)  # other processes may do so at the same time
     spec = validate(Document(dict(job.spec)))

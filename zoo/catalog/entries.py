@@ -48,6 +48,14 @@ class CatalogEntry:
         found = self.record.verification
         return "unverified" if found is None else "verified" if found.passed else "failed"
 
+    @property
+    def state_text(self) -> str:
+        """Return the state, and of verified files where: the runtime and the engines."""
+        found = self.record.verification
+        if found is None or self.state != "verified":
+            return self.state
+        return f"verified in {', '.join([found.runtime, *(each.name for each in found.engines)])}"
+
     def inputs(self) -> dict[str, Any]:
         """Return the inputs of the export as JSON data, which later catalogs compare."""
         manifest, build = self.manifest, self.record.build

@@ -196,7 +196,7 @@ def _row(entry: CatalogEntry, model: ModelPart) -> str:
         (parameters, f"{count_text(parameters)}{active}"),
         (entry.size, byte_text(entry.size)),
         *(escape(facets[key]) for key in ("target", "precision", "layout")),
-        f'<span class="{_STATES[entry.state]}">{entry.state}</span>',
+        f'<span class="{_STATES[entry.state]}">{escape(entry.state_text)}</span>',
         escape(_quality_text(quality)),
     ]
     shown = "".join(

@@ -46,7 +46,18 @@ def _verdict(export: ExportRecord, verification: VerificationRecord | None, inte
     )
     return (
         f'<p class="{state}">{passed} of {len(comparisons)} comparisons passed.</p>\n'
-        f"<p{'' if integrity.contents else ' class=bad'}>{compared}</p>\n{_comparisons(verification)}"
+        f"{_engines(verification)}<p{'' if integrity.contents else ' class=bad'}>{compared}</p>\n{_comparisons(verification)}"
+    )
+
+
+def _engines(verification: VerificationRecord) -> str:
+    """What each engine showed; nothing is claimed of others."""
+    lines = [
+        f"{verification.runtime} on {verification.provider}: computed",
+        *(each.text for each in verification.engines),
+    ]
+    return (
+        f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}<li>other engines: not tried</li></ul>\n"
     )
 
 

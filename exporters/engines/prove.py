@@ -1,0 +1,193 @@
+"""The first claim on an engine: that the files compute there what the PyTorch model computes.
+
+The cases and the expected outputs are those of :mod:`exporters.verify`. The exact forms are compared with PyTorch at the same
+tolerances; the files themselves, where they round, with what ONNX Runtime computes of them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from exporters.bf16_emulation import lifted_file
+from exporters.engines.compiling import size_of
+from exporters.engines.engine import Engine
+from exporters.engines.find import interpreter_of
+from exporters.engines.graphs import EngineGraph, EngineRefusalError, load_graph
+from exporters.engines.process import EngineError, EngineProcess, started
+from exporters.engines.result import EngineResult
+from exporters.exact_graph import exact_file
+from exporters.ort_outputs import run
+from exporters.probes import ARITHMETIC, ROUNDING
+from exporters.proof import Proof
+from exporters.reference import PRESENT, Expected, ExpectedCase
+from exporters.targets import HALF, Padding
+from exporters.verification import NOT_FINITE, OutputComparison
+from zoo.tracing.task import Task
+
+HALF_ROUNDING = 8
+"""The tolerance for files in half precision, as a multiple of the error that rounding causes in ONNX Runtime, whose CPU provider
+computes in float32 between roundings: an engine may round every result."""
+
+Outputs = Mapping[str, Tensor]
+
+
+class Compare(Protocol):
+    """The comparison of verification."""
+
+    def __call__(self, each: ExpectedCase, output: str, exact: Tensor, real: Tensor) -> OutputComparison:
+        """Compare one output of one case: of the exact forms, and of the files."""
+        ...
+
+    def places(self, each: ExpectedCase, output: str) -> Tensor:
+        """An index of the values that are compared."""
+        ...
+
+
+class _DifferenceError(Exception):
+    """An output that is not what it must be."""
+
+
+def prove(
+    engine: Engine,
+    proof: Proof,
+    expected: Expected,
+    padding: Padding,
+    here: Sequence[tuple[Outputs, Outputs]],
+    compare: Compare,
+) -> EngineResult:
+    """Run every case on an engine, or compile the files; ``here`` are ONNX Runtime's outputs of each case: of the exact forms, and
+    of the files."""
+    python, version, at = interpreter_of(engine), "", ""
+    if python is None:
+        return EngineResult(engine.name, "", "not tried", words="it is not installed here")
+    try:
+        proof.progress(f"start {engine.name}")
+        with started(engine, python) as process:
+            version = process.version
+            if engine.shows == "compiles":
+                return _compiled(engine, process, proof)
+            return _computed(process, proof, expected, padding, here, compare)
+    except EngineError as error:
+        at, words = error.node, error.words
+    except EngineRefusalError as refusal:
+        at, words = refusal.node, str(refusal)
+    except _DifferenceError as difference:
+        words = str(difference)
+    return EngineResult(engine.name, version, "failed", node=at, words=words)
+
+
+def _compiled(engine: Engine, process: EngineProcess, proof: Proof) -> EngineResult:
+    architectures: list[str] = []
+    for path, task in proof.graphs.items():
+        proof.progress(f"{path.name}, {engine.name}")
+        inputs = {given.name: [*map(size_of, given.dims)] for given in task.inputs}
+        with _places(proof, {path: task}, exact=False, bfloat16=engine.bfloat16) as places:
+            answer = process.ask(do="compile", path=str(places[0].absolute()), options={"inputs": inputs})
+        architectures = [str(name) for name in answer.get("architectures", ())]
+    return EngineResult(engine.name, process.version, "compiled", architectures=tuple(architectures))
+
+
+def _computed(
+    process: EngineProcess,
+    proof: Proof,
+    expected: Expected,
+    padding: Padding,
+    here: Sequence[tuple[Outputs, Outputs]],
+    compare: Compare,
+) -> EngineResult:
+    engine, rounds = process.engine, proof.precision.rounds
+    exact: list[Outputs] | None = None
+    if engine.exact_forms or not rounds:
+        exact = _outcomes(process, proof, expected, padding, exact=True)
+    real = _outcomes(process, proof, expected, padding, exact=False) if rounds else exact
+    assert real is not None
+    largest, rounded = 0.0, 0.0
+    for place, each in enumerate(expected.cases):
+        for output in here[place][0]:
+            if exact is not None:
+                found = compare(each, output, exact[place][output], real[place][output])
+                if not found.passed:
+                    raise _DifferenceError(_words(found))
+                largest = max(largest, found.max_abs)
+            if rounds and not (output == PRESENT and proof.cache is not None):
+                ideal, got = here[place]
+                places = compare.places(each, output)
+                where = f"{each.case.name}, {output}"
+                factor = HALF_ROUNDING if proof.dtype in HALF else ROUNDING
+                moved = _moved(where, places, ideal[output], got[output], real[place][output], factor)
+                rounded = max(rounded, moved)
+    return EngineResult(
+        engine.name,
+        process.version,
+        "computed",
+        cases=len(expected.cases),
+        max_abs=largest if exact is not None else rounded,
+        rounded=rounded if rounds else None,
+    )
+
+
+def _outcomes(
+    process: EngineProcess, proof: Proof, expected: Expected, padding: Padding, *, exact: bool
+) -> list[Outputs]:
+    """The outputs of every case, of the exact forms or of the files."""
+    form = "exact form" if exact else "the files"
+    with _places(proof, proof.graphs, exact=exact, bfloat16=False) as places:
+        wide = exact or proof.dtype == torch.bfloat16
+        graphs: list[EngineGraph] = [
+            load_graph(process, place, task, wide=wide, exact=exact)
+            for place, task in zip(places, proof.graphs.values(), strict=True)
+        ]
+    found: list[Outputs] = []
+    for each in expected.cases:
+        proof.progress(f"{each.case.name}, {process.engine.name}, {form}")
+        found.append(run(graphs, each.case, expected.per_token, padding))
+    return found
+
+
+@contextmanager
+def _places(
+    proof: Proof, graphs: Mapping[Path, Task], *, exact: bool, bfloat16: bool
+) -> Iterator[list[Path]]:
+    """Yield the files to load: the graphs themselves, or temporary ones beside them."""
+    half = None if proof.dtype == torch.float32 else proof.dtype
+    with ExitStack() as stack:
+        places = []
+        for path, task in graphs.items():
+            if exact:
+                constants = proof.unrounded.get(task.name, {})
+                places.append(stack.enter_context(exact_file(path, half, constants)))
+            elif proof.dtype == torch.bfloat16 and not bfloat16:
+                places.append(stack.enter_context(lifted_file(path)))
+            else:
+                places.append(path)
+        yield places
+
+
+def _moved(where: str, places: Tensor, ideal: Tensor, here: Tensor, got: Tensor, factor: int) -> float:
+    """The largest difference of the files' output from ONNX Runtime's, at most ``factor`` times what rounding does there.  Raises :class:`_DifferenceError`."""
+    if got.shape != here.shape:
+        raise _DifferenceError(f"{where}: shape {tuple(got.shape)}, but {tuple(here.shape)} in ONNX Runtime")
+    kept = [values[places].double() for values in (ideal, here, got)]
+    if not bool(torch.isfinite(kept[2]).all()):
+        raise _DifferenceError(f"{where}: {NOT_FINITE}")
+    scale, rounding, difference = (
+        float(values.abs().max()) if values.numel() else 0.0
+        for values in (kept[1], kept[1] - kept[0], kept[2] - kept[1])
+    )
+    allowed = ARITHMETIC * max(1.0, scale) + factor * rounding
+    if difference > allowed:
+        raise _DifferenceError(
+            f"{where}: off by {difference:.2e} from ONNX Runtime, {allowed:.1e} allowed for rounding"
+        )
+    return difference
+
+
+def _words(found: OutputComparison) -> str:
+    difference = found.fault or f"off by {found.max_abs:.2e}, {found.tolerance:.1e} allowed"
+    return f"{found.case}, {found.output}: {difference}"

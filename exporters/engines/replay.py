@@ -1,0 +1,82 @@
+"""The first claim again where an export is deployed: its recorded case on an engine, or the compilation of its graphs."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from exporters.engines.check import check_installed
+from exporters.engines.compiling import size_of
+from exporters.engines.engine import Engine
+from exporters.engines.find import interpreter_of
+from exporters.engines.process import EngineError, EngineProcess, started
+from exporters.engines.result import EngineResult
+from exporters.environment import required_environment
+from exporters.session_options import opset_of
+from specs.errors import UserError, option_name
+from zoo.certificate import Certificate, Run, certify
+from zoo.integrity import check_integrity
+from zoo.manifest import Manifest, read_manifest
+
+
+def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
+    """Compare the files of an export with their digests, then run them on an engine.
+
+    Raises :class:`specs.errors.UserError` for an engine that is missing or does not take the export.
+    """
+    manifest = read_manifest(directory)
+    if not engine.speaks_for(manifest.target):
+        raise UserError(
+            f"{option_name('engines')} {engine.name} takes only graphs for {engine.targets_text}\n"
+            f"  value: {directory} is for {manifest.target}"
+        )
+    check_installed([engine.name])
+    python, version = interpreter_of(engine), ""
+    assert python is not None
+    found = Certificate(str(directory))
+    try:
+        with started(engine, python) as process:
+            version = process.version
+            if engine.shows == "compiles":
+                return _compiled(directory, manifest, process)
+            found = certify(directory, load=partial(_load, directory, process))
+    except EngineError as error:
+        return found, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
+    found.provider = f"{engine.name} {version}"
+    return found, _result(engine, version, found)
+
+
+def _result(engine: Engine, version: str, found: Certificate) -> EngineResult:
+    if found.faults:
+        return EngineResult(engine.name, version, "failed", words=found.faults[0])
+    if not found.outputs:
+        return EngineResult(engine.name, version, "not tried", words=found.note)
+    largest = max(difference for difference, _ in found.outputs.values())
+    return EngineResult(engine.name, version, "computed", cases=1, max_abs=largest)
+
+
+def _load(directory: Path, process: EngineProcess, graphs: dict[str, Any]) -> dict[str, Run]:
+    for name, entries in graphs.items():
+        path = directory / name
+        options = {"entries": entries, "environment": required_environment(opset_of(path))}
+        process.ask(do="load", graph=name, path=str(path.absolute()), options=options)
+    return {name: partial(process.run, name) for name in graphs}
+
+
+def _compiled(
+    directory: Path, manifest: Manifest, process: EngineProcess
+) -> tuple[Certificate, EngineResult]:
+    found = Certificate(str(directory), process.engine.name, len(manifest.files))
+    found.faults = [str(change) for change in check_integrity(directory, manifest, contents=True).changes]
+    if found.faults:
+        return found, EngineResult(process.engine.name, process.version, "failed", words=found.faults[0])
+    architectures: list[str] = []
+    for name, graph in manifest.graphs.items():
+        inputs = {given: [*map(size_of, dims)] for given, dims in graph.inputs.items()}
+        path = str((directory / name).absolute())
+        answer = process.ask(do="compile", path=path, options={"inputs": inputs})
+        architectures = [str(name) for name in answer.get("architectures", ())]
+    return found, EngineResult(
+        process.engine.name, process.version, "compiled", architectures=tuple(architectures)
+    )

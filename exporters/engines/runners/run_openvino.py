@@ -1,0 +1,27 @@
+"""OpenVINO on the processor, in float32."""
+
+from protocol import serve
+
+
+class OpenVino:
+    """Compiled models by the names of their graphs."""
+
+    node = r"friendly_name '([^']+)'|from node: (\S+)"
+
+    def start(self, options):
+        import openvino
+
+        self.core, self.models = openvino.Core(), {}
+        return {"version": openvino.__version__.split("-")[0]}
+
+    def load(self, name, path, options):
+        exact = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "2"}
+        self.models[name] = self.core.compile_model(path, "CPU", exact)
+
+    def run(self, name, feeds):
+        model = self.models[name]
+        found = model(feeds)
+        return {output.get_any_name(): found[output] for output in model.outputs}
+
+
+serve(OpenVino())

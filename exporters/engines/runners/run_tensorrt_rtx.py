@@ -1,0 +1,50 @@
+"""The compiler of TensorRT for RTX: ahead of time, for architectures that this machine need not have."""
+
+from protocol import serve
+
+
+class Compiler:
+    """A strongly typed network from each graph, compiled for the architectures of the options."""
+
+    node = r"^node (\S+): "
+
+    def start(self, options):
+        import tensorrt_rtx_bindings as trt
+
+        said = self.said = []
+
+        class Logger(trt.ILogger):
+            def log(self, severity, message):
+                if severity <= trt.ILogger.Severity.ERROR:
+                    said.append(message)
+
+        self.trt, self.logger, self.architectures = trt, Logger(), options["architectures"]
+        return {"version": trt.__version__}
+
+    def compile(self, path, options):
+        trt = self.trt
+        self.said.clear()
+        builder = trt.Builder(self.logger)
+        network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+        parser = trt.OnnxParser(network, self.logger)
+        if not parser.parse_from_file(path):
+            errors = [parser.get_error(place) for place in range(parser.num_errors)]
+            raise RuntimeError("\n".join(f"node {e.node_name()}: {e.desc()}" for e in errors))
+        config = builder.create_builder_config()
+        config.num_compute_capabilities = len(self.architectures)
+        for place, name in enumerate(self.architectures):
+            config.set_compute_capability(getattr(trt.ComputeCapability, name.upper()), place)
+        profile = builder.create_optimization_profile()
+        for place in range(network.num_inputs):
+            given = network.get_input(place)
+            dims = options["inputs"][given.name]
+            if -1 in tuple(given.shape):
+                profile.set_shape(given.name, dims, dims, dims)
+        config.add_optimization_profile(profile)
+        engine = builder.build_serialized_network(network, config)
+        if engine is None:
+            raise RuntimeError("\n".join(self.said[-5:]) or "the compiler gave no reason")
+        return {"architectures": self.architectures, "bytes": engine.nbytes}
+
+
+serve(Compiler())

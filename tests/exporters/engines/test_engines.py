@@ -1,0 +1,192 @@
+"""Engines: what is asked for is found or refused, and what an engine shows is recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from exporters.engines import prove
+from exporters.engines.find import PLACE, engines_here, installation, interpreter_of
+from exporters.engines.replay import replay
+from exporters.engines.result import EngineResult
+from exporters.engines.table import ENGINES, engine_named
+from exporters.exact_graph import exact_file
+from exporters.export import export
+from exporters.options import Options
+from exporters.verification import VerificationError
+from exporters.verify_export import verify_export
+from specs.errors import UserError
+from specs.model import Model
+from tests.zoo.tiny import bert, gpt2, t5
+
+REFERENCE = "onnx-reference"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"engines": ("openvine",)},
+            "must be the name of an engine.\n  value: 'openvine'\n  Did you mean 'openvino'?",
+        ),
+        ({"engines": ("openvino",), "target": "cpu"}, "openvino takes only graphs for target portable"),
+        ({"engines": (REFERENCE,), "verify": False}, "proves files that are verified"),
+    ],
+)
+def test_engines_that_do_not_apply_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Options(**options)
+    assert message in str(caught.value)
+
+
+def test_a_missing_engine_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PLACE, str(tmp_path))
+    with pytest.raises(UserError) as caught:
+        export(bert(), tmp_path / "out", Options(engines=("onnxruntime-1.2.3",)))
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "engines onnxruntime-1.2.3 is not installed on this machine."
+    assert lines[-2].endswith(f"-m venv {tmp_path}/onnxruntime-1.2.3")
+    assert lines[-1].endswith("python -m pip install onnxruntime==1.2.3 numpy")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_engine_is_found_in_its_own_environment_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PLACE, str(tmp_path))
+    here = interpreter_of(ENGINES[REFERENCE])
+    python = tmp_path / REFERENCE / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    (tmp_path / "onnxruntime-1.20.1").mkdir()
+    assert here != python
+    assert interpreter_of(ENGINES[REFERENCE]) == python
+    assert engines_here()[-1].name == "onnxruntime-1.20.1"
+    assert engines_here()[-1].packages[0] == "onnxruntime==1.20.1"
+
+
+def test_installation_quotes_its_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PLACE, "/a place")
+    assert "'/a place/openvino'" in installation(engine_named("openvino"))[0]
+
+
+@pytest.mark.parametrize("spec", [bert(), gpt2(), t5()], ids=lambda spec: spec.name)
+def test_the_reference_evaluator_computes_the_same(spec: Model, tmp_path: Path) -> None:
+    found = export(spec, tmp_path / "out", Options(engines=(REFERENCE,)))
+    assert found.verification is not None
+    (engine,) = found.verification.engines
+    assert (engine.outcome, engine.version) == ("computed", onnx.__version__)
+    assert engine.cases > 5
+    assert engine.max_abs is not None
+    assert 0 < engine.max_abs < 2e-5
+    build = json.loads((tmp_path / "out" / "build.json").read_bytes())
+    assert build["verification"]["engines"][0]["engine"] == REFERENCE
+    _, again = replay(tmp_path / "out", ENGINES[REFERENCE])
+    assert (again.outcome, again.cases) == ("computed", 1)
+
+
+def test_rounded_files_are_compared_as_they_are(tmp_path: Path) -> None:
+    found = export(bert(), tmp_path / "out", Options(engines=(REFERENCE,), precision="fp16"))
+    assert found.verification is not None
+    (engine,) = found.verification.engines
+    assert engine.rounded is not None
+    assert engine.max_abs is not None
+    assert engine.max_abs < 2e-5
+    assert engine.rounded < 0.05
+
+
+def test_an_export_is_proven_on_an_engine_later(tmp_path: Path) -> None:
+    export(gpt2(), tmp_path / "out")
+    found = verify_export(tmp_path / "out", engines=(REFERENCE,))
+    assert found.verification is not None
+    assert found.verification.engines[0].outcome == "computed"
+    assert f"{REFERENCE} {onnx.__version__}: computed" in str(found)
+
+
+def test_a_changed_file_is_not_computed(tmp_path: Path) -> None:
+    export(bert(), tmp_path / "out")
+    with (tmp_path / "out" / "model.onnx.data").open("r+b") as file:
+        file.write(b"\xff")
+    certificate, found = replay(tmp_path / "out", ENGINES[REFERENCE])
+    assert found.outcome == "failed"
+    assert "other contents" in found.words
+    assert not certificate.passed
+
+
+Change = Callable[[onnx.NodeProto, onnx.GraphProto], bool]
+
+
+def a_scale(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
+    """Change a number that a product is scaled by."""
+    constants = {weight.name: weight for weight in graph.initializer if not weight.external_data}
+    for weight in filter(None, map(constants.get, node.input if node.op_type == "Mul" else ())):
+        value = onnx.numpy_helper.to_array(weight) * 1.01
+        weight.CopyFrom(onnx.numpy_helper.from_array(value.astype("float32"), weight.name))
+        return True
+    return False
+
+
+def a_mask(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
+    """Swap what a mask keeps and what it hides."""
+    if node.op_type != "Where":
+        return False
+    node.input[1], node.input[2] = node.input[2], node.input[1]
+    return True
+
+
+def an_axis(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
+    """Normalize over another axis."""
+    for attribute in node.attribute if node.op_type == "Softmax" else ():
+        attribute.i = 1
+        return True
+    return False
+
+
+@contextmanager
+def sabotaged(change: Change, *arguments: Any) -> Iterator[Path]:
+    """Yield the exact form of a graph, changed."""
+    with exact_file(*arguments) as path:
+        model = onnx.load(path, load_external_data=False)
+        assert any(change(node, model.graph) for node in model.graph.node)
+        path.write_bytes(model.SerializeToString())
+        yield path
+
+
+@pytest.mark.parametrize("change", [a_scale, a_mask, an_axis])
+def test_a_graph_that_is_wrong_on_an_engine_fails_the_export(
+    change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
+    with pytest.raises(VerificationError, match=f"{REFERENCE} {onnx.__version__}: failed: .* allowed"):
+        export(gpt2(), tmp_path / "out", Options(engines=(REFERENCE,)))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_refused_graph_fails_the_export_in_the_engines_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
+        node.op_type = "Unheard"
+        return True
+
+    monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(unknown, *arguments))
+    with pytest.raises(VerificationError, match=r"onnxruntime .*: failed.*Unheard"):
+        export(bert(), tmp_path / "out", Options(engines=("onnxruntime",)))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_first_failure_of_two_sets_of_files_is_kept() -> None:
+    one = EngineResult("a", "1", "computed", cases=2, max_abs=1e-6)
+    two = EngineResult("a", "1", "computed", cases=3, max_abs=1e-5, rounded=0.1)
+    failed = EngineResult("a", "1", "failed", node="n", words="no")
+    assert one.followed_by(two) == EngineResult("a", "1", "computed", cases=5, max_abs=1e-5, rounded=0.1)
+    assert one.followed_by(failed) == failed == failed.followed_by(one)
+    assert str(failed) == "a 1: failed at node n: no"
