@@ -66,6 +66,14 @@ class EngineGraph:
         return np.ascontiguousarray(wide.numpy())
 
 
+def nodes_by_operation(graph: onnx.GraphProto) -> dict[str, list[str]]:
+    """The names of a graph's nodes by operation."""
+    found = dict[str, list[str]]()
+    for node in graph.node:
+        found.setdefault(node.op_type, []).append(node.name)
+    return found
+
+
 class EngineRefusalError(RefusalError):
     """An engine's refusal, with the node that it names."""
 
@@ -76,10 +84,12 @@ class EngineRefusalError(RefusalError):
 
 def load_graph(process: EngineProcess, path: Path, task: Task, *, wide: bool, exact: bool) -> EngineGraph:
     """Load a graph in an engine.  Raises :class:`exporters.engines.process.EngineError`."""
-    outputs = [output.name for output in onnx.load(path, load_external_data=False).graph.output]
+    graph = onnx.load(path, load_external_data=False).graph
+    outputs = [output.name for output in graph.output]
     options = {
         "entries": run_entries(path, packed=True, exact=exact),
         "environment": required_environment(opset_of(path)),
+        "nodes": nodes_by_operation(graph),
     }
     process.ask(do="load", graph=task.name, path=str(path.absolute()), options=options)
     return EngineGraph(process, task, tuple(outputs), wide)

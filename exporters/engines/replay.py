@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import onnx
 
 from exporters.engines.check import check_installed
 from exporters.engines.compiling import size_of
 from exporters.engines.engine import Engine
 from exporters.engines.find import interpreter_of
+from exporters.engines.graphs import nodes_by_operation
 from exporters.engines.process import EngineError, EngineProcess, started
 from exporters.engines.result import EngineResult
 from exporters.environment import required_environment
@@ -44,22 +48,27 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
     except EngineError as error:
         return found, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
     found.provider = f"{engine.name} {version}"
-    return found, _result(engine, version, found)
+    return found, _result(engine, version, found, process.asides)
 
 
-def _result(engine: Engine, version: str, found: Certificate) -> EngineResult:
+def _result(engine: Engine, version: str, found: Certificate, asides: Iterable[str]) -> EngineResult:
     if found.faults:
         return EngineResult(engine.name, version, "failed", words=found.faults[0])
     if not found.outputs:
         return EngineResult(engine.name, version, "not tried", words=found.note)
     largest = max(difference for difference, _ in found.outputs.values())
-    return EngineResult(engine.name, version, "computed", cases=1, max_abs=largest)
+    return EngineResult(engine.name, version, "computed", cases=1, max_abs=largest, untried=tuple(asides))
 
 
 def _load(directory: Path, process: EngineProcess, graphs: dict[str, Any]) -> dict[str, Run]:
     for name, entries in graphs.items():
         path = directory / name
-        options = {"entries": entries, "environment": required_environment(opset_of(path))}
+        nodes = nodes_by_operation(onnx.load(path, load_external_data=False).graph)
+        options = {
+            "entries": entries,
+            "environment": required_environment(opset_of(path)),
+            "nodes": nodes,
+        }
         process.ask(do="load", graph=name, path=str(path.absolute()), options=options)
     return {name: partial(process.run, name) for name in graphs}
 
