@@ -112,9 +112,8 @@ class Target:
     """The opset that was asked for; None for the lowest that a graph needs."""
     unsupported_precisions: Mapping[str, str] = field(default_factory=dict)
     """The precisions that it does not have, with the reasons."""
-    coarse_functions: bool = False
-    """Whether its sines, logarithms and divisions are inexact, so that functions of positions are computed in float64, which it
-    leaves to the processor."""
+    coarse_sines: bool = False
+    """Whether its sines and cosines are inexact, so that a graph computes them itself (:mod:`exporters.emitters.sines`)."""
     largest_tensor: int | None = None
     """The bytes of the largest weight that fits one of its buffers; None for no limit."""
 
@@ -249,7 +248,7 @@ TARGETS = {
             guide=(
                 "GroupQueryAttention with rotation and cache inside, MultiHeadAttention, residuals with their norms and biases "
                 "with their activations as one operation, LinearAttention, CausalConvWithState; products of weights in 4 and 8 "
-                "bits; the angles of positions on the processor",
+                "bits",
                 "as `cpu`",
             ),
             providers=(WEBGPU, CPU),
@@ -272,7 +271,7 @@ TARGETS = {
             biases_group_queries=True,
             masks_keys=False,
             unsupported_precisions={"bf16": "WebGPU has no bfloat16"},
-            coarse_functions=True,
+            coarse_sines=True,
             largest_tensor=2**31 - 4,
         ),
         # --8<-- [end:webgpu]

@@ -15,7 +15,6 @@ from exporters.fusing.mixtures import fuse_mixtures
 from exporters.fusing.multi_head_attention import fuse_multi_head_attention
 from exporters.fusing.norms import fuse_skip_norms, fuse_unit_lengths
 from exporters.fusing.packing import pack_tokens
-from exporters.fusing.positions import compute_positions_in_double
 from exporters.fusing.recurrences import unfused_recurrences
 from exporters.fusing.rewriter import Rewriter
 from exporters.fusing.standard import fuse_standard
@@ -39,7 +38,6 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     fuse_unit_lengths(rewriter)
     fuse_bias_activations(rewriter, target)
     unfused = fuse_standard(rewriter, target)
-    compute_positions_in_double(rewriter, target)
     if unfit and not any(node.users for node, _ in rewriter.semantic_calls(functional.attention)):
         unfit += "; another fused operation replaces it, with a growing cache"
     padded = pack_tokens(rewriter) if target.packs_tokens else None
