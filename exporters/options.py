@@ -132,10 +132,10 @@ class Options:
 
     def _check_precision(self) -> None:
         if reason := TARGETS[self.target].unsupported_precisions.get(self.precision):
-            able = [name for name in PRECISIONS if name not in TARGETS[self.target].unsupported_precisions]
+            others = [name for name in PRECISIONS if name not in TARGETS[self.target].unsupported_precisions]
             raise UserError(
                 f"{option_name('target')} {self.target} does not support {option_name('precision')} {self.precision}\n"
-                f"  {reason}\n  Use {', '.join(able[:-1])} or {able[-1]}."
+                f"  {reason}\n  Use {', '.join(others[:-1])} or {others[-1]}."
             )
         if self.block_size not in BLOCK_SIZES:
             sizes = ", ".join(map(str, BLOCK_SIZES))
