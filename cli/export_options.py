@@ -188,6 +188,14 @@ LayoutName = Annotated[
         autocompletion=complete_layout,
     ),
 ]
+CudaGraph = Annotated[
+    bool,
+    typer.Option(
+        "--cuda-graph",
+        help="Let the client capture each step as a CUDA graph (target cuda, layout genai).",
+        show_default=False,
+    ),
+]
 Engines = Annotated[
     list[str] | None,
     typer.Option(

@@ -10,12 +10,13 @@ from cli.render import Cell, Column, print_table, say, styled
 from zoo.units import byte_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from exporters.advice import Advice
     from exporters.manifest import Export
     from exporters.verification import OutputComparison, RoundedWeight, Verification
     from zoo.manifest import Manifest
-    from zoo.records import GraphRecord
+    from zoo.records import GraphRecord, PlacementRecord
 
 
 _COMPARISONS = [
@@ -119,6 +120,20 @@ def _environment(facts: GraphRecord) -> str:
     return "".join(f" with {name}={value}" for name, value in facts.environment.items())
 
 
+def print_placement(name: str, placed: PlacementRecord) -> None:
+    """Print the nodes that have no kernel, and whether the graph can be captured."""
+    provider = placed.provider.removesuffix("ExecutionProvider")
+    if placed.on_cpu:
+        nodes = ", ".join(f"{count} {operation}" for operation, count in placed.on_cpu.items())
+        say(f"{name}: {provider} has no kernel for {nodes}: {placed.copies} tensors are copied", "yellow")
+    else:
+        say(f"{name}: {provider} has a kernel for every node ({placed.kernels})")
+    if placed.not_captured:
+        say(f"{name}: cannot be captured as a CUDA graph: {placed.not_captured}", "yellow")
+    else:
+        say(f"{name}: can be captured as a CUDA graph")
+
+
 def _say_not_tried(manifest: Manifest) -> None:
     from exporters.engines.table import ENGINES
 
@@ -130,8 +145,8 @@ def _say_not_tried(manifest: Manifest) -> None:
         say(f"not tried: {', '.join(others)} (--engine NAME; zoo engines lists them)")
 
 
-def print_export(written: Export) -> None:
-    """Print the files, and the opset and runtime that each graph needs."""
+def print_export(written: Export, advised: Sequence[Advice] = ()) -> None:
+    """Print the files, the opset and runtime that each graph needs, and the changes that would fuse more."""
     from exporters.precisions import PRECISIONS
 
     if written.verification is not None:
@@ -174,8 +189,12 @@ def print_export(written: Export) -> None:
             say(f"{name}: {counts}")
         for reason in facts.unfused:
             say(f"{name}: not fused: {reason}", "yellow")
+        if facts.placement is not None:
+            print_placement(name, facts.placement)
     for line, complete in quantized_lines(manifest):
         say(line, "" if complete else "yellow")
+    for change in advised:
+        say(f"One change would fuse more: {change}")
     say()
     say(
         f"{written.directory}: layout {manifest.layout}, target {manifest.target}, {manifest.precision}, "

@@ -140,7 +140,7 @@ def report(
     from cli.files import check_place, write_own
     from cli.mesh_report import report_mesh
     from cli.render import print_json, say
-    from cli.report_tables import print_report
+    from cli.report_tables import print_advice, print_report
     from cli.sizes import file_sizes
     from specs.device import device_names
     from zoo.integrity import check_integrity
@@ -176,6 +176,7 @@ def report(
         say(str(html))
     else:
         print_report(found, place, symbolic=symbolic, depth=depth)
+        print_advice(model_spec, place, precision)
     if integrity is not None and not integrity.intact:
         if not as_json:
             print_changes(side.label, integrity)

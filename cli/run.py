@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, Device
+from cli.options import AsJson, ProviderName
 
 if TYPE_CHECKING:
     from cli.run_output import RunContext
@@ -95,7 +95,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    device: Device = None,
+    provider: ProviderName = None,
     as_json: AsJson = False,
 ) -> None:
     """Run an export in ONNX Runtime.
@@ -115,7 +115,7 @@ def run(
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
-      zoo run build/gpt2-cuda --ids 1,2,3 --device cuda
+      zoo run build/gpt2-cuda --ids 1,2,3 --provider cuda
     """
     from cli.run_inputs import GivenOptions, read_inputs, read_pair
     from cli.run_matches import print_matches
@@ -124,7 +124,7 @@ def run(
     from exporters.runtime.text import find_text
     from specs.errors import UserError
 
-    exported = open_export(directory, device)
+    exported = open_export(directory, provider)
     found = find_text(directory, tokenizer, needed=bool(text))
     stated = GivenOptions(text or [], ids or [], image or [], audio or [])
     generating = {

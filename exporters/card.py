@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
 
 from exporters.layouts import LAYOUTS
+from exporters.layouts.onnx_usage import profiles_of
 from exporters.layouts.purpose import purpose_of
 from exporters.precisions import PRECISIONS
 from specs.model import Model
@@ -49,6 +50,7 @@ def card(spec: Model, manifest: Manifest, base_model: str | None, stated: dict[s
         _plain(spec.summary),
         _facts(spec, manifest, base_model),
         _usage(spec, manifest),
+        _profiles(manifest),
         _interface(manifest),
         _evidence(manifest),
         _files(manifest),
@@ -134,6 +136,28 @@ def _usage(spec: Model, manifest: Manifest) -> str:
     )
     note = f" {usage.note}" if usage.note else ""
     return f"## Usage\n\n{about}{note}\n\n```{usage.language}\n{usage.code}\n```"
+
+
+def _profiles(manifest: Manifest) -> str:
+    """How a compiler is told the sizes of inputs; empty where no target asks for them."""
+    path = profiles_of(manifest)
+    if path is None:
+        return ""
+    shapes = " \\\n".join(
+        f"""  --{end}Shapes="$(jq -r '.[\"{{graph}}\"].trt_profile_{end}_shapes' {path})\""""
+        for end in ("min", "opt", "max")
+    )
+    commands = (
+        f"trtexec --stronglyTyped --onnx={graph} --saveEngine={PurePath(graph).with_suffix('.engine')} \\\n"
+        + shapes.format(graph=graph)
+        for graph in manifest.graphs
+    )
+    return (
+        f"## Optimization profiles\n\n`{path}` has the smallest, the common and the largest shapes of the inputs of each graph, "
+        "as options of ONNX Runtime's TensorRT provider and as trtexec takes them:\n\n```sh\n"
+        + "\n".join(commands)
+        + "\n```"
+    )
 
 
 def _interface(manifest: Manifest) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exporters.data_file import total_bytes
 from exporters.digests import external_places, followed
-from exporters.exportable import check_exportable, check_options
+from exporters.exportable import check_captured, check_exportable, check_options
 from exporters.manifest import Export
 from exporters.options import Options
 from exporters.plan import ExportPlan
@@ -68,6 +68,7 @@ def _via_fx(plan: ExportPlan, source: WeightSource | None, destination: Path, pr
         paths = contents.plan.data_paths
         with followed(directory / paths[0], places_of(contents.plan.regions)) as (following, digests):
             files = contents.plan.messages()
+            check_captured(plan, files)
             write_graphs(directory, files, metadata(plan, source))
             proven = write_and_prove(contents, directory, following.written, progress)
             progress(Stage("digests"))

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import torch
+from torch import nn
 
 from exporters.quantization.scheme import INT8_BLOCK, OWN_BLOCK_SIZES, Quantization, is_table
 from exporters.targets import Target
+from zoo.tensors import repeated_weights
 from zoo.weights.blocks import Blocks
 
 
@@ -77,7 +79,7 @@ def quantization_of(
     """
     if precision.bits is None:
         return None
-    per_row, in_blocks = Blocks(8, None), Blocks(8, INT8_BLOCK)
+    per_row, in_blocks = eight_bits(target, None), eight_bits(target, INT8_BLOCK)
     lookups = target.takes("GatherBlockQuantized", precision.dtype_on(target))
     in_half = precision.dtype_on(target) == torch.float16
     if precision.bits == 8:
@@ -87,11 +89,28 @@ def quantization_of(
             tables=in_blocks if (lookups if by_block else decodes) else per_row,
             own=own,
             static_inputs=static_inputs,
+            whole_blocks=target.whole_blocks,
         )
     tables = blocks if table_bits == 4 else in_blocks
     return Quantization(
-        matrices=blocks, tables=tables if lookups or (decodes and not in_half) else per_row, own=own
+        matrices=blocks,
+        tables=tables if lookups or (decodes and not in_half) else per_row,
+        own=own,
+        whole_blocks=target.whole_blocks,
     )
+
+
+def unquantized(model: nn.Module, target: Target) -> dict[str, None]:
+    """The weights that a target takes only as floats, as blocks of weights by name: those that several layers read, if it
+    takes no quantized matrix in several products."""
+    if target.repeats_quantized:
+        return {}
+    return dict.fromkeys(name for name in repeated_weights(model) if not is_table((name,)))
+
+
+def eight_bits(target: Target, size: int | None) -> Blocks:
+    """Symmetric blocks of 8 bits that a target reads."""
+    return Blocks(8, size, positive=target.positive_scales)
 
 
 def holds(target: Target, name: str, blocks: Blocks, precision: Precision) -> bool:

@@ -17,6 +17,7 @@ from exporters.plan import ExportPlan
 from exporters.prepared import Contents
 from exporters.probes import write_probe
 from exporters.proof import Proof
+from exporters.providers import on_provider
 from exporters.quality.claim import Claim, UserLimits
 from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
@@ -27,7 +28,7 @@ from exporters.reference import Reference, reference_of
 from exporters.rounding.calibration import calibrated
 from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import Subject, wiring_subject
-from exporters.targets import OPERATIONS
+from exporters.targets import OPERATIONS, Target
 from exporters.verification import Verification
 from exporters.verify import verify
 from exporters.weight_files import Told, write_weights
@@ -182,7 +183,7 @@ def verified(
             {place / name: task for name, task in plan.graph_paths.items()},
             {graph.name: unrounded_values(graph) for graph in plan.graphs},
             reference,
-            plan.target,
+            _verified_on(plan),
             plan.precision,
             subject.description,
             tell,
@@ -198,6 +199,13 @@ def verified(
             [engine_named(name) for name in plan.options.engines],
         )
     )
+
+
+def _verified_on(plan: ExportPlan) -> Target:
+    """The target with the provider that was asked for."""
+    if plan.options.provider is None:
+        return plan.target
+    return replace(plan.target, providers=tuple(on_provider(plan.options.provider)))
 
 
 def _fused(graphs: list[Graph]) -> set[tuple[str, frozenset[str], tuple[bool, ...]]]:

@@ -14,7 +14,7 @@ import torch
 
 from exporters.data_file import Region, aligned, lay_out
 from exporters.graph import Parameter
-from exporters.precisions import PRECISIONS, Precision, quantization_of
+from exporters.precisions import PRECISIONS, Precision, quantization_of, unquantized
 from exporters.targets import TARGETS, Target
 from exporters.writing import TracedTask
 from specs.model import Model
@@ -92,6 +92,7 @@ def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, s
             graph_decodes=decodes and each.task.name != ENCODER,
             blocks=BLOCK,
             table_bits=8,
+            own=unquantized(each.model, target),
         )
         parameters += each.graph(quantization).parameters.values()
     regions = {region.offset: region for region in lay_out(parameters).values()}

@@ -95,17 +95,32 @@ class Target:
     """The dtype of everything that a quantized export leaves unquantized, the inputs of its products included."""
     zero_points: bool = True
     """Whether blocks of weights may have zero points."""
+    positive_scales: bool = False
+    """Whether scales of 8-bit weights are positive; the codes of a block reach one step less far above 0 than below."""
+    repeats_quantized: bool = True
+    """Whether several products may read one quantized matrix: the weights of layers that share them are floats elsewhere."""
+    whole_blocks: bool = False
+    """Whether blocks divide the width of a matrix; elsewhere the last one may be shorter."""
     block_products: frozenset[str] = frozenset()
     """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
+    attention_widths: range = range(1, 2**31)
+    """The widths of heads for which its Attention has a kernel."""
     biases_group_queries: bool = False
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     masks_keys: bool = True
     """Whether its MultiHeadAttention takes a mask of the keys; otherwise a bias masks them."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
+    static_shapes: bool = False
+    """Whether no size in a graph may depend on data, so that mixtures compute every expert."""
     expert_parts: int = 1
     """The parts into which the hidden layers of MoE's experts are divided, which it takes as experts of their own. Its threads
     share experts by ranges of indices: part by part, no thread is left with all that a token chose."""
+    sizes_on_device: bool = False
+    """Whether a size that tensors are computed with is computed beside them, where the shapes of tensors are on the host: a copy
+    would otherwise move it, and rule out that the graph is captured."""
+    profiles: str | None = None
+    """The file of optimization profiles (:mod:`exporters.profiles`), for compilers that ask for the sizes of inputs."""
     opsets: Mapping[int, Mapping[str, frozenset[torch.dtype]]] = field(default_factory=dict)
     """The opsets that can be asked for, with the operations that each of them adds."""
     opset: int | None = None
@@ -206,7 +221,7 @@ TARGETS = {
                 "MultiHeadAttention": FLOATS,
                 "CausalConvWithState": FULL_AND_FLOAT16,
                 "LinearAttention": FULL,
-                "MoE": FULL_AND_FLOAT16,
+                "MoE": FLOATS,
                 "QMoE": frozenset({torch.float16}),
                 "BiasGelu": FLOATS,
                 "FastGelu": FLOATS,
@@ -220,18 +235,19 @@ TARGETS = {
             quantized_dtype=torch.float16,
             cache_bits=frozenset({8, 4}),
             unsupported_precisions=IN_HALF_ALREADY,
+            sizes_on_device=True,
         ),
         Target(
             "tensorrt",
             guide=(
-                "standard ONNX only, of opset 23 and 24: Attention, RotaryEmbedding, RMSNormalization, TensorScatter "
-                "(TensorRT 10.15 has them all)",
+                "standard ONNX only, of opset 23 and 24: RotaryEmbedding, RMSNormalization, TensorScatter, and Attention in half "
+                "precision (TensorRT 10.15 has them all)",
                 "of fixed length, `--cache-length N` or the context length; padding on the right",
             ),
             providers=(TENSORRT, CUDA, CPU),
             operations={
                 "Gelu": FLOATS,
-                "Attention": FLOATS,
+                "Attention": HALF,
                 "RotaryEmbedding": FLOATS,
                 "RMSNormalization": FLOATS,
                 "TensorScatter": FLOATS,
@@ -241,6 +257,12 @@ TARGETS = {
             quantized_dtype=torch.float16,
             zero_points=False,
             unsupported_precisions=IN_HALF_ALREADY,
+            positive_scales=True,
+            repeats_quantized=False,
+            whole_blocks=True,
+            static_shapes=True,
+            profiles="tensorrt.json",
+            attention_widths=range(9, 257),
         ),
         # --8<-- [start:webgpu]
         Target(

@@ -86,6 +86,8 @@ class ArtefactOptions(Spec):
     cache_length: Annotated[int, Field(gt=0)] | None = None
     """Cache slots of targets whose caches do not grow. Default: the context length."""
     cache_precision: str = "float"
+    cuda_graph: bool = False
+    """Whether the client captures each step as a CUDA graph (target cuda, layout genai)."""
     """How a decoder caches keys and values: float, int8 or int4."""
     calibrate: str | None = None
     """Representative inputs: a file or directory, relative to the zoo file."""

@@ -81,11 +81,26 @@ class CheckRecord(Record):
     ranked: Count
 
 
+class PlacementRecord(Record):
+    """The nodes of a graph that an execution provider leaves to the CPU, by the table of its ``kernels``.
+
+    ``on_cpu`` counts them by operation and element type, ``copies`` the tensors that move for them. ``not_captured`` is the
+    reason why the graph cannot be captured as a CUDA graph; empty where it can.
+    """
+
+    provider: str
+    kernels: str
+    on_cpu: dict[str, Count]
+    copies: Count
+    not_captured: str
+
+
 class GraphRecord(Record):
     """What a client wants to know of a graph before it loads it.
 
     ``context_length`` is the most tokens of a row that it takes, padding included; None where nothing limits it.
-    ``environment`` are the variables without which the runtime refuses the graph.
+    ``environment`` are the variables without which the runtime refuses the graph. ``placement`` is None for targets whose
+    provider has no table of kernels.
     """
 
     nodes: Count
@@ -95,6 +110,7 @@ class GraphRecord(Record):
     environment: dict[str, str] = {}
     operations: dict[str, Count]
     unfused: tuple[str, ...]
+    placement: PlacementRecord | None = None
     checked: CheckRecord
     context_length: Annotated[int, Field(gt=0)] | None
     inputs: dict[str, tuple[int | str, ...]]
@@ -113,6 +129,7 @@ class ShapingRecord(Record):
     cache_length: Annotated[int, Field(gt=0)] | None
     cache_precision: str = "float"
     activations: Literal["dynamic", "static"] | None = None
+    cuda_graph: bool = False
 
 
 class BlocksRecord(Record):
@@ -123,6 +140,7 @@ class BlocksRecord(Record):
     symmetric: bool
     half: bool
     base: Count | None
+    positive: bool
 
 
 class QuantizedRecord(Record):

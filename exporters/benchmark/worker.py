@@ -42,7 +42,7 @@ def load(what: dict[str, Any]) -> TimedModel:
     if what["runtime"] == "onnxruntime":
         from exporters.benchmark.exported_subject import ExportedSubject
 
-        return ExportedSubject(Path(what["path"]), what["device"], what["threads"])
+        return ExportedSubject(Path(what["path"]), what["provider"], what["threads"])
     from exporters.benchmark.torch_subject import TorchSubject
     from specs.load import load as load_spec
 

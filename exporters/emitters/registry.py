@@ -114,7 +114,7 @@ class Call:
         if not isinstance(operand, Operand):
             return self.graph.constant(operand, dtype)
         if not operand.is_tensor:  # a size in arithmetic with a tensor
-            return self.cast(self.op("Squeeze", operand.value), torch.int64, dtype)
+            return self.cast(self.graph.number(operand.value), torch.int64, dtype)
         return self.cast(operand.value, operand.dtype, dtype)
 
     def cast(self, value: Value, dtype: torch.dtype, wanted: torch.dtype) -> Value:

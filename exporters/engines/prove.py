@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from exporters.bf16_emulation import lifted_file
-from exporters.engines.compiling import size_of
 from exporters.engines.engine import Engine
 from exporters.engines.find import interpreter_of
 from exporters.engines.graphs import EngineGraph, EngineRefusalError, load_graph
@@ -24,6 +23,7 @@ from exporters.engines.result import EngineResult
 from exporters.exact_graph import exact_file
 from exporters.ort_outputs import run
 from exporters.probes import ARITHMETIC, ROUNDING
+from exporters.profiles import profile
 from exporters.proof import Proof
 from exporters.reference import PRESENT, Expected, ExpectedCase
 from exporters.targets import HALF, Padding
@@ -86,7 +86,7 @@ def _compiled(engine: Engine, process: EngineProcess, proof: Proof) -> EngineRes
     architectures: list[str] = []
     for path, task in proof.graphs.items():
         proof.progress(f"{path.name}, {engine.name}")
-        inputs = {given.name: [*map(size_of, given.dims)] for given in task.inputs}
+        inputs = profile(proof.reference.spec, task)
         with _places(proof, {path: task}, exact=False, bfloat16=engine.bfloat16) as places:
             answer = process.ask(do="compile", path=str(places[0].absolute()), options={"inputs": inputs})
         architectures = [str(name) for name in answer.get("architectures", ())]

@@ -10,14 +10,15 @@ from typing import Any
 import onnx
 
 from exporters.engines.check import check_installed
-from exporters.engines.compiling import size_of
+from exporters.engines.compiling import recorded_shapes
 from exporters.engines.engine import Engine
 from exporters.engines.find import interpreter_of
 from exporters.engines.graphs import nodes_by_operation
 from exporters.engines.process import EngineError, EngineProcess, started
 from exporters.engines.result import EngineResult
 from exporters.environment import required_environment
-from exporters.session_options import opset_of
+from exporters.providers import on_provider
+from exporters.session_options import open_session, opset_of, session_options
 from specs.errors import UserError, option_name
 from zoo.certificate import Certificate, Run, certify
 from zoo.integrity import check_integrity
@@ -51,6 +52,28 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
     return found, _result(engine, version, found, process.asides)
 
 
+def replay_on(directory: Path, provider: str) -> Certificate:
+    """The same on a provider of ONNX Runtime by name.  Raises :class:`specs.errors.UserError` for one that is not here."""
+    chosen = on_provider(provider)
+    found = certify(directory, load=partial(_open, directory, chosen))
+    found.provider = chosen[0]
+    return found
+
+
+def _open(directory: Path, providers: list[str], graphs: dict[str, Any]) -> dict[str, Run]:
+    return {
+        name: partial(
+            _run, open_session(directory / name, session_options(directory / name, entries), providers)
+        )
+        for name, entries in graphs.items()
+    }
+
+
+def _run(session: Any, feeds: dict[str, Any]) -> dict[str, Any]:
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
+
+
 def _result(engine: Engine, version: str, found: Certificate, asides: Iterable[str]) -> EngineResult:
     if found.faults:
         return EngineResult(engine.name, version, "failed", words=found.faults[0])
@@ -81,8 +104,7 @@ def _compiled(
     if found.faults:
         return found, EngineResult(process.engine.name, process.version, "failed", words=found.faults[0])
     architectures: list[str] = []
-    for name, graph in manifest.graphs.items():
-        inputs = {given: [*map(size_of, dims)] for given, dims in graph.inputs.items()}
+    for name, inputs in recorded_shapes(directory, manifest).items():
         path = str((directory / name).absolute())
         answer = process.ask(do="compile", path=path, options={"inputs": inputs})
         architectures = [str(name) for name in answer.get("architectures", ())]

@@ -34,13 +34,15 @@ _TOKENS = (
 
 @dataclass(frozen=True)
 class Deployment:
-    """The model that a client is to load, on the meta device, with its target, its precision and the weights option."""
+    """The model that a client is to load, on the meta device, with its target, its precision and the weights option, and whether
+    the client is to capture its graphs as CUDA graphs."""
 
     model: Any
     spec: Model
     target: Target
     precision: Precision
     weights: str
+    cuda_graph: bool = False
 
     @functools.cached_property
     def origin(self) -> Path:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from exporters.layouts.example_input import TOKENIZER, example_grid, example_ids, example_sizes
+from exporters.targets import TARGETS
 from specs.connector import ConnectorKind
 from specs.model import Model
 from specs.packed_patches import PackedPatches
@@ -66,8 +67,10 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     variables = {
         name: value for graph in manifest.graphs.values() for name, value in graph.environment.items()
     }
+    shapes = profiles_of(manifest)
     accepted = [f'os.environ["{name}"] = "{value}"  # accept this opset' for name, value in variables.items()]
-    imports = [*(["import os", ""] if accepted else []), "import numpy as np", "import onnxruntime"]
+    standard = [*(["import json"] if shapes else []), *(["import os"] if accepted else [])]
+    imports = [*standard, *([""] if standard else []), "import numpy as np", "import onnxruntime"]
     imports += ["from tokenizers import Tokenizer"] if tokenized else []
     blocks = any(each.carried and each.blocks and each.blocks.size for each in manifest.quantized)
     exact = _EXACT if manifest.precision == "int8" and not blocks else ""
@@ -78,10 +81,11 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
         *accepted,
         f"options = onnxruntime.SessionOptions(){exact}{_QUIET if fixed else _RELEASED if accepted else ''}",
     ]
-    providers = json.dumps(list(manifest.providers))
+    if shapes:
+        lines.append(f'shapes = json.load(open("{shapes}", encoding="utf-8"))  # the sizes to compile for')
     names = _SESSIONS[spec.architecture]
     lines += [
-        f"{name} = onnxruntime.InferenceSession({json.dumps(path)}, options, providers={providers})"
+        f"{name} = onnxruntime.InferenceSession({json.dumps(path)}, options, providers=[{_providers(manifest, path)}])"
         for name, path in zip(names, manifest.graphs, strict=True)
     ]
     if tokenized:
@@ -91,6 +95,18 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     read = zip(stacks, manifest.graphs.values(), strict=False)
     given = [_input(spec, stack, graph, tokenized) for stack, graph in read if stack is not None]
     return "\n".join([*lines, "", *given])
+
+
+def _providers(manifest: Manifest, graph: str) -> str:
+    """Return the providers of a graph as items of a list, the first with its optimization profile where there is one."""
+    first, *rest = map(json.dumps, manifest.providers)
+    return ", ".join([f"({first}, shapes[{json.dumps(graph)}])" if profiles_of(manifest) else first, *rest])
+
+
+def profiles_of(manifest: Manifest) -> str | None:
+    """Return the file of an export's optimization profiles, or None."""
+    target = TARGETS.get(manifest.target)
+    return target.profiles if target is not None and target.profiles in manifest.files else None
 
 
 def _input(spec: Model, stack: Stack, graph: GraphRecord, tokenized: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporters.providers import on_device, present
+from exporters.providers import on_provider, present
 from exporters.runtime.graph import LoadedGraph
 from specs.errors import UserError, option_name
 from specs.load import load
@@ -60,11 +60,12 @@ class Exported:
         return sum(self.manifest.files[name].size for name in self.manifest.model_files)
 
 
-def open_export(directory: Path, device: str | None = None) -> Exported:
-    """Read the records of an export, which runs on ``device``, or on the first of its providers that this machine has.
+def open_export(directory: Path, provider: str | None = None) -> Exported:
+    """Read the records of an export, which runs on a provider by name (:func:`exporters.providers.on_provider`), or on the first
+    of its own that this machine has.
 
     Raises :class:`specs.errors.UserError` where the directory is not an export, is damaged, or has no weights, and for a
-    device that this machine does not have.
+    provider that this machine does not have.
     """
     if not (directory / MANIFEST).is_file():
         raise UserError(
@@ -79,5 +80,5 @@ def open_export(directory: Path, device: str | None = None) -> Exported:
     check_sizes(directory, manifest)
     settings = {**stated_in(directory / CONFIG), **stated_in(directory / GENERATION)}
     wanted = manifest.providers
-    providers = present(wanted) if device is None else on_device(wanted, device)
+    providers = present(wanted) if provider is None else on_provider(provider)
     return Exported(directory, load(directory / "spec.yaml"), manifest, settings, tuple(providers))

@@ -194,7 +194,7 @@ def test_torch_is_not_needed(built: Path) -> None:
     [
         (["gone", "--ids", "1"], "gone is not an export (no export.json)\n  Pass a directory that zoo export"),
         (["tokenizer.json", "--ids", "1"], "tokenizer.json is not an export"),
-        (["tiny-gpt", "--ids", "1", "--device", "cpuu"], "--device must be the name of a device.\n  value: 'cpuu'\n  Did you mean 'cpu'?\n"),
+        (["tiny-gpt", "--ids", "1", "--provider", "cpuu"], "--provider must be the name of a provider.\n  value: 'cpuu'\n  Did you mean 'cpu'?\n"),
         (["tiny-gpt"], "No input.\n  Pass --text, or token ids such as --ids 1,2,3.\n"),
         (["bert", "--text", "a"], "--text needs a tokenizer, and there is no tokenizer.json beside the model.\n  Pass --tokenizer"),
         (["bert", "--ids", "1;2"], "--ids must be comma-separated whole numbers.\n  value: '1;2'\n  Pass a list such as 1,2,3."),

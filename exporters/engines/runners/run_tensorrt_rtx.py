@@ -37,9 +37,8 @@ class Compiler:
         profile = builder.create_optimization_profile()
         for place in range(network.num_inputs):
             given = network.get_input(place)
-            dims = options["inputs"][given.name]
             if -1 in tuple(given.shape):
-                profile.set_shape(given.name, dims, dims, dims)
+                profile.set_shape(given.name, *options["inputs"][given.name])
         config.add_optimization_profile(profile)
         engine = builder.build_serialized_network(network, config)
         if engine is None:
