@@ -121,13 +121,15 @@ def _environment(facts: GraphRecord) -> str:
 
 
 def print_placement(name: str, placed: PlacementRecord) -> None:
-    """Print the nodes that have no kernel, and whether the graph can be captured."""
+    """Print the nodes that have no kernel, and whether CUDA can capture the graph."""
     provider = placed.provider.removesuffix("ExecutionProvider")
     if placed.on_cpu:
         nodes = ", ".join(f"{count} {operation}" for operation, count in placed.on_cpu.items())
         say(f"{name}: {provider} has no kernel for {nodes}: {placed.copies} tensors are copied", "yellow")
     else:
         say(f"{name}: {provider} has a kernel for every node ({placed.kernels})")
+    if not placed.provider.startswith("CUDA"):
+        return
     if placed.not_captured:
         say(f"{name}: cannot be captured as a CUDA graph: {placed.not_captured}", "yellow")
     else:
