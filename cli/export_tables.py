@@ -102,6 +102,8 @@ def _verdict(found: OutputComparison) -> Cell:
 
 def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
     """One line per quantized format of the checkpoint, and whether the export keeps its codes."""
+    from exporters.precisions import PRECISIONS
+
     for found in manifest.quantized:
         count = f"{len(found.weights)} {found.format} weight{'s' if len(found.weights) > 1 else ''}"
         if found.carried:
@@ -109,9 +111,7 @@ def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
             continue
         rounded = "" if manifest.precision == "fp32" else f", then stored as {manifest.precision}"
         able = " or ".join(f"--precision {name}" for name in found.carried_by)
-        remedy = (
-            f" (pass {able} to keep the codes)" if able and manifest.precision in ("int4", "int8") else ""
-        )
+        remedy = f" (pass {able} to keep the codes)" if able and PRECISIONS[manifest.precision].bits else ""
         yield f"{count}: dequantized{rounded}{remedy}", not rounded
 
 
@@ -121,13 +121,15 @@ def _environment(facts: GraphRecord) -> str:
 
 
 def print_placement(name: str, placed: PlacementRecord) -> None:
-    """Print the nodes that have no kernel, and whether the graph can be captured."""
+    """Print the nodes that have no kernel, and whether CUDA can capture the graph."""
     provider = placed.provider.removesuffix("ExecutionProvider")
     if placed.on_cpu:
         nodes = ", ".join(f"{count} {operation}" for operation, count in placed.on_cpu.items())
         say(f"{name}: {provider} has no kernel for {nodes}: {placed.copies} tensors are copied", "yellow")
     else:
         say(f"{name}: {provider} has a kernel for every node ({placed.kernels})")
+    if not placed.provider.startswith("CUDA"):
+        return
     if placed.not_captured:
         say(f"{name}: cannot be captured as a CUDA graph: {placed.not_captured}", "yellow")
     else:
@@ -147,6 +149,8 @@ def _say_not_tried(manifest: Manifest) -> None:
 
 def print_export(written: Export, advised: Sequence[Advice] = ()) -> None:
     """Print the files, the opset and runtime that each graph needs, and the changes that would fuse more."""
+    from exporters.precisions import PRECISIONS
+
     if written.verification is not None:
         print_verification(written.verification)
         _say_not_tried(written.manifest)
@@ -157,8 +161,11 @@ def print_export(written: Export, advised: Sequence[Advice] = ()) -> None:
         print_quality(written.quality)
     elif written.unjudged:
         say(f"Quality was not measured: {written.unjudged}", "yellow")
-        if written.manifest.precision == "int4" and written.manifest.calibrated_on is None:
-            say("int4 weights are rounded to nearest, because calibration needs the same inputs.", "yellow")
+        if PRECISIONS[written.manifest.precision].bits == 4 and written.manifest.calibrated_on is None:
+            say(
+                f"{written.manifest.precision} weights are rounded to nearest, because calibration needs the same inputs.",
+                "yellow",
+            )
     rows, manifest = [], written.manifest
     if manifest.mixed is not None:
         say()

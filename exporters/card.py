@@ -12,6 +12,7 @@ import yaml
 from exporters.layouts import LAYOUTS
 from exporters.layouts.onnx_usage import profiles_of
 from exporters.layouts.purpose import purpose_of
+from exporters.precisions import PRECISIONS
 from specs.errors import UserError
 from specs.model import Model
 from specs.reading import read_text
@@ -35,7 +36,6 @@ _ONE_ROW = "GroupQueryAttention"
 
 ROWS = "Give each call at least one row: kernels of ONNX Runtime end the process, or fail, on an empty batch."
 
-_QUANTIZED = ("int8", "int4")
 _LICENSE = ("license", "license_name", "license_link")
 
 
@@ -103,7 +103,7 @@ def _front_matter(
         front["pipeline_tag"] = pipeline
     if base_model is not None:
         front["base_model"] = base_model
-        if manifest.precision in _QUANTIZED:
+        if PRECISIONS[manifest.precision].bits:
             front["base_model_relation"] = "quantized"
     tags = ["onnx", "onnxruntime", "zoo", spec.architecture, manifest.precision, manifest.target]
     if manifest.layout != "onnx":

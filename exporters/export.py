@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exporters.data_file import total_bytes
 from exporters.digests import external_places, followed
-from exporters.exportable import check_captured, check_exportable, check_options
+from exporters.exportable import check_captured, check_exportable, check_options, check_tensors
 from exporters.manifest import Export
 from exporters.module_checks import check_module
 from exporters.options import Options
@@ -67,6 +67,7 @@ def _written(plan: ExportPlan, source: WeightSource | None, destination: Path, p
 
 def _via_fx(plan: ExportPlan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
     contents = traced(plan, source, progress)
+    check_tensors(contents.plan)
     if source is not None:
         check_destination(destination, total_bytes(contents.plan.regions))
     with replacing(destination) as directory, prepared(contents, directory, progress) as contents:

@@ -26,6 +26,7 @@ from zoo.builder import ZooModel
 from zoo.checkpoints.open import open_weights
 from zoo.destination import check_destination
 from zoo.tensors import weight_bytes, weight_count
+from zoo.units import byte_text
 from zoo.weights.source import WeightSource
 
 
@@ -61,6 +62,20 @@ def check_options(model: ZooModel, spec: Model, options: Options) -> None:
     check_logits(spec, options.logits)
     check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
     check_cache_format(spec, deployment.target, LAYOUTS[options.layout], options.via, options.cache)
+
+
+def check_tensors(plan: ExportPlan) -> None:
+    """Raise :class:`specs.errors.UserError` where a weight is larger than a buffer of the target."""
+    limit = plan.target.largest_tensor
+    if limit is None:
+        return
+    for name, region in plan.regions.items():
+        if region.length > limit:
+            raise UserError(
+                f"{option_name('target')} {plan.target.name} holds no tensor of more than {byte_text(limit)}\n"
+                f"  value: {name} has {byte_text(region.length)} in {plan.precision.name}\n"
+                f"  Use another {option_name('precision')} or a smaller vocab_size."
+            )
 
 
 def check_captured(plan: ExportPlan, files: Mapping[str, onnx.ModelProto]) -> None:

@@ -148,6 +148,12 @@ class Options:
                 )
 
     def _check_precision(self) -> None:
+        if reason := TARGETS[self.target].unsupported_precisions.get(self.precision):
+            others = [name for name in PRECISIONS if name not in TARGETS[self.target].unsupported_precisions]
+            raise UserError(
+                f"{option_name('target')} {self.target} does not support {option_name('precision')} {self.precision}\n"
+                f"  {reason}\n  Use {', '.join(others[:-1])} or {others[-1]}."
+            )
         if self.block_size not in BLOCK_SIZES:
             sizes = ", ".join(map(str, BLOCK_SIZES))
             raise UserError(
@@ -160,9 +166,12 @@ class Options:
             option_name("rounding"): self.rounding is not None,
             option_name("budget"): self.budget is not None,
         }
-        for option in (option for option, given in asked.items() if given and self.precision != "int4"):
+        four_bits = [name for name, precision in PRECISIONS.items() if precision.bits == 4]
+        for option in (
+            option for option, given in asked.items() if given and self.precision not in four_bits
+        ):
             raise UserError(
-                f"{option} applies only to {option_name('precision')} int4\n  value: {self.precision}\n  Leave it out."
+                f"{option} applies only to {option_name('precision')} {' or '.join(four_bits)}\n  value: {self.precision}\n  Leave it out."
             )
         if self.asymmetric and not TARGETS[self.target].zero_points:
             raise UserError(
@@ -202,7 +211,7 @@ class Options:
     @property
     def calibrates(self) -> bool:
         """Whether weights are rounded for representative inputs."""
-        gptq = self.precision == "int4" and self.rounding != "nearest"
+        gptq = PRECISIONS[self.precision].bits == 4 and self.rounding != "nearest"
         return self.real and (gptq or self.activations == "static")
 
     @property

@@ -34,8 +34,8 @@ class Precision:
     bits: int | None = None
 
     def dtype_on(self, target: Target) -> torch.dtype:
-        """The dtype of unquantized tensors."""
-        return target.quantized_dtype if self.bits else self.dtype
+        """The dtype of unquantized tensors: the target's in a quantized export, unless the precision states half."""
+        return target.quantized_dtype if self.bits and self.dtype == torch.float32 else self.dtype
 
     @property
     def rounds(self) -> bool:
@@ -55,6 +55,7 @@ PRECISIONS = {
         Precision("bf16", "bfloat16, with float32 where fp16 has it", torch.bfloat16, 4e-3),
         Precision("int8", "matrices in 8 bits, inputs rounded at run time", torch.float32, 5e-2, 8),
         Precision("int4", "matrices in 4 bits by block", torch.float32, 2.5e-1, 4),
+        Precision("q4f16", "the same, float16 elsewhere", torch.float16, 2.5e-1, 4),
     )
 }
 
@@ -80,11 +81,12 @@ def quantization_of(
         return None
     per_row, in_blocks = eight_bits(target, None), eight_bits(target, INT8_BLOCK)
     lookups = target.takes("GatherBlockQuantized", precision.dtype_on(target))
-    in_half = target.quantizes_in_half
+    in_half = precision.dtype_on(target) == torch.float16
     if precision.bits == 8:
+        by_block = not target.multiplies_integers
         return Quantization(
-            matrices=in_blocks if graph_decodes or in_half else per_row,
-            tables=in_blocks if (lookups if in_half else decodes) else per_row,
+            matrices=in_blocks if graph_decodes or by_block else per_row,
+            tables=in_blocks if (lookups if by_block else decodes) else per_row,
             own=own,
             static_inputs=static_inputs,
             whole_blocks=target.whole_blocks,

@@ -37,6 +37,7 @@ class Provider:
 CPU = "CPUExecutionProvider"
 CUDA = "CUDAExecutionProvider"
 TENSORRT = "TensorrtExecutionProvider"
+WEBGPU = "WebGpuExecutionProvider"
 
 PROVIDERS = {
     provider.name: provider
@@ -45,6 +46,7 @@ PROVIDERS = {
         # Products of float32 would otherwise be rounded to TF32, with 10 bits of mantissa.
         Provider(CUDA, "cuda", ("libcuda.so.1", "nvcuda.dll"), {"use_tf32": "0"}),
         Provider(TENSORRT, "cuda", ("libnvinfer.so.10", "nvinfer_10.dll")),
+        Provider(WEBGPU, "cpu"),  # it copies tensors itself
     )
 }
 

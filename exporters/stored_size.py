@@ -56,6 +56,8 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
     }
     place, sizes, traced = TARGETS[target], dict[str, int](), dict[Hashable, list[TracedTask]]()
     for name, precision in PRECISIONS.items():
+        if name in place.unsupported_precisions:
+            continue
         dtype = precision.dtype_on(place)
         taken = frozenset(operation for operation in place.operations if place.takes(operation, dtype))
         key = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large

@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from exporters.providers import CPU, CUDA, TENSORRT
+from exporters.providers import CPU, CUDA, TENSORRT, WEBGPU
 
 FULL = frozenset({torch.float32})
 HALF = frozenset({torch.float16, torch.bfloat16})
@@ -64,6 +64,9 @@ OPERATIONS = {
 
 Padding = Literal["either", "right"]
 
+IN_HALF_ALREADY = {"q4f16": "its int4 is float16 elsewhere already"}
+"""What targets with quantized products in float16 alone lack."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -97,6 +100,8 @@ class Target:
     """The widths of heads for which its Attention has a kernel."""
     biases_group_queries: bool = False
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
+    masks_keys: bool = True
+    """Whether its MultiHeadAttention takes a mask of the keys; otherwise a bias masks them."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
     static_shapes: bool = False
@@ -113,6 +118,12 @@ class Target:
     """The opsets that can be asked for, with the operations that each of them adds."""
     opset: int | None = None
     """The opset that was asked for; None for the lowest that a graph needs."""
+    unsupported_precisions: Mapping[str, str] = field(default_factory=dict)
+    """The precisions that it does not have, with the reasons."""
+    coarse_sines: bool = False
+    """Whether its sines and cosines are inexact, so that a graph computes them itself (:mod:`exporters.emitters.sines`)."""
+    largest_tensor: int | None = None
+    """The bytes of the largest weight that fits one of its buffers; None for no limit."""
 
     def in_opset(self, opset: int | None) -> Target:
         """The target with graphs of one of its opsets; None for the lowest that each graph needs."""
@@ -216,6 +227,7 @@ TARGETS = {
             padding="right",
             quantized_dtype=torch.float16,
             cache_bits=frozenset({8, 4}),
+            unsupported_precisions=IN_HALF_ALREADY,
             sizes_on_device=True,
         ),
         Target(
@@ -237,6 +249,7 @@ TARGETS = {
             static_cache=True,
             quantized_dtype=torch.float16,
             zero_points=False,
+            unsupported_precisions=IN_HALF_ALREADY,
             positive_scales=True,
             repeats_quantized=False,
             whole_blocks=True,
@@ -244,6 +257,39 @@ TARGETS = {
             profiles="tensorrt.json",
             attention_widths=range(9, 257),
         ),
+        # --8<-- [start:webgpu]
+        Target(
+            "webgpu",
+            guide=(
+                "GroupQueryAttention with rotation and cache inside, MultiHeadAttention, residuals with their norms and biases "
+                "with their activations as one operation, LinearAttention, CausalConvWithState; products of weights in 4 and 8 "
+                "bits",
+                "as `cpu`",
+            ),
+            providers=(WEBGPU, CPU),
+            operations={
+                "Gelu": FULL_AND_FLOAT16,
+                "GroupQueryAttention": FULL_AND_FLOAT16,
+                "MultiHeadAttention": FULL_AND_FLOAT16,
+                "CausalConvWithState": FULL_AND_FLOAT16,
+                "LinearAttention": FULL_AND_FLOAT16,
+                "QMoE": FULL_AND_FLOAT16,
+                "BiasGelu": FULL_AND_FLOAT16,
+                "FastGelu": FULL_AND_FLOAT16,
+                "SkipLayerNormalization": FULL_AND_FLOAT16,
+                "SkipSimplifiedLayerNormalization": FULL_AND_FLOAT16,
+                "MatMulNBits": FULL_AND_FLOAT16,
+                "GatherBlockQuantized": FULL_AND_FLOAT16,
+            },
+            padding="right",
+            block_products=frozenset({"accuracy_level", "bias"}),
+            biases_group_queries=True,
+            masks_keys=False,
+            unsupported_precisions={"bf16": "WebGPU has no bfloat16"},
+            coarse_sines=True,
+            largest_tensor=2**31 - 4,
+        ),
+        # --8<-- [end:webgpu]
     )
 }
 """The targets by name.  A package adds one with ``TARGETS[target.name] = target``."""

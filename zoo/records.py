@@ -255,6 +255,7 @@ class EngineRecord(EngineClaim):
     rounded: float | None
     node: str
     words: str
+    untried: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -265,7 +266,8 @@ class EngineRecord(EngineClaim):
             return f"{self.name}: {self.outcome}{f' at node {self.node}' if self.node else ''}: {self.words}"
         rounded = f"; as stored {self.rounded:.1e} from ONNX Runtime" if self.rounded else ""
         cases = f"{self.cases} case{'s' if self.cases != 1 else ''}"
-        return f"{self.name}: computed, largest difference {self.max_abs:.1e} in {cases}{rounded}"
+        untried = "".join(f"; {each}" for each in self.untried)
+        return f"{self.name}: computed, largest difference {self.max_abs:.1e} in {cases}{rounded}{untried}"
 
 
 class VerificationRecord(Record):

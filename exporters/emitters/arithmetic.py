@@ -105,8 +105,6 @@ def _unary(name: str, *targets: Any) -> None:
 
 _unary("Abs", torch.abs, "abs")
 _unary("Neg", torch.neg, "neg")
-_unary("Sin", torch.sin, "sin")
-_unary("Cos", torch.cos, "cos")
 _unary("Tanh", torch.tanh, "tanh")
 _unary("Sigmoid", torch.sigmoid, "sigmoid")
 _unary("Exp", torch.exp, "exp")

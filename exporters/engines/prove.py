@@ -115,6 +115,12 @@ def _computed(
     compare: Compare,
 ) -> EngineResult:
     engine, rounds = process.engine, proof.precision.rounds
+    untried = []
+    if proof.dtype == torch.float16 and "float16" in process.lacks:
+        rounds = False
+        untried.append(
+            "the files as stored were not run, as it has no float16 on this machine; their exact form was"
+        )
     exact: list[Outputs] | None = None
     if engine.exact_forms or not rounds:
         exact = _outcomes(process, proof, expected, padding, exact=True)
@@ -141,6 +147,7 @@ def _computed(
         cases=len(expected.cases),
         max_abs=largest if exact is not None else rounded,
         rounded=rounded if rounds else None,
+        untried=(*untried, *process.asides),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from exporters.engines.check import check_installed
 from exporters.engines.compiling import recorded_shapes
 from exporters.engines.engine import Engine
 from exporters.engines.find import interpreter_of
-from exporters.engines.graphs import data_files
+from exporters.engines.graphs import data_files, nodes_by_operation
 from exporters.engines.process import EngineError, EngineProcess, started
 from exporters.engines.result import EngineResult
 from exporters.environment import required_environment
@@ -49,7 +50,7 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
     except EngineError as error:
         return found, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
     found.provider = f"{engine.name} {version}"
-    return found, _result(engine, version, found)
+    return found, _result(engine, version, found, process.asides)
 
 
 def replay_on(directory: Path, provider: str) -> Certificate:
@@ -74,22 +75,24 @@ def _run(session: Any, feeds: dict[str, Any]) -> dict[str, Any]:
     return dict(zip(names, session.run(names, feeds), strict=True))
 
 
-def _result(engine: Engine, version: str, found: Certificate) -> EngineResult:
+def _result(engine: Engine, version: str, found: Certificate, asides: Iterable[str]) -> EngineResult:
     if found.faults:
         return EngineResult(engine.name, version, "failed", words=found.faults[0])
     if not found.outputs:
         return EngineResult(engine.name, version, "not tried", words=found.note)
     largest = max(difference for difference, _ in found.outputs.values())
-    return EngineResult(engine.name, version, "computed", cases=1, max_abs=largest)
+    return EngineResult(engine.name, version, "computed", cases=1, max_abs=largest, untried=tuple(asides))
 
 
 def _load(directory: Path, process: EngineProcess, graphs: dict[str, Any]) -> dict[str, Run]:
     for name, entries in graphs.items():
         path = directory / name
+        graph = onnx.load(path, load_external_data=False).graph
         options = {
-            "data": data_files(onnx.load(path, load_external_data=False).graph),
+            "data": data_files(graph),
             "entries": entries,
             "environment": required_environment(opset_of(path)),
+            "nodes": nodes_by_operation(graph),
         }
         process.ask(do="load", graph=name, path=str(path.absolute()), options=options)
     return {name: partial(process.run, name) for name in graphs}

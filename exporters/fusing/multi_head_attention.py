@@ -10,7 +10,7 @@ from typing import Any
 from torch import fx
 
 from exporters.fusing.functions import multi_head_attention
-from exporters.fusing.joining import join_heads, replace_heads, side_by_side
+from exporters.fusing.joining import for_every_query, join_heads, replace_heads, side_by_side
 from exporters.fusing.rewriter import Rewriter
 from exporters.targets import Target
 from zoo import functional
@@ -39,7 +39,9 @@ def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
             continue
         if uneven or special or shared or compared:
             continue
-        mask, bias = _padding(rewriter, bias)
+        mask, bias = _padding(rewriter, bias) if target.masks_keys else (None, bias)
+        if bias is not None and not target.masks_keys:
+            bias = for_every_query(rewriter, node, _four_axes(rewriter, node, bias), query)
         if bias is not None and not _fits(bias, query, key):
             continue
         new = (query, key, value)

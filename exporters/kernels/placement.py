@@ -21,15 +21,22 @@ def placement(model: onnx.ModelProto, table: KernelTable) -> PlacementRecord:
     """
     types = element_types(model)
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
-    missing, copies, control = Counter[str](), set[str](), Counter[str]()
+    missing, control = Counter[str](), Counter[str]()
+    made, read = dict[str, bool](), dict[str, set[bool]]()
     for node in _nodes(model.graph):
         if node.op_type in CONTROL_FLOW and not node.domain:
             control[node.op_type] += 1
         inputs, outputs = ([types.get(name) for name in names] for names in (node.input, node.output))
-        if not table.computes_node(node, opset, inputs, outputs):
+        computes = table.computes_node(node, opset, inputs, outputs)
+        if not computes:
             missing[f"{node.op_type} ({_main_type(inputs)})"] += 1
-            copies.update(name for name in (*node.input, *node.output) if name)
+        made.update((name, computes) for name in node.output if name)
+        for name in filter(None, node.input):
+            read.setdefault(name, set()).add(computes)
     weights = {tensor.name for tensor in model.graph.initializer}
+    for output in model.graph.output:
+        read.setdefault(output.name, set()).add(True)
+    copies = {name for name, readers in read.items() if readers != {made.get(name, True)}}
     if missing:
         reason = "nodes run on the CPU: " + ", ".join(sorted(missing))
     elif control:

@@ -1,6 +1,7 @@
 """The kernels of execution providers, as recorded from the providers themselves.
 
 ``cuda.json`` holds those of ONNX Runtime's CUDA provider, in the version that it names; ``python -m tests.cuda.record`` writes it.
+``webgpu.json`` holds those of the WebGPU provider's plugin; ``python -m tests.webgpu.record`` writes it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from pathlib import Path
 
 import onnx
 
-from exporters.providers import CUDA
+from exporters.providers import CUDA, WEBGPU
 
-_TABLES = {CUDA: "cuda.json"}
+_TABLES = {CUDA: "cuda.json", WEBGPU: "webgpu.json"}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from exporters.layouts.genai_images import (
 )
 from exporters.layouts.genai_state import genai_states, unfit_states
 from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
-from exporters.providers import CPU, CUDA
+from exporters.providers import CPU, CUDA, WEBGPU
 from specs.embedding import Tokens
 from specs.model import Model
 from zoo.manifest import Manifest
@@ -25,7 +25,7 @@ CONFIG = "genai_config.json"
 ENDLESS = 4096
 """The context length written for a model without a limit."""
 
-_PROVIDERS: dict[str, str | None] = {CPU: None, CUDA: "cuda"}
+_PROVIDERS: dict[str, str | None] = {CPU: None, CUDA: "cuda", WEBGPU: "webgpu"}
 """The client's names for execution providers; the CPU's needs none."""
 
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id")

@@ -175,6 +175,7 @@ def _remedies(precision: Precision, cache: str) -> str:
     lossless = {"int8": "Use a float cache.", "int4": "Use an int8 cache."}.get(cache)
     weights = {
         "int4": "Use int8, or int4 with smaller blocks or with zero points (asymmetric).",
+        "q4f16": "Use fp16, or q4f16 with smaller blocks or with zero points (asymmetric).",
         "int8": "Use fp16.",
         "bf16": "Use fp16 where its range is wide enough.",
         "fp16": "Use fp32.",

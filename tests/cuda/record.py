@@ -38,24 +38,24 @@ def kernels() -> dict[str, list[dict[str, Any]]]:
         if kernel.provider != PROVIDER or kernel.domain not in DOMAINS or versions is None:
             continue
         first, last = kernel.version_range
-        for since in _used(versions):
+        for since in used_versions(versions):
             # An open range begins with the version that it was registered for, and covers no other.
             if since == first or (first < since <= last < 2**31 - 1):
-                row = {"since": since, "types": _types(versions[since], kernel.type_constraints)}
+                row = {"since": since, "types": types_of(versions[since], kernel.type_constraints)}
                 name = f"{kernel.domain}:{kernel.op_name}" if kernel.domain else kernel.op_name
                 if row not in found[name]:
                     found[name].append(row)
     return dict(sorted(found.items()))
 
 
-def _used(versions: dict[int, Any]) -> set[int]:
+def used_versions(versions: dict[int, Any]) -> set[int]:
     """The versions of an operator that the opsets in use have."""
     return {max((since for since in versions if since <= opset), default=0) for opset in MINIMUM_RUNTIME} - {
         0
     }
 
 
-def _types(schema: Any, constraints: dict[str, list[str]]) -> dict[str, list[str]]:
+def types_of(schema: Any, constraints: dict[str, list[str]]) -> dict[str, list[str]]:
     """The element types by ``in0``, ``out0`` and so on; ``in*`` stands for all that follow."""
     result = {}
     for side, parameters in (("in", schema.inputs), ("out", schema.outputs)):
