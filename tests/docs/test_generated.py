@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -36,10 +37,9 @@ def generate() -> ModuleType:
     hooks = str(DOCS / "hooks")
     sys.path.insert(0, hooks)
     try:
-        import generate
+        return importlib.import_module("generate")
     finally:
         sys.path.remove(hooks)
-    return generate
 
 
 def _relative(path: Path) -> str:
