@@ -60,7 +60,7 @@ def compile_export(
         )
     check_installed([engine.name])
     progress(Stage("compare digests"))
-    if changes := check_integrity(directory, record.manifest, contents=True).changes:
+    if changes := check_integrity(record, contents=True).changes:
         raise UserError(f"{directory} has changed since it was exported: {changes[0]}\n  Export it again.")
     with TemporaryDirectory(dir=directory, prefix=".compiled-") as name:
         found = _compiled(record.manifest, directory, Path(name), engine, architectures, progress)
