@@ -14,7 +14,7 @@ from typing import Any
 import onnxruntime
 
 import exporters.kernels
-from exporters.targets import MINIMUM_RUNTIME
+from exporters.proto import IR_VERSIONS
 from tests.cuda.build import build
 
 TABLE = Path(exporters.kernels.__file__).with_name("cuda.json")
@@ -50,9 +50,7 @@ def kernels() -> dict[str, list[dict[str, Any]]]:
 
 def used_versions(versions: dict[int, Any]) -> set[int]:
     """The versions of an operator that the opsets in use have."""
-    return {max((since for since in versions if since <= opset), default=0) for opset in MINIMUM_RUNTIME} - {
-        0
-    }
+    return {max((since for since in versions if since <= opset), default=0) for opset in IR_VERSIONS} - {0}
 
 
 def types_of(schema: Any, constraints: dict[str, list[str]]) -> dict[str, list[str]]:

@@ -24,8 +24,8 @@ from tests.cli.process import environment
 from tests.exporters.test_card import program
 from tests.thinned import one_in
 from tests.zoo import tiny
-from zoo.checkpoints.carried import GENERATION
 from zoo.files.card import CARD
+from zoo.generation.settings import GENERATION
 from zoo.manifest import read_manifest
 
 HEADS: dict[str, dict[str, Any]] = {

@@ -42,7 +42,7 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
             f"    def compile(self, path, options):\n        {body}        return {{}}\nserve(Compiler())\n"
         )
         engine = Engine(
-            "fake", "", "compiles", runner, "json", (), frozenset({"tensorrt"}), architectures=("sm89", "sm120")
+            "fake", "", "compiles", runner, "json", (), targets=frozenset({"tensorrt"}), architectures=("sm89", "sm120")
         )  # fmt: skip
         monkeypatch.setattr(module, "ENGINES", {"fake": engine})
         monkeypatch.setattr("exporters.engines.check.engine_named", lambda name: engine)
@@ -69,12 +69,12 @@ def test_compiled_files_are_recorded_with_their_digests(
     assert (record.graph, record.engine, record.version) == ("decoder_model.onnx", "fake", "7")
     assert record.architectures == ("sm89", "sm120")
     assert read_record(exported).unproven == ""  # build.json names the new export.json
-    assert check_integrity(exported, manifest, contents=True).intact
+    assert check_integrity(read_record(exported), contents=True).intact
     graph, architectures, inputs = json.loads((exported / "decoder_model.engine").read_text())
     assert (graph, architectures) == ("model.onnx", ["sm89", "sm120"])
     assert inputs["input_ids"] == [[1, 1], [1, 1], [8, 12]]
     (exported / "decoder_model.engine").write_text("other")
-    assert [each.file for each in check_integrity(exported, manifest, contents=True).changes] == [
+    assert [each.file for each in check_integrity(read_record(exported), contents=True).changes] == [
         "decoder_model.engine"
     ]
 
