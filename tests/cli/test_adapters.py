@@ -93,7 +93,7 @@ def test_every_command_refuses_it(checkpoint, tmp_path, embedded, monkeypatch):
     ):
         told = refused(*arguments)
         assert named in " ".join(told.split()), (arguments, told)
-        assert "value: LORA" in told
+        assert "LORA" in told
         assert "merge_and_unload()" in told
     assert not (tmp_path / "out").exists()
     for command in ("export", "check"):
@@ -108,6 +108,10 @@ def test_every_command_refuses_it(checkpoint, tmp_path, embedded, monkeypatch):
         ({"base_model_name_or_path": None}, "for an unnamed base model"),
         ({"task_type": None, "auto_mapping": {"base_model_class": "BertModel"}}, "import BertModel as B"),
         ({"task_type": None}, "import AutoModel as B"),
+        (
+            {"task_type": None, "auto_mapping": {"base_model_class": "os; os.system('x')"}},
+            "import AutoModel as B",
+        ),
         ({"task_type": "SEQ_CLS"}, "import AutoModelForSequenceClassification as B"),
         ({"base_model_name_or_path": "org/name"}, "T.from_pretrained("),
     ],

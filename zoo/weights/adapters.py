@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ def _message(directory: Path, stated: dict[str, Any]) -> Iterator[str]:
         yield f"{directory} has an adapter ({SETTINGS}) of a library other than PEFT\n  value: no peft_type"
         yield "  Merge it into its base model with that library, and pass the merged model."
         return
-    yield f"{directory} has a PEFT adapter ({SETTINGS}) {whose}, and adapters are not read\n  value: {kind}"
+    yield f"{directory} has a PEFT adapter ({SETTINGS}) {whose}, and adapters are not read\n  value: {shorten(kind)}"
     if kind in _PROMPTS:
         yield "  It adds tokens to the input, which cannot be merged into weights: pass the base model."
         return
@@ -84,7 +85,7 @@ def _message(directory: Path, stated: dict[str, Any]) -> Iterator[str]:
     if tokenizer is None and stated.get("task_type") in _CLASSES and not Path(source).exists():
         tokenizer = source
     if tokenizer is not None:
-        program += f"; from transformers import AutoTokenizer as T; T.from_pretrained({tokenizer!r}).save_pretrained({merged!r})"
+        program += f"; from transformers import AutoTokenizer as T; T.from_pretrained({_text(tokenizer)}).save_pretrained({_text(merged)})"
     yield f"    python -c {shlex.quote(program)}"
 
 
@@ -93,19 +94,26 @@ def _class_of(directory: Path, stated: dict[str, Any]) -> str:
     if stated.get("task_type") in _CLASSES:
         return _CLASSES[stated["task_type"]]
     mapping = stated.get("auto_mapping")
-    if isinstance(mapping, dict) and isinstance(mapping.get("base_model_class"), str):
-        return str(mapping["base_model_class"])
+    named = [mapping.get("base_model_class")] if isinstance(mapping, dict) else []
     config = directory / _CONFIG
-    named = read_object(config, WeightError, directory).get("architectures") if config.exists() else None
-    return str(named[0]) if isinstance(named, list) and named else "AutoModel"
+    if config.is_file() and isinstance(
+        found := read_object(config, WeightError, directory).get("architectures"), list
+    ):
+        named += found[:1]
+    return next((name for name in named if isinstance(name, str) and name.isidentifier()), "AutoModel")
 
 
 def _program(base_class: str, base: str, adapter: str, merged: str) -> str:
     """Return the program that merges an adapter into its base model."""
     return (
         f"from peft import PeftModel as P; from transformers import {base_class} as B; "
-        f"P.from_pretrained(B.from_pretrained({base!r}), {adapter!r}).merge_and_unload().save_pretrained({merged!r})"
+        f"P.from_pretrained(B.from_pretrained({_text(base)}), {_text(adapter)}).merge_and_unload().save_pretrained({_text(merged)})"
     )
+
+
+def _text(value: str) -> str:
+    """Return a text as a literal of Python in double quotes, which a shell leaves alone in single ones."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _has_tokenizer(place: str) -> bool:
