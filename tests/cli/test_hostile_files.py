@@ -19,6 +19,7 @@ from exporters.quality.texts import read_text
 from specs.errors import UserError
 from tests.exporters.remotes.conftest import write_keys
 from tests.exporters.remotes.files import done, invoke, refused
+from tests.thinned import one_in
 from tests.zoo.tiny import bert
 
 SECRET = "root:$y$j9T$secret:20000:0:99999:7:::\n"
@@ -80,6 +81,7 @@ READERS = {
 }
 
 
+@one_in(5)
 @pytest.mark.parametrize("attack", [link, pipe, device, sparse], ids=lambda each: each.__name__)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", ["vocab.txt", "tokenizer.json", "generation_config.json", "spiece.model"])
