@@ -15,7 +15,6 @@ from exporters.layouts.purpose import purpose_of
 from exporters.precisions import PRECISIONS
 from specs.errors import UserError
 from specs.model import Model
-from specs.reading import read_text
 from zoo.destination import MANIFEST
 from zoo.files.card import CARD, sealed
 from zoo.files.ownership import BUILD
@@ -89,9 +88,10 @@ def license_of(origin: Path) -> dict[str, str]:
         raise UserError(unreadable(path, error)) from None
     front = re.match(r"---\r?\n(.*?\n)---\r?\n", text, re.DOTALL)
     try:
-        found = read_text(front[1], str(path)).data if front else {}
-    except UserError:  # the card of another is not our concern
+        data = yaml.safe_load(front[1]) if front else None
+    except (AttributeError, RecursionError, TypeError, ValueError, yaml.YAMLError):  # not our concern
         return {}
+    found = data if isinstance(data, dict) else {}
     return {name: found[name] for name in _LICENSE if isinstance(found.get(name), str)}
 
 

@@ -124,6 +124,8 @@ class Cache:
             try:
                 with workplace(entry) as place:
                     entry.rename(place / NEW)
+            except FileNotFoundError:  # another process has removed it
+                return
             except OSError as error:
                 raise UserError(
                     f"{entry} cannot be removed: {error.strerror or error}.\n  Remove it, or set {VARIABLE} to another directory."

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 import zoo
+from exporters.card import license_of
 from exporters.quality.texts import read_text
 from specs.errors import UserError
 from tests.exporters.remotes.conftest import write_keys
 from tests.exporters.remotes.files import done, invoke, refused
+from tests.thinned import one_in
 from tests.zoo.tiny import bert
 
 SECRET = "root:$y$j9T$secret:20000:0:99999:7:::\n"
@@ -79,6 +81,7 @@ READERS = {
 }
 
 
+@one_in(5)
 @pytest.mark.parametrize("attack", [link, pipe, device, sparse], ids=lambda each: each.__name__)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", ["vocab.txt", "tokenizer.json", "generation_config.json", "spiece.model"])
@@ -198,8 +201,17 @@ def test_layers_of_a_variant_are_bounded(here: Path) -> None:
 
 
 def test_the_front_matter_of_a_card_is_bounded(here: Path) -> None:
-    (here / "checkpoint" / "README.md").write_text("---\n" + "license: " + "[" * 20_000 + "\n---\n")
-    done(*READERS["export"])
+    card = here / "checkpoint" / "README.md"
+    for front in (
+        "license: " + "[" * 20_000,
+        "license: !!timestamp x",
+        "license: " + "9" * 5000,
+        "? {a: b}\n: c",
+    ):
+        card.write_text(f"---\n{front}\n---\n")
+        assert license_of(here / "checkpoint") == {}
+    card.write_text("---\nlanguage: [en, no]\nlicense: mit\n---\n")
+    assert license_of(here / "checkpoint") == {"license": "mit"}
 
 
 def test_the_bytes_of_a_catalog_do_not_depend_on_how_its_directory_is_written(here: Path) -> None:

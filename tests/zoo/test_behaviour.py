@@ -578,3 +578,11 @@ def test_a_reduced_model_keeps_every_kind_of_block() -> None:
     assert [run.use for run in short.decoder.runs()] == [None, "wide", "last"]
     assert Model.model_validate(short.model_dump()) == short
     assert assemble(narrowed(short, 2))
+
+
+def test_every_check_is_announced_before_it_runs() -> None:
+    stages = list[str]()
+    report = check_behaviour(gpt2(), progress=lambda stage: stages.append(stage.name))
+    assert stages[0] == "check causal"
+    assert stages[-1] == "check gradients"
+    assert len(stages) <= len(report.checks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -64,7 +65,7 @@ class Registry:
         layers = []
         for name, content in contents(directory).items():
             digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-            self.blobs[digest] = lambda content=content: iter([content])
+            self.blobs[digest] = functools.partial(iter, [content])
             layers.append({"digest": digest, "size": len(content), "annotations": {TITLE: name}})
         self.manifest = json.dumps({"layers": layers}).encode()
         return layers
