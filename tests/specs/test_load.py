@@ -518,8 +518,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
           "decoder.layers=[{}, {use: few}]"],
          "position.kind: requires equal numbers of heads in all blocks, because the layers of a stack share its biases\n"
          "  value: 'alibi'\n  The blocks have 6 and 12 heads: make them equal, or use rope."),
-        (["decoder.block.attention.chunk=1"], "decoder.block.attention.chunk: must be greater than or equal to 2\n"
-         "  value: 1\n  Use 2 or more."),
+        (["decoder.block.attention.chunk=0"], "decoder.block.attention.chunk: must be greater than or equal to 1\n"
+         "  value: 0\n  Use 1 or more."),
         (["decoder.block.attention={kind: multi_head, heads: 12, window: 4, chunk: 8}"], "decoder.block.attention.chunk: must not be "
          "set beside window, which limits what a query sees too\n  value: 8\n  Remove one of them."),
         (["position={kind: none, query_scaling: {beta: 0.1, length: 64}}", f"decoder.block.attention={LATENT}"],

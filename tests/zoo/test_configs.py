@@ -54,9 +54,9 @@ def read(**changes: Any) -> Any:
             "config.json: model_type: is not supported: specs cannot express images whose width and resolution change",
         ),
         ({"model_type": "parakeet_rnnt"}, "config.json: model_type: is not supported: specs cannot express a decoder that steps"),
-        ({"model_type": None}, "config.json: model_type: is not a supported family"),
+        ({"model_type": None}, "config.json: model_type: is required, as it names the family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
-        ({"architectures": ["LlamaForVision"]}, "config.json: architectures: must name a supported class\n  value: ['LlamaForVision']\n  Choose from: LlamaForCausalLM"),
+        ({"architectures": ["LlamaForVision"]}, "config.json: architectures: must name a supported class of llama\n  value: ['LlamaForVision']\n  Choose from: LlamaForCausalLM"),
         ({"architectures": "LlamaModel"}, "config.json: architectures: must be a list of class names"),
         ({"hidden_act": "silu_"}, "config.json: hidden_act: is not supported\n  value: 'silu_'\n  Did you mean 'silu'?"),
         ({"hidden_size": "32"}, "config.json: hidden_size: must be a whole number\n  value: '32'"),
@@ -229,7 +229,7 @@ def test_fields_without_effect_on_the_model_are_ignored() -> None:
         (b"[" * 1_000_000, "is nested more than 64 levels deep"),
         (b'{"a": ' * 500 + b"1" + b"}" * 500, "is nested more than 64 levels deep"),
         (b'{"model_type": "\\ud800"}', "an unpaired surrogate"),
-        (b"{}", "model_type: is not a supported family"),
+        (b"{}", "model_type: is required, as it names the family"),
     ],
 )
 def test_a_file_that_is_not_a_config_is_refused(content: bytes, message: str, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_unsupported_values_of_a_half_are_refused(field, change, message):
     data = CLIPConfig(text_config=text, vision_config=VISION["gray"], projection_dim=11).to_dict()
     data |= {"architectures": ["CLIPModel"], field: data[field] | change}
     with pytest.raises(ConfigError, match=message):
-        spec_of_config(Config(data, "config.json"), name="tiny")
+        spec_of_config(Config(data, "config.json"), name="tiny", strict=True)
 
 
 @pytest.mark.parametrize(
