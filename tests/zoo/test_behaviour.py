@@ -324,6 +324,15 @@ def test_a_bidirectional_encoder_without_positions_sees_a_set() -> None:
     assert statuses(gpt2(position={"kind": "none"}))["order"] == "passed"
 
 
+def test_latent_attention_has_the_biases_of_its_layer() -> None:
+    latent = {"kind": "latent", "heads": 2, "kv_rank": 4, "head_dim": 4, "value_dim": 4, "rope_dim": 2}
+    layers = {"layers": 2, "block": {**BLOCK, "attention": latent}}
+    spec = bert(position={"kind": "relative_bias", "per_layer": True}, encoder=layers)
+    tables = [name for name, _ in assemble(spec).named_parameters() if name.endswith("position.table.weight")]
+    assert tables == [f"encoder.blocks.{layer}.attention.position.table.weight" for layer in range(2)]
+    assert statuses(spec)["order"] == "passed"
+
+
 def test_a_window_tells_a_bidirectional_encoder_where_tokens_stand_where_it_is_short() -> None:
     for window, status in ((1, "info"), (2, "passed"), (8, "passed"), (10, "info"), (4096, "info")):
         block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": window}}

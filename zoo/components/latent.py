@@ -85,7 +85,5 @@ class Latent(Mixer):
         key, value = context.cached(past, key, up[..., self.unrotated :])
         bias = context.biases[BiasKey(position.name, None)]
         dropout = self.dropout if self.training else 0.0
-        mixed = functional.attention(
-            query, key, value, bias, scale=self.scale, dropout=dropout
-        )  # B H T V
+        mixed = functional.attention(query, key, value, bias, scale=self.scale, dropout=dropout)  # B H T V
         return self.output(merge_heads(mixed)), (key, value)
