@@ -293,9 +293,10 @@ def test_routers_that_weigh_close_experts_alone_may_have_no_gradient() -> None:
 def test_sinks_of_one_head_before_a_norm_may_have_no_gradient() -> None:
     attention = {"kind": "multi_head", "heads": 1, "bias": False, "sinks": True}
     layers = {"layers": 1, "block": {**BLOCK, "kind": "reordered_norm", "attention": attention}}
-    check = named(check_behaviour(gpt2(decoder=layers)).checks, "gradients")
-    assert check.status == "passed"
-    assert "except sinks of single heads" in check.explanation
+    for spec in (gpt2(decoder=layers), seq2seq(decoder=layers)):
+        check = named(check_behaviour(spec).checks, "gradients")
+        assert check.status == "passed"
+        assert "except sinks of single heads" in check.explanation
 
 
 @pytest.mark.parametrize(
