@@ -17,7 +17,7 @@ class BehaviourError(UserError):
         failed = [check for check in report.checks if check.status == "failed"]
         lines = [f"{name} does not behave as its spec says, on {report.subject}:"]
         lines += [f"{each.name}: {each.reason or each.explanation}: {each.measured}" for each in failed]
-        lines.append("Correct the module, so that check passes.")
+        lines.append("Correct the module so that its checks pass.")
         lines.append(f"Or pass {option_name('verify', False)} to export the model as it is.")
         super().__init__("\n  ".join(lines))
 

@@ -43,7 +43,7 @@ def build_component(spec: Component, context: BuildContext) -> nn.Module:
             f"Kind '{spec.kind}' has no builder\n  Decorate its module with zoo.registry.builds."
         )
     builder = _builders[type(spec)]
-    if builder.__module__.partition(".")[0] == __package__:  # states its initial values
+    if getattr(builder, "__module__", "").partition(".")[0] == __package__:  # states its initial values
         module = builder(spec, context)
     else:
         with constructing() as keep:

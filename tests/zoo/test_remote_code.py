@@ -361,6 +361,17 @@ def test_a_norm_of_the_batch_is_refused_by_name(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("per_layer", [False, True])
+def test_biases_of_latent_attention_are_refused_by_name(per_layer: bool, tmp_path: Path) -> None:
+    data = MODELS["latent"].model_dump(mode="json")
+    data["position"] = {"kind": "relative_bias", "per_layer": per_layer}
+    with pytest.raises(
+        UserError, match="latent attention with biases of distances in layer 0 cannot be written"
+    ):
+        zoo.convert(Model.model_validate(data), "random", tmp_path / "out", remote_code=True)
+    assert not list(tmp_path.iterdir())
+
+
 def test_refusals_name_classes_that_are_built() -> None:
     built = {each for each in registry._builders.values() if isinstance(each, type)}
     assert {*refusals._KINDS, BatchNorm} <= built

@@ -112,9 +112,10 @@ def _scale_a_whole_branch(model: ZooModel) -> set[str]:
         path: each for path, each in model.named_modules() if isinstance(each, ReorderedNorm | Sandwich)
     }
     alone = [
-        f"{path}.attention"
+        f"{path}.{branch}"
         for path, block in blocks.items()
-        if isinstance(attention := block.attention, SelfAttention)
+        for branch in ("attention", "cross_attention")
+        if isinstance(attention := getattr(block, branch, None), Projections)
         and attention.heads == 1
         and attention.output.bias is None
     ]
