@@ -12,6 +12,7 @@ import onnx
 
 from exporters.engines.engine import Engine
 from exporters.engines.result import EngineResult
+from exporters.exportable import check_options
 from exporters.options import Options
 from exporters.plan import ExportPlan
 from exporters.proving import proof_of, reduced_model_files
@@ -39,7 +40,9 @@ class Kind:
     def plan(self) -> ExportPlan:
         """The plan of its export.  Raises :class:`specs.errors.UserError` where the combination is refused."""
         options = Options(target=self.target, precision=self.precision, **dict(self.options))
-        return ExportPlan.make(structure(self.preset), options)
+        plan = ExportPlan.make(structure(self.preset), options)
+        check_options(plan.model, plan.spec, options)
+        return plan
 
 
 def graphs_of(kind: Kind) -> list[onnx.ModelProto]:
