@@ -31,13 +31,14 @@ test-slow: $(VENV)/.installed-test
 test-all: test test-slow
 
 # The pages in Chromium, which the system has to have: Debian's packages chromium and chromium-driver, for one.
-test-browser: $(VENV)/.installed-test
+test-browser: $(VENV)/.installed-test .clients/transformers-js/node_modules
 	@command -v chromium && command -v chromedriver || \
 		{ echo "these tests need chromium and chromedriver: apt-get install chromium chromium-driver" >&2; exit 1; }
 	$(PYTEST) -m browser tests/browser
 
-# The clients that load exports, each in an environment of its own; node comes from a Python package, too.
-test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \
+# The clients that load exports, each in an environment of its own; node comes from a Python package, too. WebGPU is that of Debian's
+# package chromium, in it and as a Vulkan driver (libvulkan1).
+test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed .clients/webgpu/.installed \
 		.clients/transformers-js/node_modules
 	$(PYTEST) -m clients -rP tests/clients
 
