@@ -74,7 +74,7 @@ def check_tensors(plan: ExportPlan) -> None:
             raise UserError(
                 f"{option_name('target')} {plan.target.name} holds no tensor of more than {byte_text(limit)}\n"
                 f"  value: {name} has {byte_text(region.length)} in {plan.precision.name}\n"
-                f"  Use another {option_name('precision')} or a smaller vocab_size."
+                f"  Use a {option_name('precision')} of fewer bits."
             )
 
 

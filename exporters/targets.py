@@ -102,6 +102,8 @@ class Target:
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     masks_keys: bool = True
     """Whether its MultiHeadAttention takes a mask of the keys; otherwise a bias masks them."""
+    appends_nothing: bool = True
+    """Whether its MultiHeadAttention takes a past without new keys, as those of an encoder are after the first step."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
     static_shapes: bool = False
@@ -285,6 +287,7 @@ TARGETS = {
             block_products=frozenset({"accuracy_level", "bias"}),
             biases_group_queries=True,
             masks_keys=False,
+            appends_nothing=False,
             unsupported_precisions={"bf16": "WebGPU has no bfloat16"},
             coarse_sines=True,
             largest_tensor=2**31 - 4,

@@ -44,14 +44,18 @@ def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
             bias = for_every_query(rewriter, node, _four_axes(rewriter, node, bias), query)
         if bias is not None and not _fits(bias, query, key):
             continue
-        new = (query, key, value)
         past = []
-        if keys is not None and values is not None:
-            new, past = (query, keys.args[1], values.args[1]), [keys.args[0], values.args[0]]
+        if keys is None or values is None:
+            new = _projected(rewriter, node, (query, key, value))
+        elif not target.appends_nothing and keys.args[1].meta["info"][0].shape[2] != info.shape[2]:
+            cached, new = False, [side_by_side(rewriter, node, query), key, value]
+        else:
+            new = _projected(rewriter, node, (query, keys.args[1], values.args[1]))
+            past = [keys.args[0], values.args[0]]
         mixed = rewriter.insert(
             node,
             multi_head_attention,
-            *_projected(rewriter, node, new),
+            *new,
             mask,
             bias if bias is None else _four_axes(rewriter, node, bias),
             *past,

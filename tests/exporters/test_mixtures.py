@@ -201,7 +201,7 @@ def sums_as_they_are(patch: Patch) -> None:
 
 
 def weights_on_the_output(patch: Patch) -> None:
-    patch.setattr(mixture, "MixtureCall", lambda *given: MixtureCall(*given[:-1], of_input=False))
+    patch.setattr(mixture, "MixtureCall", lambda *given: replace(MixtureCall(*given), of_input=False))
 
 
 def every_expert_alike(patch: Patch) -> None:

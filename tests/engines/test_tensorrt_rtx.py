@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from exporters.engines.compile_export import compile_export
-from exporters.engines.find import PLACE
 from exporters.engines.replay import replay
 from exporters.engines.table import ENGINES
 from exporters.export import export
@@ -22,14 +20,9 @@ from tests.zoo.tiny import gpt2
 from zoo.integrity import check_integrity
 from zoo.manifest import read_manifest, read_record
 
-pytestmark = pytest.mark.clients
+pytestmark = pytest.mark.engines
 
 COMPILER = ENGINES["tensorrt-rtx"]
-
-
-@pytest.fixture(autouse=True)
-def _engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PLACE, os.environ.get(PLACE) or str(Path(".clients").resolve()))
 
 
 def exported(preset: str, precision: str, place: Path) -> Path:
