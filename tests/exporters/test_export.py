@@ -449,7 +449,7 @@ def test_progress_names_the_steps_and_counts_the_bytes(tmp_path: Path) -> None:
     stages: list[Stage] = []
     export(gpt2(), tmp_path / "x", progress=stages.append)
     names = [stage.name for stage in stages]
-    assert names[0] == "trace"
+    assert names[0] == "check the module"
     assert any(name.startswith("verify: padding left") for name in names)
     weights = [stage for stage in stages if stage.name == "write weights"]
     own = [
@@ -583,9 +583,9 @@ def test_a_checkpoint_that_goes_away_meanwhile_is_named(harm: str, message: str,
     checkpoint(gpt2(), path)
 
     def progress(stage: Stage) -> None:
-        if stage.name == "trace" and harm == "removed":
+        if stage.name == "check the module" and harm == "removed":
             path.unlink()
-        elif stage.name == "trace":
+        elif stage.name == "check the module":
             path.write_bytes(path.read_bytes()[:2000])
 
     with pytest.raises(WeightError, match=message) as error:
