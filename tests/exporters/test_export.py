@@ -583,9 +583,9 @@ def test_a_checkpoint_that_goes_away_meanwhile_is_named(harm: str, message: str,
     checkpoint(gpt2(), path)
 
     def progress(stage: Stage) -> None:
-        if stage.name == "check the module" and harm == "removed":
+        if stage.name == "trace" and harm == "removed":
             path.unlink()
-        elif stage.name == "check the module":
+        elif stage.name == "trace":
             path.write_bytes(path.read_bytes()[:2000])
 
     with pytest.raises(WeightError, match=message) as error:
