@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ Run = Callable[..., np.ndarray[Any, Any]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs nodes with input x and output y, both float, on an engine."""
     if ENVIRONMENTS.is_dir():
         monkeypatch.setenv(PLACE, str(ENVIRONMENTS))
@@ -41,11 +41,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         python = interpreter_of(engine_named(engine))
         assert python is not None, f"{engine} is missing: run `make engines`"
         with started(engine_named(engine), python) as process:
-            options = {"data": [], "entries": {}, "environment": {}}
+            options: dict[str, Any] = {"data": [], "entries": {}, "environment": {}}
             process.ask(do="load", graph="graph", path=str(path), options=options)
             return process.run("graph", {"x": x})["y"]
 
-    yield on
+    return on
 
 
 def test_openvino_truncates_to_bfloat16_where_a_size_is_symbolic(run: Run) -> None:
