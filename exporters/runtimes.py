@@ -76,9 +76,10 @@ def features(model: onnx.ModelProto) -> set[str]:
     for node in _nodes(model.graph):
         if not _is_dated(node, opset):
             continue
-        found.add(node.op_type)
-        found |= {f"{node.op_type} in {dtype}" for dtype in narrow}
-        found |= {f"{node.op_type} {use}" for use in _uses(node)}
+        name = node.op_type if node.domain or node.op_type not in _BOTH else f"standard {node.op_type}"
+        found.add(name)
+        found |= {f"{name} in {dtype}" for dtype in narrow}
+        found |= {f"{name} {use}" for use in _uses(node)}
     return found
 
 
@@ -113,6 +114,10 @@ _NEW = frozenset(
     )
 )
 """Standard operators that are newer than :data:`_UNIVERSAL`; new versions of older ones come with their opset."""
+
+
+_BOTH = frozenset(("LinearAttention", "CausalConvWithState"))
+"""Operators that standard ONNX has under the same names as ONNX Runtime: they have other kernels, or none."""
 
 
 def _uses(node: NodeProto) -> Iterator[str]:

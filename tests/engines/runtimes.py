@@ -56,7 +56,9 @@ def kinds() -> Iterator[Kind]:
     yield from (Kind(name, "portable", "fp32", (("opset", 27),)) for name in every)
     for name in first:
         for bits in ("int8", "int4"):
-            yield from (Kind(name, each, "fp32", (("cache_precision", bits),)) for each in ("cpu", "cuda"))
+            for precision in ("fp32", "fp16"):
+                caches = (("cache_precision", bits),)
+                yield from (Kind(name, each, precision, caches) for each in ("cpu", "cuda"))
         yield Kind(name, "cpu", "int4", (("head_precision", "int4"),))
         yield Kind(name, "cpu", "int4", (("asymmetric", True),))
     for target in TARGETS:

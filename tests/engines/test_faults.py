@@ -16,7 +16,7 @@ from exporters.engines.process import EngineError, started
 from exporters.engines.table import engine_named
 
 pytestmark = pytest.mark.engines
-ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
+
 FLOAT = TensorProto.FLOAT
 
 Run = Callable[..., np.ndarray[Any, Any]]
