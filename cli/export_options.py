@@ -54,7 +54,7 @@ TargetName = Annotated[
     typer.Option(
         "--target",
         metavar="NAME",
-        help="Runtime platform: portable, cpu, cuda or tensorrt.",
+        help="Runtime platform: portable, cpu, cuda, tensorrt or webgpu.",
         autocompletion=complete_target,
     ),
 ]
