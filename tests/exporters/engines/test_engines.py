@@ -190,3 +190,12 @@ def test_the_first_failure_of_two_sets_of_files_is_kept() -> None:
     assert one.followed_by(two) == EngineResult("a", "1", "computed", cases=5, max_abs=1e-5, rounded=0.1)
     assert one.followed_by(failed) == failed == failed.followed_by(one)
     assert str(failed) == "a 1: failed at node n: no"
+
+
+def test_what_did_not_run_on_an_engine_is_said() -> None:
+    one = EngineResult("a", "1", "computed", cases=2, max_abs=1e-6, untried=("no float16",))
+    both = one.followed_by(
+        EngineResult("a", "1", "computed", cases=1, max_abs=1e-6, untried=("no float16", "b"))
+    )
+    assert both.untried == ("no float16", "b")
+    assert str(one) == "a 1: computed, largest difference 1.0e-06 in 2 cases; no float16"
