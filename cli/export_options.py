@@ -54,7 +54,7 @@ TargetName = Annotated[
     typer.Option(
         "--target",
         metavar="NAME",
-        help="Runtime platform: portable, cpu, cuda or tensorrt, or that of a package.",
+        help="Runtime platform: portable, cpu, cuda, tensorrt or webgpu, or that of a package.",
         autocompletion=complete_target,
     ),
 ]
@@ -85,25 +85,28 @@ PrecisionName = Annotated[
     str,
     typer.Option(
         "--precision",
-        metavar="fp32|fp16|bf16|int8|int4",
+        metavar="fp32|fp16|bf16|int8|int4|q4f16",
         help="Precision of the stored weights; int8 and int4 apply to matrices only.",
     ),
 ]
 BlockSize = Annotated[
-    int, typer.Option(metavar="32|64|128", help="Quantization block size, in values per scale (int4 only).")
+    int,
+    typer.Option(metavar="32|64|128", help="Quantization block size, in values per scale (int4 and q4f16)."),
 ]
 Asymmetric = Annotated[
-    bool, typer.Option("--asymmetric", help="Store a zero point per quantization block (int4 only).")
+    bool, typer.Option("--asymmetric", help="Store a zero point per quantization block (int4 and q4f16).")
 ]
 HeadPrecision = Annotated[
     str,
-    typer.Option(metavar="int8|int4", help="Precision of token tables and language-model heads (int4 only)."),
+    typer.Option(
+        metavar="int8|int4", help="Precision of token tables and language-model heads (int4 and q4f16)."
+    ),
 ]
 Rounding = Annotated[
     str | None,
     typer.Option(
         metavar="gptq|nearest",
-        help="Rounding method (int4 only); gptq is more accurate and needs representative inputs.  "
+        help="Rounding method (int4 and q4f16); gptq is more accurate and needs representative inputs.  "
         "[default: gptq for real weights]",
         show_default=False,
     ),
@@ -114,7 +117,7 @@ Budget = Annotated[
         "--budget",
         metavar="SIZE",
         help="Maximum size of the data file (105MB, 110000000) or mean bits per weight (4.8bits); sensitive layers get 8 "
-        "or 16 bits (int4 only).",
+        "or 16 bits (int4 and q4f16).",
         show_default=False,
     ),
 ]

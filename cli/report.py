@@ -60,7 +60,7 @@ def report(
     precision: Annotated[
         str,
         typer.Option(
-            metavar="fp32|fp16|bf16|int8|int4",
+            metavar="fp32|fp16|bf16|int8|int4|q4f16",
             help="Precision of the weights; caches and activations stay in floating point.",
         ),
     ] = "fp16",
@@ -159,7 +159,7 @@ def report(
         report_mesh(model_spec, lengths, precision, devices or (), mesh, fit, as_json=as_json)
         return
     place = target or (side.export.manifest.target if side.export else "portable")
-    sizes = file_sizes(model_spec, place, needed=precision in ("int8", "int4"))
+    sizes = file_sizes(model_spec, place, needed=precision in ("int8", "int4", "q4f16"))
     found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)
     integrity = None
     if side.export is not None:

@@ -60,7 +60,7 @@ class ArtefactOptions(Spec):
     """How one artefact is exported: the options of ``zoo export`` under the same names."""
 
     target: str = "portable"
-    """Where the graph runs: portable, cpu, cuda or tensorrt, or the target of a package."""
+    """Where the graph runs: portable, cpu, cuda, tensorrt or webgpu, or the target of a package."""
     precision: str = "fp32"
     """How weights are stored: fp32, fp16, bf16, int8 or int4."""
     layout: str = "onnx"

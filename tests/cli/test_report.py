@@ -43,7 +43,10 @@ def test_tables_of_a_decoder(run: Run) -> None:
     assert ["total", "292", "G", "285", "M"] in rows
     assert ["per", "token", "285", "M", "285", "M"] in rows
     assert "cache     36.9 kB per token, 37.7 MB for 1 x 1,024 tokens" in text
-    assert "weights   fp32 497.9 MB, fp16 249.1 MB, bf16 249.1 MB, int8 131.1 MB, int4 96.5 MB\n" in text
+    assert (
+        "weights   fp32 497.9 MB, fp16 249.1 MB, bf16 249.1 MB, int8 131.1 MB, int4 96.5 MB, q4f16 88.5 MB\n"
+        in text
+    )
     assert ["t4", "4.49", "ms", "compute", "228", "k", "892", "us", "memory", "1.12", "k"] in rows
     assert ["t4", "16.0", "GB", "415", "1,024", "(all)"] in rows
     assert max(map(len, text.splitlines())) <= 100
@@ -174,7 +177,7 @@ def test_json_has_every_module_and_evaluates(run: Run) -> None:
         value += product
     assert stage["at"]["matmul"] == value
     assert data["parameters"]["total"] == sum(role["parameters"] for role in data["parameters"]["roles"])
-    assert set(data["memory"]["weights"]) == {"fp32", "fp16", "bf16", "int8", "int4"}
+    assert set(data["memory"]["weights"]) == {"fp32", "fp16", "bf16", "int8", "int4", "q4f16"}
     assert data["training"]["at"]["activations"] > data["training"]["at"]["activations_checkpointed"]
     assert data["devices"][0]["roofs"]["step"]["bound"] == "memory"
 
@@ -222,7 +225,7 @@ WRONG = [
     (["gpt2", "--length", "2000"], "--length must fit the context of gpt2\n  value: 2000\n  Use 1024 or less.\n"),
     (["gpt2", "--device", "h10"], "A device must be a known name, `this`, or a file.\n  value: 'h10'\n  Did you mean 'h100'?\n"
      "  Or pass the path of a YAML file.\n"),
-    (["gpt2", "--precision", "fp8"], "Precision 'fp8' is unknown\n  Choose from: fp32, fp16, bf16, int8, int4.\n"),
+    (["gpt2", "--precision", "fp8"], "Precision 'fp8' is unknown\n  Choose from: fp32, fp16, bf16, int8, int4, q4f16.\n"),
     (["bert-base", "--past", "3"], "--past applies only to decoders, and bert-base is an encoder\n  value: 3\n  Leave it out.\n"),
 ]  # fmt: skip
 

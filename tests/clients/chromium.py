@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -114,8 +115,6 @@ def site(place: Path, model: Path) -> Path:
 def hosts(driver: webdriver.Chrome) -> set[str | None]:
     """The hosts that were asked for anything over the network."""
     asked = [entry["message"] for entry in driver.get_log("performance")]
-    import json
-
     sent = [json.loads(message)["message"] for message in asked]
     urls = [
         each["params"]["request"]["url"] for each in sent if each["method"] == "Network.requestWillBeSent"

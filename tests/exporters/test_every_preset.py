@@ -28,11 +28,12 @@ OVERFLOW = "but float16 holds at most"
 def _chosen(part: int, precision: str) -> Iterator[tuple[str, Model, str, bool]]:
     """Presets with a target each, and whether their weights have outliers."""
     turn = list(PRECISIONS).index(precision)
+    targets = [name for name, target in TARGETS.items() if precision not in target.unsupported_precisions]
     for number, name in enumerate(structures()):
         if number % PARTS == part:
-            for step, target in enumerate(TARGETS):
+            for step, target in enumerate(targets):
                 for outliers in (False, True):
-                    turns = (number + turn) % len(TARGETS) == step and (number // 2 + turn) % 2 == outliers
+                    turns = (number + turn) % len(targets) == step and (number // 2 + turn) % 2 == outliers
                     if EXHAUSTIVE or turns:
                         yield name, structure(name), target, outliers
 

@@ -243,18 +243,24 @@ def test_the_manifest_records_the_comparison(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"precision": "fp8"}, "precision 'fp8' is unknown\n  Choose from: fp32, fp16, bf16, int8, int4."),
+        (
+            {"precision": "fp8"},
+            "precision 'fp8' is unknown\n  Choose from: fp32, fp16, bf16, int8, int4, q4f16.",
+        ),
         ({"precision": "int4", "block_size": 48}, "block_size must be one of 32, 64, 128"),
-        ({"precision": "int8", "block_size": 64}, "block_size applies only to precision int4\n  value: int8"),
-        ({"asymmetric": True}, "asymmetric applies only to precision int4\n  value: fp32"),
+        (
+            {"precision": "int8", "block_size": 64},
+            "block_size applies only to precision int4 or q4f16\n  value: int8",
+        ),
+        ({"asymmetric": True}, "asymmetric applies only to precision int4 or q4f16\n  value: fp32"),
         (
             {"precision": "fp16", "head_precision": "int4"},
-            "head_precision applies only to precision int4\n  value: fp16",
+            "head_precision applies only to precision int4 or q4f16\n  value: fp16",
         ),
         ({"precision": "int4", "head_precision": "int2"}, "head_precision 'int2' is unknown"),
         (
             {"precision": "int4", "head_precision": "int4"},
-            "target portable supports no 4-bit embedding lookup\n  value: head_precision int4\n  Use head_precision int8, or target cpu or cuda.",
+            "target portable supports no 4-bit embedding lookup\n  value: head_precision int4\n  Use head_precision int8, or target cpu or cuda or webgpu.",
         ),
         ({"precision": "fp16", "via": "torch"}, "via torch writes only fp32\n  value: fp16\n  Use via fx."),
     ],

@@ -149,3 +149,12 @@ def test_sines_need_no_kernel_of_the_target(function: Callable[[torch.Tensor], t
         (found,) = session.run(None, {"x0": angles.numpy()})
         wanted = function(angles.double()).numpy()
         assert np.abs(found - wanted).max() < 3e-7
+
+
+def test_cross_attention_appends_nothing_to_its_cache() -> None:
+    plan = ExportPlan.make(t5(), Options(target="webgpu", layout="transformers-js"))
+    merged = plan.messages()["onnx/decoder_model_merged.onnx"]
+    attentions = [node for node in merged.graph.node if node.op_type == "MultiHeadAttention"]
+    crossing = [node for node in attentions if "cross_attention" in node.name]
+    assert crossing
+    assert all(len(node.input) < 7 or not node.input[6] for node in crossing)

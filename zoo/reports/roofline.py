@@ -20,6 +20,7 @@ COMPUTED_IN: dict[str, FloatPrecision] = {
     "bf16": "bf16",
     "int8": "fp16",
     "int4": "fp16",
+    "q4f16": "fp16",
 }
 """The precision of matrix products for each weight precision; int8 and int4 weights are multiplied in half precision."""
 

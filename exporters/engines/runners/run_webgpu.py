@@ -28,7 +28,8 @@ ATTENTION = base64.b64decode(
 class WebGpu(Runtime):
     """Sessions by the names of their graphs.
 
-    Where subgroups are too narrow for fused attention, long inputs run in a second session, whose attention is on the processor.
+    Where fused attention of long inputs is wrong, as with subgroups that are too narrow for it, these run in a second session, whose
+    attention is on the processor.
     """
 
     def start(self, options):
@@ -66,7 +67,9 @@ class WebGpu(Runtime):
     def run(self, name, feeds):
         session, without_attention = self.sessions[name]
         if without_attention is not None and any(map(_is_long, feeds, feeds.values())):
-            self.aside = f"the adapter's subgroups are too narrow for attention of {LONG} tokens or more, which ran on the processor"
+            self.aside = (
+                f"fused attention of {LONG} tokens or more is wrong on this adapter, and ran on the processor"
+            )
             session = without_attention
         names = [output.name for output in session.get_outputs()]
         return dict(zip(names, session.run(names, feeds), strict=True))

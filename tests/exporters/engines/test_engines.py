@@ -188,3 +188,12 @@ def test_outputs_have_the_shapes_that_the_graph_states(
 def test_one_engine_may_be_named_without_a_list() -> None:
     assert Options(engines="onnxruntime").engines == ("onnxruntime",)
     assert Options(engines=["onnxruntime", "onnxruntime"]).engines == ("onnxruntime",)
+
+
+def test_what_did_not_run_on_an_engine_is_said() -> None:
+    one = EngineResult("a", "1", "computed", cases=2, max_abs=1e-6, untried=("no float16",))
+    both = one.followed_by(
+        EngineResult("a", "1", "computed", cases=1, max_abs=1e-6, untried=("no float16", "b"))
+    )
+    assert both.untried == ("no float16", "b")
+    assert str(one) == "a 1: computed, largest difference 1.0e-06 in 2 cases; no float16"

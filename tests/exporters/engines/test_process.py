@@ -120,3 +120,19 @@ def test_requests_are_answered_in_turn(tmp_path: Path) -> None:
     with started(engine(tmp_path, body), Path(sys.executable)) as process:
         assert isinstance(process, EngineProcess)
         assert [process.ask(do=each)["said"] for each in "abc"] == ["a", "b", "c"]
+
+
+def test_what_an_engine_lacks_and_leaves_out_is_kept(tmp_path: Path) -> None:
+    body = (
+        "request = json.loads(sys.stdin.readline())\n"
+        "open(request['answer'], 'wb').close()\n"
+        "print(json.dumps({'tensors': [], 'aside': 'attention ran elsewhere'}), flush=True)\n"
+    )
+    fake = engine(tmp_path, body)
+    fake.runner.write_text(
+        fake.runner.read_text().replace("'version': '1'", "'version': '1', 'lacks': ['float16']")
+    )
+    with started(fake, Path(sys.executable), 30.0) as process:
+        assert process.run("graph", {}) == {}
+        assert process.lacks == ("float16",)
+        assert [*process.asides] == ["attention ran elsewhere"]

@@ -287,7 +287,7 @@ def test_a_model_that_does_not_fit_in_memory_is_rounded_to_nearest(
 
 
 def test_contradictory_options_are_refused() -> None:
-    with pytest.raises(UserError, match=r"rounding applies only to precision int4\n  value: int8"):
+    with pytest.raises(UserError, match=r"rounding applies only to precision int4 or q4f16\n  value: int8"):
         Options(precision="int8", rounding="gptq")
     with pytest.raises(
         UserError, match="rounding gptq applies only to real weights\n  value: random weights"

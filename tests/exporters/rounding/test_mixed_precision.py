@@ -79,7 +79,10 @@ def test_the_smallest_size_named_is_one_that_is_allowed() -> None:
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
-        ({"precision": "int8", "weights": "some"}, "budget applies only to precision int4\n  value: int8"),
+        (
+            {"precision": "int8", "weights": "some"},
+            "budget applies only to precision int4 or q4f16\n  value: int8",
+        ),
         ({"precision": "int4"}, "budget applies only to real weights"),
         ({"precision": "int4", "weights": "none"}, "budget applies only to real weights"),
     ],
