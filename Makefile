@@ -31,12 +31,13 @@ test-slow: $(VENV)/.installed-test
 test-all: test test-slow
 
 # The pages in Chromium, which the system has to have: Debian's packages chromium and chromium-driver, for one.
-test-browser: $(VENV)/.installed-test
+test-browser: $(VENV)/.installed-test .clients/transformers-js/node_modules
 	@command -v chromium && command -v chromedriver || \
 		{ echo "these tests need chromium and chromedriver: apt-get install chromium chromium-driver" >&2; exit 1; }
 	$(PYTEST) -m browser tests/browser
 
-# The clients that load exports, each in an environment of its own; node comes from a Python package, too.
+# The clients that load exports, each in an environment of its own; node comes from a Python package, too. In a browser WebGPU is that
+# of Debian's package chromium.
 test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \
 		.clients/transformers-js/node_modules
 	$(PYTEST) -m clients -rP tests/clients
@@ -86,6 +87,7 @@ format: $(VENV)/.installed-test
 # Record the resolved presets, their structures and the JSON Schema, which tests compare with.
 digests: $(VENV)/.installed-test
 	$(BIN)/python -m tests.specs.digests
+	$(BIN)/python docs/hooks/generate.py
 
 # Strict: a link to nowhere, a name that is gone, or anything loaded from another host fails.
 docs: $(VENV)/.installed-docs

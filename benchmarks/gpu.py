@@ -20,7 +20,7 @@ from benchmarks.result import Result
 from exporters.benchmark.bench import BenchmarkReport, Timing, bench
 from exporters.benchmark.variant import NamedModel, Runtime, VariantChoice, variants
 from exporters.benchmark.workload import WorkloadGrid
-from exporters.providers import on_device
+from exporters.providers import on_provider
 from specs.load import load
 
 KEPT = Path("build/benchmarks/gpu")
@@ -84,7 +84,7 @@ WITHOUT_GPU = (
 
 def results() -> Iterator[Result]:
     """Compare speeds; bounds: as fast as PyTorch, and steps in fp16, bf16 and int4 at 0.7 of the memory bound."""
-    on_device((), DEVICE)
+    on_provider(DEVICE)
     until = float(os.environ.get("UNTIL", "inf"))
     KEPT.mkdir(parents=True, exist_ok=True)
     groups = GROUPS if DEVICE == "cuda" else WITHOUT_GPU

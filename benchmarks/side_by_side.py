@@ -23,15 +23,15 @@ OURS = [PYTHON, "-m", "exporters.benchmark.worker"]
 
 @contextmanager
 def running(
-    models: Mapping[str, tuple[Sequence[str], Path]], device: str = "cpu"
+    models: Mapping[str, tuple[Sequence[str], Path]], provider: str = "cpu"
 ) -> Iterator[dict[str, Worker]]:
-    """Start a worker for every command and the file or directory it loads on a device; they end with the block."""
+    """Start a worker for every command and the file or directory it loads on a provider; they end with the block."""
     processes = {name: _process(command) for name, (command, _) in models.items()}
     try:
         workers = {name: Worker(process) for name, process in processes.items()}
         for name, (_, path) in models.items():
             workers[name].ask(
-                {"runtime": "onnxruntime", "path": str(path), "device": device, "threads": THREADS}
+                {"runtime": "onnxruntime", "path": str(path), "provider": provider, "threads": THREADS}
             )
         yield workers
     finally:

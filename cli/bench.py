@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from cli.export_options import Logits, complete_target
-from cli.options import AsJson, Assignments, Device, complete_spec
+from cli.options import AsJson, Assignments, ProviderName, complete_spec
 
 Name = TypeVar("Name", bound=str)
 
@@ -70,7 +70,7 @@ def bench(
     seconds: Annotated[
         float, typer.Option(min=0.01, metavar="S", help="Approximate time spent on each row, in seconds.")
     ] = 2.0,
-    device: Device = None,
+    provider: ProviderName = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure the speed and memory of exports and PyTorch.
@@ -86,7 +86,7 @@ def bench(
       zoo bench smollm2-135m --target portable,cpu --precision fp32,int4 --past 128,1024
       zoo bench build/old build/new
       zoo bench t5-small --new-tokens 64 --json
-      zoo bench llama-3.2-1b --target cuda --precision fp16,int4 --against eager --device cuda
+      zoo bench llama-3.2-1b --target cuda --precision fp16,int4 --against eager --provider cuda
     """
     from tempfile import TemporaryDirectory
 
@@ -95,9 +95,9 @@ def bench(
     from cli.progress import stage_progress
     from cli.render import print_json
     from exporters.benchmark.bench import bench as time_all
-    from exporters.benchmark.variant import AGAINST, VariantChoice, referred, usual_device, variants
+    from exporters.benchmark.variant import AGAINST, VariantChoice, referred, variants
     from exporters.benchmark.workload import WorkloadGrid
-    from exporters.providers import on_device
+    from exporters.providers import on_provider
     from specs.errors import UserError
 
     ways = [_known("--against", name, AGAINST) for name in _names(against)]
@@ -105,8 +105,8 @@ def bench(
     grid = WorkloadGrid(
         _numbers("--batch", batch, 1), tuple(_names(length)), _numbers("--past", past, 0), new_tokens
     )
-    if device is not None:
-        on_device((), device)  # fails before anything is exported
+    if provider is not None:
+        on_provider(provider)  # fails before anything is exported
     models = referred(specs, assignments or ())
     encoders = [model.spec.name for model in models if model.spec.decoder is None]
     if len(encoders) == len(models) and (past or new_tokens):
@@ -120,8 +120,7 @@ def bench(
         choice.options()  # fails before anything is exported
     with TemporaryDirectory() as place, stage_progress(quiet=as_json) as progress:
         found = list(variants(models, choice, Path(place), progress))
-        where = device or usual_device(found)
-        report = time_all(found, grid, threads or os.cpu_count() or 1, seconds, where, progress)
+        report = time_all(found, grid, threads or os.cpu_count() or 1, seconds, provider, progress)
     if as_json:
         print_json(report.as_dict())
     else:

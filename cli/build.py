@@ -14,6 +14,7 @@ from cli.export_options import (
     CacheLength,
     CachePrecision,
     Calibrate,
+    CudaGraph,
     Engines,
     HeadPrecision,
     LayoutName,
@@ -30,7 +31,7 @@ from cli.export_options import (
     Via,
     Weights,
 )
-from cli.options import AsJson, Assignments, SpecArgument
+from cli.options import AsJson, Assignments, ProviderName, SpecArgument
 
 
 def build(
@@ -49,7 +50,9 @@ def build(
     budget: Budget = None,
     activations: Activations = None,
     verify: Verify = True,
+    cuda_graph: CudaGraph = False,
     engine: Engines = None,
+    provider: ProviderName = None,
     via: Via = "fx",
     opset: Opset = None,
     layout: LayoutName = "onnx",
@@ -64,7 +67,8 @@ def build(
     """Count, check, export and verify a model.
 
     Runs zoo params, zoo check and zoo export: counts the parameters by module, checks shapes and behaviour, writes ONNX
-    files, and verifies them against PyTorch. Stops at the first failure, with exit status 1.
+    files, and verifies them against PyTorch. Counts and checks run to the end even if one fails, but nothing is then
+    exported: failures are listed last, and the exit status is 1.
 
     \b
     Examples:
@@ -76,8 +80,9 @@ def build(
     """
     from cli.check_tables import print_behaviour, print_shapes
     from cli.exit_status import FAILED
-    from cli.export import export_settings, run_export
+    from cli.export import advice_on, export_settings, run_export
     from cli.export_tables import print_export
+    from cli.failures import print_failures
     from cli.parameter_table import print_parameters
     from cli.render import print_json, say
     from cli.sizes import file_sizes
@@ -98,6 +103,8 @@ def build(
         seed=seed,
         verify=verify,
         engines=tuple(engine or ()),
+        provider=provider,
+        cuda_graph=cuda_graph,
         via=via,
         opset=opset,
         logits=logits,
@@ -144,8 +151,8 @@ def build(
             }
         )
     elif written is not None:
-        print_export(written)
+        print_export(written, advice_on(model_spec, written, options))
     else:
-        say("Nothing was exported: see the failures above.", "red", err=True)
+        print_failures(parameters, shapes, behaviour, outcome="Nothing was exported. ")
     if not passed:
         raise typer.Exit(FAILED)

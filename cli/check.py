@@ -42,6 +42,8 @@ def check(
     """
     from cli.check_tables import print_behaviour, print_shapes
     from cli.exit_status import FAILED
+    from cli.failures import print_failures
+    from cli.progress import stage_progress
     from cli.render import print_json
     from specs.load import load
 
@@ -49,13 +51,19 @@ def check(
     from zoo.builder import assemble
     from zoo.checkpoints.open import open_weights
     from zoo.checks import check_behaviour, check_shapes
+    from zoo.progress import Stage
 
-    model = assemble(model_spec)
-    source = None if weights is None else open_weights(weights, model, model_spec, seed=seed)
-    shapes = check_shapes(model, model_spec)
+    with stage_progress(quiet=as_json) as progress:
+        progress(Stage("shapes"))
+        model = assemble(model_spec)
+        source = None if weights is None else open_weights(weights, model, model_spec, seed=seed)
+        shapes = check_shapes(model, model_spec)
     if not as_json:
         print_shapes(shapes, depth=depth, unfold=unfold)
-    behaviour = check_behaviour(model_spec, source, seed=seed) if shapes.passed else None
+    behaviour = None
+    if shapes.passed:
+        with stage_progress(quiet=as_json) as progress:
+            behaviour = check_behaviour(model_spec, source, seed=seed, progress=progress)
     if as_json:
         print_json(
             {
@@ -65,7 +73,9 @@ def check(
                 "behaviour": None if behaviour is None else behaviour.as_dict(),
             }
         )
-    elif behaviour is not None:
-        print_behaviour(behaviour)
+    else:
+        if behaviour is not None:
+            print_behaviour(behaviour)
+        print_failures(shapes=shapes, behaviour=behaviour)
     if behaviour is None or not behaviour.passed:
         raise typer.Exit(FAILED)

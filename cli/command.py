@@ -15,7 +15,7 @@ from cli.command_table import Commands
 from cli.exit_status import READER_LEFT, WRONG_INPUT
 from cli.out_of_memory import is_out_of_memory
 from cli.render import color_wanted, print_json, say
-from specs.errors import SpecError, UserError, with_flags
+from specs.errors import CombinedError, SpecError, UserError, with_flags
 
 
 class Program(TyperGroup):
@@ -86,6 +86,8 @@ def warn_of_broken_plugins() -> None:
 
 def error_data(error: UserError) -> list[dict[str, Any]]:
     """An error as JSON data: the fields of each problem of a spec, and the message as printed."""
+    if isinstance(error, CombinedError):
+        return [data for each in error.errors for data in error_data(each)]
     if isinstance(error, SpecError):
         return [{**problem.as_dict(), "message": problem.render()} for problem in error.problems]
     return [{"message": with_flags(error.text)}]

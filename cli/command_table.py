@@ -33,6 +33,7 @@ FUNCTIONS = {
     "adapt": "cli.adapt:adapt",
     "validate": "cli.validate:validate",
     "verify": "cli.verify:verify",
+    "compile": "cli.compile:compile_",
     "engines": "cli.engines:engines",
     "show": "cli.show:show",
     "list": "cli.list:list_presets",

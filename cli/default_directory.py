@@ -24,6 +24,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "budget": lambda size: f"budget-{size}",
     "cache_length": lambda length: f"cache-{length}",
     "cache_precision": lambda precision: f"{precision}-cache",
+    "cuda_graph": lambda captured: "cuda-graph",
     "via": lambda tracer: f"via-{tracer}",
     "opset": lambda opset: f"opset-{opset}",
 }

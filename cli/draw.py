@@ -54,6 +54,7 @@ def draw(
       zoo draw gemma2-2b -o gemma.md
       zoo draw my-model.yaml --set decoder.block.kind=post_norm -o - > post-norm.svg
     """
+    from cli.progress import stage_progress
     from cli.render import emit, print_json, say
     from specs.errors import UserError
     from specs.load import load
@@ -63,6 +64,8 @@ def draw(
         raise UserError(
             "A PNG cannot be printed to a terminal.\n  Pass --output FILE, or redirect the output."
         )
+    from zoo.progress import Stage
+
     model = load(spec, assignments or ())
     if as_json:
         from zoo.drawing import draw_scene
@@ -73,7 +76,9 @@ def draw(
     if output == "-":
         from zoo.drawing import content_of
 
-        content = content_of(model, kind, scale)
+        with stage_progress(quiet=False) as progress:
+            progress(Stage(f"draw {model.name}"))
+            content = content_of(model, kind, scale)
         if is_terminal():
             emit(content.decode())
         else:
@@ -88,7 +93,9 @@ def draw(
     if path.suffix.lower() == ".md":
         suffix = ".md"
     check_place(path, suffix, "--output")
-    content = drawn(model, path.with_suffix(suffix), scale)
+    with stage_progress(quiet=as_json) as progress:
+        progress(Stage(f"draw {model.name}"))
+        content = drawn(model, path.with_suffix(suffix), scale)
     write_own(path, content, suffix)
     if not as_json:
         say(str(path))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import AsJson, Assignments, complete_spec
+from cli.options import AsJson, Assignments, ProviderName, complete_spec
 
 
 def evaluate(
@@ -46,6 +46,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    provider: ProviderName = None,
     layers: Annotated[
         bool,
         typer.Option("--layers", help="Measure the cost of rounding each layer alone.", show_default=False),
@@ -78,7 +79,7 @@ def evaluate(
         raise UserError(
             f"{option} applies only to the spec of --against.\n  Add --against, or remove the option."
         )
-    exported = open_export(directory)
+    exported = open_export(directory, provider)
     other = None if against is None else model_source(against, assignments or (), weights)
     with stage_progress(quiet=as_json) as progress:
         quality = judge_export(exported, other, text, tokenizer, progress, costs=layers)

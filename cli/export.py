@@ -12,6 +12,7 @@ from cli.export_options import (
     CacheLength,
     CachePrecision,
     Calibrate,
+    CudaGraph,
     Engines,
     HeadPrecision,
     LayoutName,
@@ -28,11 +29,12 @@ from cli.export_options import (
     Via,
     Weights,
 )
-from cli.options import AsJson, Assignments, SpecArgument
+from cli.options import AsJson, Assignments, ProviderName, SpecArgument
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from exporters.advice import Advice
     from exporters.manifest import Export
     from exporters.options import Options
     from specs.model import Model
@@ -54,7 +56,9 @@ def export(
     budget: Budget = None,
     activations: Activations = None,
     verify: Verify = True,
+    cuda_graph: CudaGraph = False,
     engine: Engines = None,
+    provider: ProviderName = None,
     via: Via = "fx",
     opset: Opset = None,
     layout: LayoutName = "onnx",
@@ -86,6 +90,8 @@ def export(
       zoo export bert-base --engine openvino --engine onnxruntime-1.24.1
       zoo export gpt3-175b --weights none
     """
+    from dataclasses import asdict
+
     from cli.export_tables import print_export
     from cli.render import print_json
     from specs.load import load
@@ -99,6 +105,8 @@ def export(
         seed=seed,
         verify=verify,
         engines=tuple(engine or ()),
+        provider=provider,
+        cuda_graph=cuda_graph,
         via=via,
         opset=opset,
         logits=logits,
@@ -117,10 +125,20 @@ def export(
         activations=activations,
     )
     written = run_export(model_spec, *settings, as_json)
+    changes = advice_on(model_spec, written, settings[1])
     if as_json:
-        print_json({"directory": str(written.directory), **written.as_dict()})
+        advised = [asdict(each) for each in changes]
+        print_json({"directory": str(written.directory), **written.as_dict(), "advice": advised})
     else:
-        print_export(written)
+        print_export(written, changes)
+
+
+def advice_on(spec: Model, written: Export, options: Options) -> list[Advice]:
+    """The changes of one line that would fuse what the export left unfused."""
+    from exporters.advice import advice
+
+    unfused = any(graph.unfused for graph in written.manifest.graphs.values())
+    return advice(spec, options) if unfused else []
 
 
 def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[Path, Options]:
@@ -133,9 +151,10 @@ def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[P
 
 
 def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:
-    """Export with a progress bar; exit with status 1 on an invalid graph, a failed verification or an exceeded budget."""
+    """Export with a progress bar; exit with status 1 on a failed check or verification, an invalid graph or an exceeded budget."""
     import typer
 
+    from cli.check_tables import print_behaviour
     from cli.exit_status import FAILED
     from cli.export_tables import print_verification
     from cli.progress import stage_progress
@@ -143,6 +162,7 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
     from cli.render import print_json, say
     from exporters.checking import InvalidGraphError
     from exporters.export import export as export_files
+    from exporters.module_checks import BehaviourError
     from exporters.quality.quality import QualityError
     from exporters.verification import VerificationError
     from specs.errors import with_flags
@@ -150,6 +170,15 @@ def run_export(spec: Model, destination: Path, options: Options, as_json: bool) 
     try:
         with stage_progress(quiet=as_json) as progress:
             return export_files(spec, destination, options, progress)
+    except BehaviourError as error:
+        if as_json:
+            print_json(
+                {"name": spec.name, "error": with_flags(error.text), "behaviour": error.report.as_dict()}
+            )
+        else:
+            print_behaviour(error.report)
+            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
+        raise typer.Exit(FAILED) from None
     except VerificationError as error:
         if as_json:
             print_json(

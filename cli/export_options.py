@@ -54,7 +54,7 @@ TargetName = Annotated[
     typer.Option(
         "--target",
         metavar="NAME",
-        help="Runtime platform: portable, cpu, cuda or tensorrt.",
+        help="Runtime platform: portable, cpu, cuda or tensorrt, or that of a package.",
         autocompletion=complete_target,
     ),
 ]
@@ -183,9 +183,17 @@ LayoutName = Annotated[
     str,
     typer.Option(
         "--layout",
-        metavar="onnx|optimum|genai|transformers-js",
-        help="Client that will load the directory.",
+        metavar="NAME",
+        help="Client that will load the directory: onnx, optimum, genai or transformers-js, or that of a package.",
         autocompletion=complete_layout,
+    ),
+]
+CudaGraph = Annotated[
+    bool,
+    typer.Option(
+        "--cuda-graph",
+        help="Let the client capture each step as a CUDA graph (target cuda, layout genai).",
+        show_default=False,
     ),
 ]
 Engines = Annotated[

@@ -10,12 +10,13 @@ from cli.render import Cell, Column, print_table, say, styled
 from zoo.units import byte_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from exporters.advice import Advice
     from exporters.manifest import Export
     from exporters.verification import OutputComparison, RoundedWeight, Verification
     from zoo.manifest import Manifest
-    from zoo.records import GraphRecord
+    from zoo.records import GraphRecord, PlacementRecord
 
 
 _COMPARISONS = [
@@ -101,6 +102,8 @@ def _verdict(found: OutputComparison) -> Cell:
 
 def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
     """One line per quantized format of the checkpoint, and whether the export keeps its codes."""
+    from exporters.precisions import PRECISIONS
+
     for found in manifest.quantized:
         count = f"{len(found.weights)} {found.format} weight{'s' if len(found.weights) > 1 else ''}"
         if found.carried:
@@ -108,15 +111,29 @@ def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
             continue
         rounded = "" if manifest.precision == "fp32" else f", then stored as {manifest.precision}"
         able = " or ".join(f"--precision {name}" for name in found.carried_by)
-        remedy = (
-            f" (pass {able} to keep the codes)" if able and manifest.precision in ("int4", "int8") else ""
-        )
+        remedy = f" (pass {able} to keep the codes)" if able and PRECISIONS[manifest.precision].bits else ""
         yield f"{count}: dequantized{rounded}{remedy}", not rounded
 
 
 def _environment(facts: GraphRecord) -> str:
     """Return the variables without which the runtime refuses a graph, such as `` with NAME=0``."""
     return "".join(f" with {name}={value}" for name, value in facts.environment.items())
+
+
+def print_placement(name: str, placed: PlacementRecord) -> None:
+    """Print the nodes that have no kernel, and whether CUDA can capture the graph."""
+    provider = placed.provider.removesuffix("ExecutionProvider")
+    if placed.on_cpu:
+        nodes = ", ".join(f"{count} {operation}" for operation, count in placed.on_cpu.items())
+        say(f"{name}: {provider} has no kernel for {nodes}: {placed.copies} tensors are copied", "yellow")
+    else:
+        say(f"{name}: {provider} has a kernel for every node ({placed.kernels})")
+    if not placed.provider.startswith("CUDA"):
+        return
+    if placed.not_captured:
+        say(f"{name}: cannot be captured as a CUDA graph: {placed.not_captured}", "yellow")
+    else:
+        say(f"{name}: can be captured as a CUDA graph")
 
 
 def _say_not_tried(manifest: Manifest) -> None:
@@ -130,8 +147,10 @@ def _say_not_tried(manifest: Manifest) -> None:
         say(f"not tried: {', '.join(others)} (--engine NAME; zoo engines lists them)")
 
 
-def print_export(written: Export) -> None:
-    """Print the files, and the opset and runtime that each graph needs."""
+def print_export(written: Export, advised: Sequence[Advice] = ()) -> None:
+    """Print the files, the opset and runtime that each graph needs, and the changes that would fuse more."""
+    from exporters.precisions import PRECISIONS
+
     if written.verification is not None:
         print_verification(written.verification)
         _say_not_tried(written.manifest)
@@ -142,8 +161,11 @@ def print_export(written: Export) -> None:
         print_quality(written.quality)
     elif written.unjudged:
         say(f"Quality was not measured: {written.unjudged}", "yellow")
-        if written.manifest.precision == "int4" and written.manifest.calibrated_on is None:
-            say("int4 weights are rounded to nearest, because calibration needs the same inputs.", "yellow")
+        if PRECISIONS[written.manifest.precision].bits == 4 and written.manifest.calibrated_on is None:
+            say(
+                f"{written.manifest.precision} weights are rounded to nearest, because calibration needs the same inputs.",
+                "yellow",
+            )
     rows, manifest = [], written.manifest
     if manifest.mixed is not None:
         say()
@@ -169,8 +191,12 @@ def print_export(written: Export) -> None:
             say(f"{name}: {counts}")
         for reason in facts.unfused:
             say(f"{name}: not fused: {reason}", "yellow")
+        if facts.placement is not None:
+            print_placement(name, facts.placement)
     for line, complete in quantized_lines(manifest):
         say(line, "" if complete else "yellow")
+    for change in advised:
+        say(f"One change would fuse more: {change}")
     say()
     say(
         f"{written.directory}: layout {manifest.layout}, target {manifest.target}, {manifest.precision}, "

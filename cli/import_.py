@@ -83,9 +83,9 @@ def import_checkpoint(
     from specs.writing import dump
     from zoo.configs.importing import import_spec
     from zoo.families.common.config import UnsupportedFieldsError, listed
-    from zoo.hub import fetch
+    from zoo.hub import located
 
-    path = fetch(checkpoint, weights=False) if is_hub_id(checkpoint) else Path(checkpoint)
+    path = located(checkpoint, weights=False)
     name = name or (checkpoint.rpartition("/")[2] if is_hub_id(checkpoint) else None)
     passed_over: list[str] = []
     try:

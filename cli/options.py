@@ -20,6 +20,13 @@ def complete_spec(incomplete: str) -> list[str]:
     return [name for name in [*preset_names(), *sorted(files)] if name.startswith(incomplete)]
 
 
+def complete_provider(incomplete: str) -> list[str]:
+    """Complete the names of execution providers."""
+    from exporters.providers import known_providers
+
+    return [name for name in known_providers() if name.startswith(incomplete)]
+
+
 _SPEC_HELP = "Preset name (see zoo list) or YAML file."
 
 SpecArgument = Annotated[
@@ -45,13 +52,14 @@ Unverified = Annotated[
     bool, typer.Option("--unverified", help="Accept an export that was not compared with PyTorch.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", show_default=False)]
-Device = Annotated[
+ProviderName = Annotated[
     str | None,
     typer.Option(
-        "--device",
-        metavar="cpu|cuda",
-        help="Device to run on.  [default: that of the export's target, where it is present]",
-        autocompletion=lambda incomplete: [name for name in ("cpu", "cuda") if name.startswith(incomplete)],
+        "--provider",
+        metavar="NAME",
+        help="Execution provider of ONNX Runtime to run on: cpu, cuda, or any other that is installed.  "
+        "[default: the first of the export's target that this machine has]",
+        autocompletion=complete_provider,
         show_default=False,
     ),
 ]

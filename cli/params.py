@@ -36,6 +36,7 @@ def params(
       zoo params bert-base --set encoder.layers=6 --json
     """
     from cli.exit_status import FAILED
+    from cli.failures import print_failures
     from cli.parameter_table import print_parameters
     from cli.render import print_json
     from cli.sizes import file_sizes
@@ -51,5 +52,6 @@ def params(
         print_json({**report.as_dict(selected), "target": target, "bytes": sizes})
     else:
         print_parameters(report, selected, sizes, target, depth=depth, unfold=unfold)
+        print_failures(report)
     if not report.met:
         raise typer.Exit(FAILED)

@@ -140,7 +140,7 @@ def report(
     from cli.files import check_place, write_own
     from cli.mesh_report import report_mesh
     from cli.render import print_json, say
-    from cli.report_tables import print_report
+    from cli.report_tables import print_advice, print_report
     from cli.sizes import file_sizes
     from specs.device import device_names
     from zoo.integrity import check_integrity
@@ -165,7 +165,7 @@ def report(
     if side.export is not None:
         # Only the page shows the verification, and digests tie it to the files.
         contents = digests if digests is not None or html is not None else False
-        integrity = check_integrity(side.export.directory, side.export.manifest, contents=contents)
+        integrity = check_integrity(side.export, contents=contents)
     if html is not None:
         export = None if side.export is None or integrity is None else (side.export, integrity)
         write_own(html, report_page(found, export).encode(), ".html", "--html")
@@ -176,6 +176,7 @@ def report(
         say(str(html))
     else:
         print_report(found, place, symbolic=symbolic, depth=depth)
+        print_advice(model_spec, place, precision)
     if integrity is not None and not integrity.intact:
         if not as_json:
             print_changes(side.label, integrity)

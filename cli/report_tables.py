@@ -13,6 +13,7 @@ from cli.sizes import precision_sizes
 from zoo.units import byte_text, count_text, time_text, total_and_active
 
 if TYPE_CHECKING:
+    from specs.model import Model
     from zoo.reports.polynomial import Polynomial
     from zoo.reports.report import Report
     from zoo.reports.roofline import Roof, Roofline
@@ -31,6 +32,17 @@ def print_report(report: Report, target: str, *, symbolic: bool = False, depth: 
     _print_training(report, symbolic)
     if report.devices:
         _print_devices(report)
+
+
+def print_advice(spec: Model, target: str, precision: str) -> None:
+    """Print the changes of one line that would fuse more operations on a target."""
+    from exporters.advice import advice
+    from exporters.options import Options
+
+    if changes := advice(spec, Options(target=target, precision=precision)):
+        _heading("One change would fuse more", f"on {target} in {precision}")
+        for change in changes:
+            say(str(change))
 
 
 def _heading(text: str, note: str = "") -> None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, Device
+from cli.options import AsJson, ProviderName
 
 if TYPE_CHECKING:
     from cli.run_output import RunContext
     from zoo.generation.sampling import Sampling
+    from zoo.generation.settings import GenerationSettings
 
 
 def run(
@@ -95,7 +96,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    device: Device = None,
+    provider: ProviderName = None,
     as_json: AsJson = False,
 ) -> None:
     """Run an export in ONNX Runtime.
@@ -115,8 +116,9 @@ def run(
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
-      zoo run build/gpt2-cuda --ids 1,2,3 --device cuda
+      zoo run build/gpt2-cuda --ids 1,2,3 --provider cuda
     """
+    from cli.render import say
     from cli.run_inputs import GivenOptions, read_inputs, read_pair
     from cli.run_matches import print_matches
     from cli.run_output import RunContext, print_encoded, print_generated
@@ -124,8 +126,10 @@ def run(
     from exporters.runtime.text import find_text
     from specs.errors import UserError
 
-    exported = open_export(directory, device)
+    exported = open_export(directory, provider)
     found = find_text(directory, tokenizer, needed=bool(text))
+    if found is not None:
+        found.use(exported.sentences)
     stated = GivenOptions(text or [], ids or [], image or [], audio or [])
     generating = {
         "--max-new-tokens": max_new_tokens,
@@ -146,29 +150,48 @@ def run(
         return
     shown = RunContext(exported, found, read_inputs(stated, exported, found), as_json)
     if exported.spec.decodes:
-        sampling = _sampling(temperature, top_k, top_p, seed)
+        sampling = _sampling(temperature, top_k, top_p, seed, exported.settings)
         print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)
     else:
         print_encoded(shown)
+    if found is not None and found.cut:
+        verb = "has" if found.cut == 1 else "have"
+        say(
+            f"{found.cut} of {len(stated.texts)} texts {verb} more than the checkpoint's {found.usage.most} tokens; the rest was not read.",
+            "yellow",
+            err=True,
+        )
 
 
 def _sampling(
-    temperature: float | None, top_k: int | None, top_p: float | None, seed: int | None
+    temperature: float | None,
+    top_k: int | None,
+    top_p: float | None,
+    seed: int | None,
+    settings: GenerationSettings,
 ) -> Sampling:
-    """The sampling settings; greedy unless an option sets one."""
+    """The sampling settings: greedy unless an option sets one, and then the checkpoint's for those that none sets."""
     from zoo.generation.sampling import Sampling
 
-    draws = (top_k, top_p, seed) != (None, None, None)
-    return Sampling((1.0 if draws else 0.0) if temperature is None else temperature, top_k, top_p, seed or 0)
+    stated = settings.sampling
+    if temperature is None:
+        draws = (top_k, top_p, seed) != (None, None, None)
+        temperature = stated.get("temperature", 1.0) if draws else 0.0
+    return Sampling(
+        temperature,
+        (stated.get("top_k") or None) if top_k is None else top_k,
+        stated.get("top_p") if top_p is None else top_p,
+        seed or 0,
+        stated.get("min_p"),
+    )
 
 
-def _stop_ids(stop: list[str] | None, shown: RunContext) -> list[int]:
-    """The ids of the stop tokens: those given, or the checkpoint's."""
+def _stop_ids(stop: list[str] | None, shown: RunContext) -> list[int] | None:
+    """The ids of the stop tokens, if any are given."""
     from specs.errors import UserError
 
     if stop is None:
-        ends = shown.exported.settings.get("eos_token_id")
-        return ends if isinstance(ends, list) else [] if ends is None else [ends]
+        return None
     found = []
     for token in stop:
         if token.isdecimal():

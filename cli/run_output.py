@@ -60,7 +60,7 @@ class RunContext:
 
 
 def print_generated(
-    shown: RunContext, sampling: Sampling, most: int, stop: Collection[int], start: int | None
+    shown: RunContext, sampling: Sampling, most: int, stop: Collection[int] | None, start: int | None
 ) -> None:
     """Continue the prompts; a single one is streamed token by token."""
     from exporters.runtime.generation import Generator
@@ -68,6 +68,7 @@ def print_generated(
     exported = shown.exported
     given: Any = shown.given
     generator = Generator(exported)
+    _tell_not_applied(exported, sampling)
     first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
     streamed = not shown.as_json and len(shown.given) == 1
     tell = _token_printer(shown) if streamed else lambda tokens: None
@@ -101,6 +102,18 @@ def print_generated(
         generator.load_seconds,
         f"first token after {time_text(done.first)}{speed}; {count} tokens: {endings}",
     )
+
+
+def _tell_not_applied(exported: Exported, sampling: Sampling) -> None:
+    """Name the settings of the checkpoint that change what transformers generates and are not applied, on stderr."""
+    settings, draws = exported.settings, sampling.temperature > 0
+    if found := settings.not_applied(sampling=draws):
+        say(f"Not applied, as {settings.where} states it: {', '.join(found)}.", "yellow", err=True)
+    if not draws and settings.samples:
+        stated = settings.sampling
+        values = ", ".join(f"{name} {value}" for name, value in stated.items()) or "the model's probabilities"
+        hint = f"Decoding is greedy; --temperature {stated.get('temperature', 1.0)} samples so."
+        say(f"{settings.where} states sampling with {values}. {hint}", "dim", err=True)
 
 
 def _token_printer(shown: RunContext) -> Callable[[list[int]], None]:
@@ -189,7 +202,7 @@ def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
 
 def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     found = encoder.classes(shown.given)
-    names = shown.exported.settings.get("id2label", {})
+    names = shown.exported.labels
     if not shown.as_json:
         print_table(
             [shown.column, Column("label", right=True), Column("probability", right=True)],

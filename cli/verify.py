@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.export_options import complete_engine
-from cli.options import AsJson
+from cli.options import AsJson, complete_provider
 
 if TYPE_CHECKING:
     from zoo.certificate import Certificate
@@ -22,8 +22,10 @@ def verify(
         str | None,
         typer.Option(
             "--provider",
-            metavar="cpu|cuda|tensorrt",
-            help="Execution provider.  [default: the first that the export is for and this machine runs]",
+            metavar="NAME",
+            help="Execution provider of ONNX Runtime: cpu, cuda, tensorrt, or any other that is installed.  "
+            "[default: the first that the export is for and this machine runs]",
+            autocompletion=complete_provider,
             show_default=False,
         ),
     ] = None,
@@ -83,17 +85,12 @@ def verify(
         if not shown.passed:
             raise typer.Exit(FAILED)
         return
-    from specs.suggest import suggestion
     from zoo.certificate import PROVIDERS, certify
     from zoo.manifest import read_record
 
     if provider is not None and engine is not None:
         raise UserError(
             "--provider and --engine exclude each other: an engine has its own provider.\n  Leave one out."
-        )
-    if provider is not None and provider not in PROVIDERS:
-        raise UserError(
-            f"--provider must be the name of a provider.\n  value: {provider!r}\n  {suggestion(provider, PROVIDERS)}"
         )
     read_record(directory)
     signature = None
@@ -103,13 +100,17 @@ def verify(
         signature = check_signature(directory, key)
     shown_by = None
     try:
-        if engine is None:
-            found = certify(directory, provider)
-        else:
+        if engine is not None:
             from exporters.engines.replay import replay
             from exporters.engines.table import engine_named
 
             found, shown_by = replay(directory, engine_named(engine))
+        elif provider is None or provider in PROVIDERS:
+            found = certify(directory, provider)
+        else:
+            from exporters.engines.replay import replay_on
+
+            found = replay_on(directory, provider)
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"{directory} cannot be verified: {error}\n  Export the model again.") from None
     if signature is not None and not signature.valid:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
 
 from exporters.layouts import LAYOUTS
+from exporters.layouts.onnx_usage import profiles_of
 from exporters.layouts.purpose import purpose_of
+from exporters.precisions import PRECISIONS
+from specs.errors import UserError
 from specs.model import Model
 from zoo.destination import MANIFEST
 from zoo.files.card import CARD, sealed
 from zoo.files.ownership import BUILD
+from zoo.files.reading import open_regular, unreadable
 from zoo.manifest import Manifest
 from zoo.records import EngineClaim
 from zoo.reports.parameters import parameter_report
@@ -26,7 +30,11 @@ _SNAPSHOT = re.compile(r"models--([\w.-]+?)--([\w.-]+)/snapshots/[0-9a-f]{40}/?$
 _LARGEST_CARD = 2**16
 """How much of a checkpoint's card is read, in bytes."""
 
-_QUANTIZED = ("int8", "int4")
+_ONE_ROW = "GroupQueryAttention"
+"""The operation of ONNX Runtime that takes several tokens after a past of one row only."""
+
+ROWS = "Give each call at least one row: kernels of ONNX Runtime end the process, or fail, on an empty batch."
+
 _LICENSE = ("license", "license_name", "license_link")
 
 
@@ -49,7 +57,9 @@ def card(spec: Model, manifest: Manifest, base_model: str | None, stated: dict[s
         _plain(spec.summary),
         _facts(spec, manifest, base_model),
         _usage(spec, manifest),
+        _profiles(manifest),
         _interface(manifest),
+        _batches(manifest),
         _evidence(manifest),
         _files(manifest),
         f"Exported with zoo {manifest.zoo}.",
@@ -64,14 +74,22 @@ def base_model_of(origin: Path) -> str | None:
 
 
 def license_of(origin: Path) -> dict[str, str]:
-    """The license that the card of a checkpoint states, by the names of the fields; empty where it states none."""
+    """The license that the card of a checkpoint states, by the names of the fields; empty where it states none.
+
+    Raises :class:`specs.errors.UserError` for a card that is not a regular file of the checkpoint's directory.
+    """
     path = (origin if origin.is_dir() else origin.parent) / CARD
     try:
-        with path.open("rb") as file:
+        with open_regular(path, path.parent) as file:
             text = file.read(_LARGEST_CARD).decode(errors="replace")
-        front = re.match(r"---\r?\n(.*?\n)---\r?\n", text, re.DOTALL)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise UserError(unreadable(path, error)) from None
+    front = re.match(r"---\r?\n(.*?\n)---\r?\n", text, re.DOTALL)
+    try:
         data = yaml.safe_load(front[1]) if front else None
-    except (OSError, ValueError, yaml.YAMLError):
+    except (AttributeError, RecursionError, TypeError, ValueError, yaml.YAMLError):  # not our concern
         return {}
     found = data if isinstance(data, dict) else {}
     return {name: found[name] for name in _LICENSE if isinstance(found.get(name), str)}
@@ -85,7 +103,7 @@ def _front_matter(
         front["pipeline_tag"] = pipeline
     if base_model is not None:
         front["base_model"] = base_model
-        if manifest.precision in _QUANTIZED:
+        if PRECISIONS[manifest.precision].bits:
             front["base_model_relation"] = "quantized"
     tags = ["onnx", "onnxruntime", "zoo", spec.architecture, manifest.precision, manifest.target]
     if manifest.layout != "onnx":
@@ -139,12 +157,51 @@ def _usage(spec: Model, manifest: Manifest) -> str:
     return f"## Usage\n\n{about}{note}\n\n```{usage.language}\n{usage.code}\n```"
 
 
+def _profiles(manifest: Manifest) -> str:
+    """How a compiler is told the sizes of inputs; empty where no target asks for them."""
+    path = profiles_of(manifest)
+    if path is None:
+        return ""
+    shapes = " \\\n".join(
+        f"""  --{end}Shapes="$(jq -r '.[\"{{graph}}\"].trt_profile_{end}_shapes' {path})\""""
+        for end in ("min", "opt", "max")
+    )
+    commands = (
+        f"trtexec --stronglyTyped --onnx={graph} --saveEngine={PurePath(graph).with_suffix('.engine')} \\\n"
+        + shapes.format(graph=graph)
+        for graph in manifest.graphs
+    )
+    return (
+        f"## Optimization profiles\n\n`{path}` has the smallest, the common and the largest shapes of the inputs of each graph, "
+        "as options of ONNX Runtime's TensorRT provider and as trtexec takes them:\n\n```sh\n"
+        + "\n".join(commands)
+        + "\n```"
+    )
+
+
 def _interface(manifest: Manifest) -> str:
     rows = []
     for name, graph in manifest.graphs.items():
         for side, values in (("input", graph.inputs), ("output", graph.outputs)):
             rows += [(f"`{name}`", side, *row) for row in _folded(values)]
-    return "## Inputs and outputs\n\n" + _table(("graph", "", "name", "shape"), rows)
+    table = _table(("graph", "", "name", "shape"), rows)
+    return f"## Inputs and outputs\n\n{table}\n\n{ROWS}"
+
+
+def _batches(manifest: Manifest) -> str:
+    """How rows of different lengths share a call of a decoder with a cache."""
+    cache = manifest.cache
+    if cache is None:
+        return ""
+    side = "on the right" if cache.padding == "right" else "on either side"
+    mark = "0 in `attention_mask`" if cache.length is None else "-1 in `position_ids`"
+    lines = [f"Pad the rows of a batch {side}, with {mark}."]
+    if any(_ONE_ROW in graph.operations for graph in manifest.graphs.values()):
+        lines.append(
+            f"After a past, a call takes one new token of each row, or several tokens of a single row (batch 1): "
+            f"{_ONE_ROW} refuses several tokens of several rows."
+        )
+    return "## Batches\n\n" + " ".join(lines)
 
 
 def _folded(values: dict[str, tuple[int | str, ...]]) -> Iterator[tuple[str, str]]:

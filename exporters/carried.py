@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from torch import nn
 
-from exporters.precisions import PRECISIONS, Precision, holds
+from exporters.precisions import PRECISIONS, Precision, holds, unquantized
 from exporters.targets import Target
 from zoo.records import BlocksRecord, QuantizedRecord
 from zoo.tensors import weight_tensors
@@ -23,11 +23,13 @@ def quantized_weights(
 ) -> tuple[QuantizedRecord, ...]:
     """The weights of a model that a source stores quantized, grouped by format."""
     found: dict[Key, list[str]] = {}
-    for name, _ in weight_tensors(model):
+    floats = unquantized(model, target)
+    for name, tensor in weight_tensors(model):
         if (form := source.format(name)) is not None:
             codes = source.codes(name)
             blocks = None if codes is None else codes.blocks
-            able = () if blocks is None else _carried_by(target, name, blocks)
+            whole = blocks is None or not target.whole_blocks or blocks.divides(tensor.shape[-1])
+            able = () if blocks is None or name in floats or not whole else _carried_by(target, name, blocks)
             found.setdefault((form, blocks, able), []).append(name)
     return tuple(
         QuantizedRecord(

@@ -31,6 +31,9 @@ ROWS = 3
 LONGEST = 300
 """The largest length of a case, whatever the model's reach: it keeps verification quick."""
 
+FAR = 512
+"""The length of the one case of a reduced model that is far from the first tokens, where the context has the room: angles and
+sums grow with the position, and so do errors."""
 
 PACKED_SHAPES = ((3, 2), (1, 6), (6, 1), (2, 3))
 """The rows and columns of vectors of the images of a case that may have any size: as many each."""
@@ -170,10 +173,10 @@ class _Draw:
         self.sought = sought_token(spec.head)
         self._generator = torch.Generator().manual_seed(20)
 
-    def room(self, stack: Stack) -> int:
-        """The largest number of tokens in the cases of a stack."""
+    def room(self, stack: Stack, most: int = LONGEST) -> int:
+        """The largest number of tokens in the cases of a stack, ``most`` at most."""
         slots = self.cache_slots if stack is self.spec.last_stack else None
-        return min(self.spec.context_length_of(stack) or LONGEST, slots or LONGEST, LONGEST)
+        return min(self.spec.context_length_of(stack) or most, slots or most, most)
 
     @property
     def steps_room(self) -> int:
@@ -189,13 +192,19 @@ class _Draw:
         """As ``tokens``, for decoding in pieces."""
         return self.tokens(*(min(length, self.steps_room) for length in lengths), side=side)
 
-    def tokens(self, *lengths: int, side: str = "right", stack: Stack | None = None) -> Batch:
+    def far(self, stack: Stack | None = None) -> Batch:
+        """A row of many tokens."""
+        return self.tokens(FAR, stack=stack, most=FAR)
+
+    def tokens(
+        self, *lengths: int, side: str = "right", stack: Stack | None = None, most: int = LONGEST
+    ) -> Batch:
         """Rows of tokens of these lengths, cut to the available room, padded on one side."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
         kinds = embedding.token_types if isinstance(embedding, Tokens) else 0
         assert self.spec.vocab_size is not None
-        lengths = tuple(min(length, self.room(stack)) for length in lengths)
+        lengths = tuple(min(length, self.room(stack, most)) for length in lengths)
         width = max(lengths)
         size = (len(lengths), width)
         ids = torch.randint(self.spec.vocab_size, size, generator=self._generator)
@@ -228,12 +237,14 @@ class _Draw:
             values[-1] = 0
         return Batch(embedding.input_name, values)
 
-    def recordings(self, *lengths: int, beyond: int = 0, stack: Stack | None = None) -> Batch:
+    def recordings(
+        self, *lengths: int, beyond: int = 0, stack: Stack | None = None, most: int = LONGEST
+    ) -> Batch:
         """Rows of samples or frames that give these numbers of vectors, padded on the right; ``beyond`` are further ones, too
         few for another vector."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
-        lengths = tuple(min(length, self.room(stack)) for length in lengths)
+        lengths = tuple(min(length, self.room(stack, most)) for length in lengths)
         counts = [embedding.input_length(length) + beyond for length in lengths]
         _, *features = embedding.input_shape(1)
         values = torch.randn((len(counts), max(counts), *features), generator=self._generator)
@@ -303,6 +314,7 @@ def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
     yield Case("one token", draw.tokens(1))
     yield Case("one sequence", draw.tokens(7))
     yield Case("a batch, long", draw.tokens(draw.long, draw.long), main=draw.limited)
+    yield Case("far from the start", draw.far())
     yield Case("padding right", draw.tokens(11, 6, 1), main=room <= 4)
     yield Case("padding left", draw.tokens(10, 5, 2, side="left"))
     yield Case("nothing but padding", draw.tokens(4, 0))
@@ -324,6 +336,7 @@ def _of_recordings(spec: Model, draw: _Draw) -> Iterator[Case]:
         draw.recordings(5, beyond=embedding.input_length(2) - embedding.input_length(1) - 1),
     )
     yield Case("a batch, long", draw.recordings(draw.long, draw.long), main=True)
+    yield Case("far from the start", draw.recordings(FAR, most=FAR))
     if embedding.takes_mask:
         yield Case("padding right", draw.recordings(11, 6, 1), main=True)
         silent = draw.recordings(4, 4)
@@ -341,6 +354,7 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
     yield Case("one token", draw.tokens(1))
     yield Case("one sequence", draw.tokens(7))
     yield Case("a batch, long", draw.tokens(draw.long, draw.long), main=draw.limited)
+    yield Case("far from the start", draw.far())
     yield Case("padding right", draw.tokens(11, 6, 1), main=room <= 4)
     if room > 4:
         yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
@@ -368,6 +382,7 @@ def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
     yield pair("one text and one image", draw.tokens(1), 1)
     yield pair("one text and two images", draw.tokens(7), 2)
     yield pair("a batch, long", draw.tokens(draw.long, draw.long), 1, main=draw.limited)
+    yield pair("far from the start", draw.far(), 1)
     yield pair("padding right", draw.tokens(11, 6, 1), 2, main=True)
     yield pair("padding left", draw.tokens(10, 5, 2, side="left"), 3)
     yield pair("an empty image", draw.tokens(5), 2, empty=True)
@@ -395,6 +410,7 @@ def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterato
         (0, 2),
         (1, long - vectors - 1),
     )
+    yield seen(Case("far from the start", draw.far()), (0, 1))
     yield seen(Case("an empty image", draw.tokens(vectors + 2)), (0, 0), empty=True)
     if room >= 2 * vectors + AROUND_IMAGE:
         two = draw.tokens(2 * vectors + 3, 5)
@@ -418,6 +434,7 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
         heard.inputs[-1] = 0
         yield Case("one token", draw.tokens(1), encoder=draw.source(1))
         yield Case("a batch, long", draw.tokens(long, long), encoder=heard, main=main)
+        yield Case("far from the start", draw.far(), encoder=draw.source(1))
         if room > 4:
             steps = _steps(2, room)
             yield Case(
@@ -433,6 +450,7 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
     yield Case("one token", draw.tokens(1), encoder=read(1))
     yield Case("one sequence", draw.tokens(6), encoder=read(11))
     yield Case("a batch, long", draw.tokens(long, long), encoder=read(long, long), main=main)
+    yield Case("far from the start", draw.far(), encoder=draw.far(source))
     yield Case("padding right", draw.tokens(5, 5, 5), encoder=read(12, 7, 1))
     yield Case("padding left", draw.tokens(4, 4), encoder=read(10, 3, side="left"))
     yield Case("nothing but padding", draw.tokens(3, 3), encoder=read(6, 0))

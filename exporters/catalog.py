@@ -10,7 +10,7 @@ from typing import Any
 
 from exporters.layouts import LAYOUTS
 from exporters.making.artefacts import read_zoo
-from specs.errors import UserError
+from specs.errors import UserError, reason_of
 from specs.model import Model
 from zoo.catalog.changes import Changes, Data, data_of
 from zoo.catalog.entries import CatalogEntry, UnlistedExport, distinct_models, exports_below, read_entry
@@ -89,7 +89,8 @@ def catalog(
         try:
             entries.append(read_entry(name, directory, _client, contents=contents))
         except UserError as error:
-            problems.append(UnlistedExport(name, str(error).splitlines()[0]))
+            why = reason_of(error).replace(f"{directory}{os.sep}", "").replace(str(directory), name)
+            problems.append(UnlistedExport(name, why))
     if not (entries or problems):
         raise UserError(
             f"{place} has no exports.\n  Build some with zoo make or zoo export, or give another directory."

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from exporters.data_file import total_bytes
 from exporters.digests import external_places, followed
-from exporters.exportable import check_exportable, check_options
+from exporters.exportable import check_captured, check_exportable, check_options, check_tensors
 from exporters.manifest import Export
+from exporters.module_checks import check_module
 from exporters.options import Options
 from exporters.plan import ExportPlan
 from exporters.prepared import Contents, prepared, traced
@@ -32,8 +33,9 @@ def export(
 ) -> Export:
     """Write the ONNX files of a spec to a directory, which appears once they are verified.
 
-    Raises :class:`specs.errors.UserError` for invalid input, :class:`exporters.verification.VerificationError` where
-    the files do not compute what the model computes, :class:`exporters.quality.quality.QualityError` where rounding
+    Raises :class:`specs.errors.UserError` for invalid input, :class:`exporters.module_checks.BehaviourError` where the
+    model does not behave as its spec says, :class:`exporters.verification.VerificationError` where the files do not
+    compute what the model computes, :class:`exporters.quality.quality.QualityError` where rounding
     loses more than allowed, and :class:`exporters.checking.InvalidGraphError` where a graph is not valid ONNX.
     """
     plan = ExportPlan.make(spec, options)
@@ -54,6 +56,9 @@ def export_module(
 
 
 def _written(plan: ExportPlan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
+    if plan.options.verify:
+        progress(Stage("check the module"))
+        check_module(plan.spec)
     if plan.options.via == "torch":
         assert source is not None
         return _via_torch(plan, source, destination, progress)
@@ -62,12 +67,14 @@ def _written(plan: ExportPlan, source: WeightSource | None, destination: Path, p
 
 def _via_fx(plan: ExportPlan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
     contents = traced(plan, source, progress)
+    check_tensors(contents.plan)
     if source is not None:
         check_destination(destination, total_bytes(contents.plan.regions))
     with replacing(destination) as directory, prepared(contents, directory, progress) as contents:
         paths = contents.plan.data_paths
         with followed(directory / paths[0], places_of(contents.plan.regions)) as (following, digests):
             files = contents.plan.messages()
+            check_captured(plan, files)
             write_graphs(directory, files, metadata(plan, source))
             proven = write_and_prove(contents, directory, following.written, progress)
             progress(Stage("digests"))

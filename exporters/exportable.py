@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import onnx
+
 from exporters.engines.check import check_installed
+from exporters.kernels.placement import placement
+from exporters.kernels.table import table_of
 from exporters.layouts import LAYOUTS, Deployment, check_layout
 from exporters.options import Options
+from exporters.plan import ExportPlan
 from exporters.precisions import PRECISIONS
 from exporters.quality.claim import Claim
 from exporters.quantized_cache.check import check_cache_format
@@ -20,6 +26,7 @@ from zoo.builder import ZooModel
 from zoo.checkpoints.open import open_weights
 from zoo.destination import check_destination
 from zoo.tensors import weight_bytes, weight_count
+from zoo.units import byte_text
 from zoo.weights.source import WeightSource
 
 
@@ -55,6 +62,32 @@ def check_options(model: ZooModel, spec: Model, options: Options) -> None:
     check_logits(spec, options.logits)
     check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
     check_cache_format(spec, deployment.target, LAYOUTS[options.layout], options.via, options.cache)
+
+
+def check_tensors(plan: ExportPlan) -> None:
+    """Raise :class:`specs.errors.UserError` where a weight is larger than a buffer of the target."""
+    limit = plan.target.largest_tensor
+    if limit is None:
+        return
+    for name, region in plan.regions.items():
+        if region.length > limit:
+            raise UserError(
+                f"{option_name('target')} {plan.target.name} holds no tensor of more than {byte_text(limit)}\n"
+                f"  value: {name} has {byte_text(region.length)} in {plan.precision.name}\n"
+                f"  Use a {option_name('precision')} of fewer bits."
+            )
+
+
+def check_captured(plan: ExportPlan, files: Mapping[str, onnx.ModelProto]) -> None:
+    """Raise :class:`specs.errors.UserError` where a graph that the client is to capture cannot be captured."""
+    kernels = table_of(plan.target.providers[0])
+    if not plan.options.cuda_graph or kernels is None:
+        return
+    for name, model in files.items():
+        if reason := placement(model, kernels).not_captured:
+            raise UserError(
+                f"{name} cannot be captured as a CUDA graph: {reason}\n  Leave out {option_name('cuda_graph')}."
+            )
 
 
 def check_logits(spec: Model, logits: str) -> None:

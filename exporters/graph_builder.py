@@ -13,6 +13,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 import torch
 
 from exporters.content import Content, StoredContent
@@ -226,6 +227,15 @@ class GraphBuilder:
         holder, held = place
         return holder if held is None else self.op("Shape", holder, start=held, end=held + 1)
 
+    def number(self, size: Value) -> Value:
+        """A size, which is a vector of one int64, as a number to compute tensors with."""
+        if not self.target.sizes_on_device:
+            return self.op("Squeeze", size)
+        ones = self.op(
+            "ConstantOfShape", size, value=onnx.helper.make_tensor("one", onnx.TensorProto.INT64, [1], [1])
+        )
+        return self.op("ReduceSum", ones, keepdims=0)
+
     def _size_of_input(self, name: str) -> Value | None:
         """A size that an input has, or the rest of an input's size that is the sum of it and another."""
         if name in self._sized:
@@ -302,7 +312,7 @@ class GraphBuilder:
                 live.update(value for inner in node.within for value in inner.inputs if value is not None)
         return Graph(
             name=name,
-            opset=opset_of(nodes, self.target.opset),
+            opset=opset_of(nodes, self.target),
             domains=frozenset(inner.domain for node in nodes for inner in node.within) - {""},
             inputs=list(self.inputs.values()),
             outputs=results,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 
 from torch import fx, nn
@@ -56,21 +55,13 @@ def lower(
             case _:
                 try:
                     values[node] = emit(builder, node, values)
-                except (NotImplementedError, TypeError) as error:
-                    inside = error.__traceback__ is not None and _depth(error) > 2
-                    if isinstance(error, TypeError) and inside:
-                        raise  # a bug in the emitter, not unsupported arguments
+                except NotImplementedError as error:
                     known = emitter_of(node.target) is not None
                     reason = "no ONNX emitter for these arguments" if known else "no ONNX emitter"
                     raise _refusal(builder.path, node, reason, str(error)) from error
                 _describe(values[node], node, symbols)
                 _learn(builder, values[node], node)
     return builder.graph(name, outputs)
-
-
-def _depth(error: Exception) -> int:
-    """The number of calls between the one that failed and this module's."""
-    return len(traceback.extract_tb(error.__traceback__))
 
 
 def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterError:

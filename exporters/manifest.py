@@ -15,6 +15,8 @@ import onnx
 
 from exporters.checking import Checked
 from exporters.environment import required_environment
+from exporters.kernels.placement import placement
+from exporters.kernels.table import KernelTable
 from exporters.quality.quality import Quality
 from exporters.runtimes import EXACT_SINCE, minimum_runtime, multiplies_integers
 from exporters.targets import OPERATIONS, Target
@@ -152,10 +154,14 @@ def longest_sequence(task: Task, spec: Model) -> int | None:
 
 
 def graph_record(
-    model: onnx.ModelProto, checked: Checked, longest: int | None, unfused: Sequence[str] = ()
+    model: onnx.ModelProto,
+    checked: Checked,
+    longest: int | None,
+    unfused: Sequence[str] = (),
+    kernels: KernelTable | None = None,
 ) -> GraphRecord:
     """What a client needs to know about a graph before loading it; ``longest`` is the largest number of tokens in a
-    row."""
+    row, and ``kernels`` are those of the target's provider."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     used = Counter(node.op_type for node in model.graph.node)
     return GraphRecord(
@@ -167,6 +173,7 @@ def graph_record(
         environment=required_environment(opset),
         operations={name: used[name] for name in OPERATIONS if name in used},
         unfused=tuple(unfused),
+        placement=None if kernels is None else placement(model, kernels),
         checked=CheckRecord(**checked.as_dict()),
         context_length=longest,
         inputs={value.name: _shape(value) for value in model.graph.input},

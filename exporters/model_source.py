@@ -98,6 +98,7 @@ def model_source(reference: str, assignments: Sequence[str] = (), weights: str |
         exported = open_export(path)
         return ModelSource(exported.spec, "", path, exported)
     from zoo.configs.importing import import_spec
+    from zoo.hub import snapshot_of
 
-    place = path.parent if path.suffix == ".json" else path
+    place = path.parent if path.suffix == ".json" else snapshot_of(path)
     return ModelSource(import_spec(path), weights or str(place), place)

@@ -13,6 +13,7 @@ import torch
 from exporters.engines.check import check_engines
 from exporters.layouts import DEFAULT, LAYOUTS
 from exporters.precisions import PRECISIONS
+from exporters.providers import CUDA, on_provider
 from exporters.quantization.scheme import BLOCK_SIZES
 from exporters.quantized_cache.scheme import CACHE_FORMATS, CacheFormat
 from exporters.rounding.size_budget import SizeBudget
@@ -22,6 +23,7 @@ from specs.suggest import suggestion
 
 SHAPING = (
     "via", "opset", "logits", "block_size", "asymmetric", "head_precision", "cache_length", "cache_precision", "activations",
+    "cuda_graph",
 )  # fmt: skip
 """The options that shape the files, in addition to target, precision and layout."""
 
@@ -49,7 +51,9 @@ class Options:
     as 105MB or 4.8bits per weight: the matrices that lose most in 4 bits get 8 or 16
     (:mod:`exporters.rounding.bit_plan`). ``activations`` is static (calibrated scales) or dynamic, for the inputs of
     int8 products (default: static for encoders with real weights, where the target multiplies integers and inputs are
-    available). ``engines`` name rows of :mod:`exporters.engines.table` on which the files are proven as well.
+    available). ``engines`` name rows of :mod:`exporters.engines.table` on which the files are proven as well, and
+    ``provider`` the one of ONNX Runtime that verifies them (default: the first of the target that this machine has).
+    With ``cuda_graph`` the settings for the client ask it to capture each step as a CUDA graph.
 
     Raises :class:`specs.errors.UserError` for an unknown value, and for options that exclude each other.
     """
@@ -75,6 +79,8 @@ class Options:
     cache_precision: str = "float"
     activations: str | None = None
     engines: Sequence[str] = ()
+    provider: str | None = None
+    cuda_graph: bool = False
 
     def __post_init__(self) -> None:
         engines = (self.engines,) if isinstance(self.engines, str) else tuple(dict.fromkeys(self.engines))
@@ -98,6 +104,14 @@ class Options:
             SizeBudget.parse(self.budget)
         self._check_quality()
         check_engines(self.engines, self.target, self.verify)
+        if self.cuda_graph and (TARGETS[self.target].providers[0] != CUDA or self.layout != "genai"):
+            raise UserError(
+                f"{option_name('cuda_graph')} needs a client that binds its inputs to fixed buffers of the device\n"
+                f"  value: {option_name('target')} {self.target}, {option_name('layout')} {self.layout}\n"
+                f"  Use {option_name('target')} cuda and {option_name('layout')} genai, or leave it out."
+            )
+        if self.provider is not None:
+            on_provider(self.provider)
         if self.via == "torch" and not all(map(find_spec, ("onnxscript", "onnx_ir"))):
             raise UserError(
                 f"{option_name('via')} torch needs libraries\n  Install them: pip install 'zoo[torch-export]'."
@@ -134,6 +148,12 @@ class Options:
                 )
 
     def _check_precision(self) -> None:
+        if reason := TARGETS[self.target].unsupported_precisions.get(self.precision):
+            others = [name for name in PRECISIONS if name not in TARGETS[self.target].unsupported_precisions]
+            raise UserError(
+                f"{option_name('target')} {self.target} does not support {option_name('precision')} {self.precision}\n"
+                f"  {reason}\n  Use {', '.join(others[:-1])} or {others[-1]}."
+            )
         if self.block_size not in BLOCK_SIZES:
             sizes = ", ".join(map(str, BLOCK_SIZES))
             raise UserError(
@@ -146,9 +166,12 @@ class Options:
             option_name("rounding"): self.rounding is not None,
             option_name("budget"): self.budget is not None,
         }
-        for option in (option for option, given in asked.items() if given and self.precision != "int4"):
+        four_bits = [name for name, precision in PRECISIONS.items() if precision.bits == 4]
+        for option in (
+            option for option, given in asked.items() if given and self.precision not in four_bits
+        ):
             raise UserError(
-                f"{option} applies only to {option_name('precision')} int4\n  value: {self.precision}\n  Leave it out."
+                f"{option} applies only to {option_name('precision')} {' or '.join(four_bits)}\n  value: {self.precision}\n  Leave it out."
             )
         if self.asymmetric and not TARGETS[self.target].zero_points:
             raise UserError(
@@ -188,7 +211,7 @@ class Options:
     @property
     def calibrates(self) -> bool:
         """Whether weights are rounded for representative inputs."""
-        gptq = self.precision == "int4" and self.rounding != "nearest"
+        gptq = PRECISIONS[self.precision].bits == 4 and self.rounding != "nearest"
         return self.real and (gptq or self.activations == "static")
 
     @property

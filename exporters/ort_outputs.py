@@ -22,6 +22,7 @@ from exporters.quantized_cache.scheme import stored_codes
 from exporters.reference import ENCODED, PRESENT, at_their_places, reported_pairs, reported_state
 from exporters.session_options import open_session, run_entries, session_options
 from exporters.targets import Padding, Target
+from specs.errors import reason_of
 from zoo import functional
 from zoo.graph_names import (
     AHEAD,
@@ -49,7 +50,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # ONNX Runtime's errors have no common class
-        raise RefusalError(str(error).strip().splitlines()[0]) from error
+        raise RefusalError(reason_of(error)) from error
 
 
 class RunnableGraph(Protocol):

@@ -15,9 +15,11 @@ from exporters.cases import ROWS
 from exporters.data_file import Region, lay_out
 from exporters.fusing.quantized_cache import with_quantized_cache
 from exporters.graph import Graph
+from exporters.kernels.table import table_of
+from exporters.kernels.widening import widened
 from exporters.layouts import LAYOUTS, Layout
 from exporters.options import Options
-from exporters.precisions import PRECISIONS, Precision, quantization_of
+from exporters.precisions import PRECISIONS, Precision, quantization_of, unquantized
 from exporters.proto import model_proto
 from exporters.quantization.scheme import Quantization
 from exporters.raised import recorded_blocks
@@ -116,12 +118,16 @@ class ExportPlan:
 
     def messages(self) -> dict[str, onnx.ModelProto]:
         """The graphs as ONNX messages by their paths."""
-        return {
+        kernels = table_of(self.target.providers[0])
+        written = {
             self.layout.graph_path(graph.name): model_proto(
                 graph, self.regions, PurePath(self.layout.data_path(graph.name)).name
             )
             for graph in self.graphs
         }
+        return (
+            written if kernels is None else {path: widened(model, kernels) for path, model in written.items()}
+        )
 
     @property
     def data_paths(self) -> list[str]:
@@ -147,7 +153,11 @@ class ExportPlan:
             graph_decodes=decodes and task.name != ENCODER,
             blocks=Blocks(4, options.block_size, not options.asymmetric),
             table_bits=4 if options.head_precision == "int4" else 8,
-            own={**carried_blocks(self.quantized), **self.raised},
+            own={
+                **carried_blocks(self.quantized),
+                **self.raised,
+                **unquantized(self.model, self.target),
+            },
             static_inputs=options.activations == "static",
         )
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import torch
+from torch import nn
 
 from exporters.quantization.scheme import INT8_BLOCK, OWN_BLOCK_SIZES, Quantization, is_table
 from exporters.targets import Target
+from zoo.tensors import repeated_weights
 from zoo.weights.blocks import Blocks
 
 
@@ -32,8 +34,8 @@ class Precision:
     bits: int | None = None
 
     def dtype_on(self, target: Target) -> torch.dtype:
-        """The dtype of unquantized tensors."""
-        return target.quantized_dtype if self.bits else self.dtype
+        """The dtype of unquantized tensors: the target's in a quantized export, unless the precision states half."""
+        return target.quantized_dtype if self.bits and self.dtype == torch.float32 else self.dtype
 
     @property
     def rounds(self) -> bool:
@@ -53,6 +55,7 @@ PRECISIONS = {
         Precision("bf16", "bfloat16, with float32 where fp16 has it", torch.bfloat16, 4e-3),
         Precision("int8", "matrices in 8 bits, inputs rounded at run time", torch.float32, 5e-2, 8),
         Precision("int4", "matrices in 4 bits by block", torch.float32, 2.5e-1, 4),
+        Precision("q4f16", "the same, float16 elsewhere", torch.float16, 2.5e-1, 4),
     )
 }
 
@@ -76,20 +79,38 @@ def quantization_of(
     """
     if precision.bits is None:
         return None
-    per_row, in_blocks = Blocks(8, None), Blocks(8, INT8_BLOCK)
+    per_row, in_blocks = eight_bits(target, None), eight_bits(target, INT8_BLOCK)
     lookups = target.takes("GatherBlockQuantized", precision.dtype_on(target))
-    in_half = target.quantizes_in_half
+    in_half = precision.dtype_on(target) == torch.float16
     if precision.bits == 8:
+        by_block = not target.multiplies_integers
         return Quantization(
-            matrices=in_blocks if graph_decodes or in_half else per_row,
-            tables=in_blocks if (lookups if in_half else decodes) else per_row,
+            matrices=in_blocks if graph_decodes or by_block else per_row,
+            tables=in_blocks if (lookups if by_block else decodes) else per_row,
             own=own,
             static_inputs=static_inputs,
+            whole_blocks=target.whole_blocks,
         )
     tables = blocks if table_bits == 4 else in_blocks
     return Quantization(
-        matrices=blocks, tables=tables if lookups or (decodes and not in_half) else per_row, own=own
+        matrices=blocks,
+        tables=tables if lookups or (decodes and not in_half) else per_row,
+        own=own,
+        whole_blocks=target.whole_blocks,
     )
+
+
+def unquantized(model: nn.Module, target: Target) -> dict[str, None]:
+    """The weights that a target takes only as floats, as blocks of weights by name: those that several layers read, if it
+    takes no quantized matrix in several products."""
+    if target.repeats_quantized:
+        return {}
+    return dict.fromkeys(name for name in repeated_weights(model) if not is_table((name,)))
+
+
+def eight_bits(target: Target, size: int | None) -> Blocks:
+    """Symmetric blocks of 8 bits that a target reads."""
+    return Blocks(8, size, positive=target.positive_scales)
 
 
 def holds(target: Target, name: str, blocks: Blocks, precision: Precision) -> bool:

@@ -161,6 +161,7 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
         lambda own: replace(plan, raised=own).graphs,
         carried_blocks(plan.quantized),
         measured(plan.spec, model, source, cases, dtype, progress),
+        plan.target,
     )
     if isinstance(source, CalibratedWeights):
         source.forget(found.own)

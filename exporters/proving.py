@@ -18,6 +18,7 @@ from exporters.plan import ExportPlan
 from exporters.prepared import Contents
 from exporters.probes import write_probe
 from exporters.proof import Proof
+from exporters.providers import on_provider
 from exporters.quality.claim import Claim, UserLimits
 from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
@@ -28,7 +29,7 @@ from exporters.reference import Reference, reference_of
 from exporters.rounding.calibration import calibrated
 from exporters.stored_weights import StoredWeight, stored_weights, take_stored
 from exporters.subject import Subject, wiring_subject
-from exporters.targets import OPERATIONS
+from exporters.targets import OPERATIONS, Target
 from exporters.verification import Verification, VerificationError
 from exporters.verify import verify
 from exporters.weight_files import Told, write_weights
@@ -207,7 +208,7 @@ def proof_of(
         {place / name: task for name, task in plan.graph_paths.items()},
         {graph.name: unrounded_values(graph) for graph in plan.graphs},
         reference,
-        plan.target,
+        _verified_on(plan),
         plan.precision,
         subject.description,
         tell,
@@ -222,6 +223,13 @@ def proof_of(
         (lambda probe: write_probe(place, graphs, probe)) if record else None,
         [each for each in map(engine_named, plan.options.engines) if compilers or each.shows == "computes"],
     )
+
+
+def _verified_on(plan: ExportPlan) -> Target:
+    """The target with the provider that was asked for."""
+    if plan.options.provider is None:
+        return plan.target
+    return replace(plan.target, providers=tuple(on_provider(plan.options.provider)))
 
 
 def _fused(graphs: list[Graph]) -> set[tuple[str, frozenset[str], tuple[bool, ...]]]:

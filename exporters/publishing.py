@@ -13,6 +13,7 @@ import onnx
 from exporters.card import write_card
 from exporters.checking import check_graph
 from exporters.digests import DataDigests
+from exporters.kernels.table import table_of
 from exporters.layouts import Deployment
 from exporters.manifest import (
     Export,
@@ -26,11 +27,14 @@ from exporters.manifest import (
 from exporters.options import SHAPING
 from exporters.plan import ExportPlan
 from exporters.prepared import Contents
+from exporters.profiles import profile, provider_options
 from exporters.proving import Proven
 from exporters.quality.parts import Representative
+from specs.head import Pooled
 from specs.resolved import resolved
 from specs.writing import dump
-from zoo.checkpoints.carried import carry_files
+from zoo.checkpoints.carried import carry, carry_files
+from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.manifest import FORMAT, Manifest
 from zoo.records import InputsRecord, ShapingRecord
 from zoo.weights.source import WeightSource
@@ -53,8 +57,11 @@ def publish(
     checked = {name: check_graph(name, graph) for name, graph in files.items()}
     unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in plan.graphs}
     longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
+    kernels = table_of(plan.target.providers[0])
     cache = cache_record([*files.values()][-1], plan.tasks[-1])
-    deployment = Deployment(plan.model, plan.spec, plan.target, plan.precision, plan.options.weights)
+    deployment = Deployment(
+        plan.model, plan.spec, plan.target, plan.precision, options.weights, options.cuda_graph
+    )
     _write_settings(plan, deployment, directory, shared=cache is not None and cache.kind == "shared")
     (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")
     weights = _kind_of(contents.source, options.weights)
@@ -72,7 +79,7 @@ def publish(
         seed=options.seed if weights == "random" else None,
         cache=cache,
         graphs={
-            name: graph_record(graph, checked[name], longest[name], unfused.get(name, ()))
+            name: graph_record(graph, checked[name], longest[name], unfused.get(name, ()), kernels)
             for name, graph in files.items()
         },
         quantized=plan.quantized,
@@ -105,7 +112,15 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
 
 def _write_settings(plan: ExportPlan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
-    for name, data in plan.layout.settings(deployment, shared).items():
+    if isinstance(deployment.spec.head, Pooled):
+        for name in (SETTINGS, PROMPTS):
+            carry(deployment.origin, directory, name)
+    settings = dict(plan.layout.settings(deployment, shared))
+    if plan.target.profiles is not None:
+        settings[plan.target.profiles] = {
+            name: provider_options(profile(plan.spec, task)) for name, task in plan.graph_paths.items()
+        }
+    for name, data in settings.items():
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 

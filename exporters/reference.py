@@ -38,6 +38,8 @@ ENCODED = "encoder last_hidden_state"
 VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds", SEEN)
 """The beginnings of the names under which outputs for images are reported."""
 
+_WITH_TEXTS = " with texts"
+
 _OF_PATCHES = ("logits", "pred_boxes", "class_embeds")
 
 PRESENT = "present"
@@ -176,6 +178,13 @@ def _routers(model: nn.Module) -> list[Router]:
     return [module for module in model.modules() if isinstance(module, Router)]
 
 
+def _image_routers(model: nn.Module) -> set[nn.Module]:
+    """The routers of a stack of images, whose rows are images rather than rows of tokens."""
+    if not isinstance(model, DualEncoder | VisionLanguage):
+        return set()
+    return {module for module in model.get_submodule("image").modules() if isinstance(module, Router)}
+
+
 def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[str, Tensor]]:
     """A case and its full pass, with other tokens where a router would choose between equal experts.
 
@@ -219,12 +228,17 @@ def _with_placeholders(drawn: Batch, given: Batch, token: int, vocabulary: int) 
 def _margins(
     model: nn.Module, case: Case, routers: Sequence[Router], run: Run
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """For each row the narrowest margin of all routers at real tokens, B, and the full pass that gave it."""
+    """For each row of tokens the narrowest margin of all routers at its real tokens or at any image, B, and the full pass
+    that gave it."""
     narrowest = [torch.full((case.batch.inputs.shape[0],), math.inf)]
     masks = [batch.real == 1 for batch in (case.batch, case.encoder) if batch and batch.real is not None]
+    of_images = _image_routers(model)
 
     def look(router: Router, args: tuple[Tensor], logits: Tensor) -> None:
         margins = router.margin(logits)  # B T
+        if router in of_images:  # M N: each row may depend on any image
+            narrowest.append(margins.amin().expand_as(narrowest[0]))
+            return
         real = next((mask for mask in masks if mask.shape == margins.shape), None)
         narrowest.append((margins if real is None else margins.where(real, math.inf)).amin(1))
 
@@ -307,7 +321,12 @@ def _full_pair(model: DualEncoder, case: Case) -> dict[str, Tensor]:
 
 def reported_pairs(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The outputs of both encoders together under the names that they are reported by: those of each patch are of images."""
-    return {f"image {name} with texts" if name in _OF_PATCHES else name: x for name, x in outputs.items()}
+    return {f"image {name}{_WITH_TEXTS}" if name in _OF_PATCHES else name: x for name, x in outputs.items()}
+
+
+def _pairs_with_texts(output: str) -> bool:
+    """Whether an output for images depends on every text."""
+    return output == "logits_per_image" or output.endswith(_WITH_TEXTS)
 
 
 def _inputs(batch: Batch, model: nn.Module) -> Tensor:
@@ -345,8 +364,11 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     batch = case.encoder if of_encoder and case.encoder is not None else case.batch
     read = (case.encoder, case.batch) if case.reads_encoder else (batch,)
     masks = [each.real == 1 for each in read if each is not None and each.real is not None]
-    decided = None if of_encoder and not case.reads_encoder else case.decided  # routers decide rows of tokens
-    rows = torch.ones(batch.rows, dtype=torch.bool) if decided is None else decided
+    rows = torch.ones(batch.rows, dtype=torch.bool)
+    if case.decided is not None and (case.reads_encoder or not of_encoder):
+        rows = case.decided  # of tokens
+    elif case.decided is not None and _pairs_with_texts(output):
+        rows &= bool(case.decided.all())
     if dtype != torch.float32:
         rows = torch.stack([rows, *(mask.any(1) for mask in masks)]).all(0)
     if batch.real is None or output not in per_token:

@@ -11,7 +11,7 @@ import onnx
 
 from exporters.environment import required_environment
 from exporters.exact_graph import FLOAT32_LEVEL
-from exporters.providers import with_options
+from exporters.providers import plugin_devices, with_options
 from exporters.runtimes import multiplies_integers
 
 EXACT_INTEGERS = "session.x64quantprecision"
@@ -39,6 +39,9 @@ def open_session(path: Path, options: Any, providers: Sequence[str]) -> Any:
     import onnxruntime
 
     os.environ.update(required_environment(opset_of(path)))
+    if devices := [device for provider in providers for device in plugin_devices(provider)]:
+        options.add_provider_for_devices(devices[:1], {})
+        return onnxruntime.InferenceSession(path, options)
     return onnxruntime.InferenceSession(path, options, providers=with_options(providers))
 
 

@@ -14,7 +14,7 @@ import torch
 
 from exporters.data_file import Region, aligned, lay_out
 from exporters.graph import Parameter
-from exporters.precisions import PRECISIONS, Precision, quantization_of
+from exporters.precisions import PRECISIONS, Precision, quantization_of, unquantized
 from exporters.targets import TARGETS, Target
 from exporters.writing import TracedTask
 from specs.model import Model
@@ -56,6 +56,8 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
     }
     place, sizes, traced = TARGETS[target], dict[str, int](), dict[Hashable, list[TracedTask]]()
     for name, precision in PRECISIONS.items():
+        if name in place.unsupported_precisions:
+            continue
         dtype = precision.dtype_on(place)
         taken = frozenset(operation for operation in place.operations if place.takes(operation, dtype))
         key = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large
@@ -90,6 +92,7 @@ def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, s
             graph_decodes=decodes and each.task.name != ENCODER,
             blocks=BLOCK,
             table_bits=8,
+            own=unquantized(each.model, target),
         )
         parameters += each.graph(quantization).parameters.values()
     regions = {region.offset: region for region in lay_out(parameters).values()}

@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from exporters.providers import CPU, CUDA, TENSORRT
+from exporters.providers import CPU, CUDA, TENSORRT, WEBGPU
 
 FULL = frozenset({torch.float32})
 HALF = frozenset({torch.float16, torch.bfloat16})
@@ -64,6 +64,9 @@ OPERATIONS = {
 
 Padding = Literal["either", "right"]
 
+IN_HALF_ALREADY = {"q4f16": "its int4 is float16 elsewhere already"}
+"""What targets with quantized products in float16 alone lack."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -85,19 +88,44 @@ class Target:
     """The dtype of everything that a quantized export leaves unquantized, the inputs of its products included."""
     zero_points: bool = True
     """Whether blocks of weights may have zero points."""
+    positive_scales: bool = False
+    """Whether scales of 8-bit weights are positive; the codes of a block reach one step less far above 0 than below."""
+    repeats_quantized: bool = True
+    """Whether several products may read one quantized matrix: the weights of layers that share them are floats elsewhere."""
+    whole_blocks: bool = False
+    """Whether blocks divide the width of a matrix; elsewhere the last one may be shorter."""
     block_products: frozenset[str] = frozenset()
     """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
+    attention_widths: range = range(1, 2**31)
+    """The widths of heads for which its Attention has a kernel."""
     biases_group_queries: bool = False
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
+    masks_keys: bool = True
+    """Whether its MultiHeadAttention takes a mask of the keys; otherwise a bias masks them."""
+    appends_nothing: bool = True
+    """Whether its MultiHeadAttention takes a past without new keys, as those of an encoder are after the first step."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
+    static_shapes: bool = False
+    """Whether no size in a graph may depend on data, so that mixtures compute every expert."""
     expert_parts: int = 1
     """The parts into which the hidden layers of MoE's experts are divided, which it takes as experts of their own. Its threads
     share experts by ranges of indices: part by part, no thread is left with all that a token chose."""
+    sizes_on_device: bool = False
+    """Whether a size that tensors are computed with is computed beside them, where the shapes of tensors are on the host: a copy
+    would otherwise move it, and rule out that the graph is captured."""
+    profiles: str | None = None
+    """The file of optimization profiles (:mod:`exporters.profiles`), for compilers that ask for the sizes of inputs."""
     opsets: Mapping[int, Mapping[str, frozenset[torch.dtype]]] = field(default_factory=dict)
     """The opsets that can be asked for, with the operations that each of them adds."""
     opset: int | None = None
     """The opset that was asked for; None for the lowest that a graph needs."""
+    unsupported_precisions: Mapping[str, str] = field(default_factory=dict)
+    """The precisions that it does not have, with the reasons."""
+    coarse_sines: bool = False
+    """Whether its sines and cosines are inexact, so that a graph computes them itself (:mod:`exporters.emitters.sines`)."""
+    largest_tensor: int | None = None
+    """The bytes of the largest weight that fits one of its buffers; None for no limit."""
 
     def in_opset(self, opset: int | None) -> Target:
         """The target with graphs of one of its opsets; None for the lowest that each graph needs."""
@@ -188,7 +216,7 @@ TARGETS = {
                 "MultiHeadAttention": FLOATS,
                 "CausalConvWithState": FULL_AND_FLOAT16,
                 "LinearAttention": FULL,
-                "MoE": FULL_AND_FLOAT16,
+                "MoE": FLOATS,
                 "QMoE": frozenset({torch.float16}),
                 "BiasGelu": FLOATS,
                 "FastGelu": FLOATS,
@@ -201,18 +229,20 @@ TARGETS = {
             padding="right",
             quantized_dtype=torch.float16,
             cache_bits=frozenset({8, 4}),
+            unsupported_precisions=IN_HALF_ALREADY,
+            sizes_on_device=True,
         ),
         Target(
             "tensorrt",
             guide=(
-                "standard ONNX only, of opset 23 and 24: Attention, RotaryEmbedding, RMSNormalization, TensorScatter "
-                "(TensorRT 10.15 has them all)",
+                "standard ONNX only, of opset 23 and 24: RotaryEmbedding, RMSNormalization, TensorScatter, and Attention in half "
+                "precision (TensorRT 10.15 has them all)",
                 "of fixed length, `--cache-length N` or the context length; padding on the right",
             ),
             providers=(TENSORRT, CUDA, CPU),
             operations={
                 "Gelu": FLOATS,
-                "Attention": FLOATS,
+                "Attention": HALF,
                 "RotaryEmbedding": FLOATS,
                 "RMSNormalization": FLOATS,
                 "TensorScatter": FLOATS,
@@ -221,7 +251,48 @@ TARGETS = {
             static_cache=True,
             quantized_dtype=torch.float16,
             zero_points=False,
+            unsupported_precisions=IN_HALF_ALREADY,
+            positive_scales=True,
+            repeats_quantized=False,
+            whole_blocks=True,
+            static_shapes=True,
+            profiles="tensorrt.json",
+            attention_widths=range(9, 257),
         ),
+        # --8<-- [start:webgpu]
+        Target(
+            "webgpu",
+            guide=(
+                "GroupQueryAttention with rotation and cache inside, MultiHeadAttention, residuals with their norms and biases "
+                "with their activations as one operation, LinearAttention, CausalConvWithState; products of weights in 4 and 8 "
+                "bits",
+                "as `cpu`",
+            ),
+            providers=(WEBGPU, CPU),
+            operations={
+                "Gelu": FULL_AND_FLOAT16,
+                "GroupQueryAttention": FULL_AND_FLOAT16,
+                "MultiHeadAttention": FULL_AND_FLOAT16,
+                "CausalConvWithState": FULL_AND_FLOAT16,
+                "LinearAttention": FULL_AND_FLOAT16,
+                "QMoE": FULL_AND_FLOAT16,
+                "BiasGelu": FULL_AND_FLOAT16,
+                "FastGelu": FULL_AND_FLOAT16,
+                "SkipLayerNormalization": FULL_AND_FLOAT16,
+                "SkipSimplifiedLayerNormalization": FULL_AND_FLOAT16,
+                "MatMulNBits": FULL_AND_FLOAT16,
+                "GatherBlockQuantized": FULL_AND_FLOAT16,
+            },
+            padding="right",
+            block_products=frozenset({"accuracy_level", "bias"}),
+            biases_group_queries=True,
+            masks_keys=False,
+            appends_nothing=False,
+            unsupported_precisions={"bf16": "WebGPU has no bfloat16"},
+            coarse_sines=True,
+            largest_tensor=2**31 - 4,
+        ),
+        # --8<-- [end:webgpu]
     )
 }
 """The targets by name.  A package adds one with ``TARGETS[target.name] = target``."""

@@ -23,7 +23,7 @@ from exporters.subject import QUICK, has_room
 from exporters.verification import Verification, VerificationError
 from exporters.verify import verify
 from zoo.integrity import Integrity, check_integrity
-from zoo.manifest import read_manifest
+from zoo.manifest import read_record
 from zoo.progress import Progress, Stage
 
 SUBJECT = "the model with the weights of the files"
@@ -85,11 +85,12 @@ def verify_export(
     Graphs that cannot be compared are run once; ``engines`` run the cases as well.  Raises :class:`specs.errors.UserError` for a directory that is not an
     export.
     """
-    manifest = read_manifest(directory)
+    record = read_record(directory)
+    manifest = record.manifest
     check_engines(engines, manifest.target, verify=True)
     check_installed(engines)
     progress(Stage("compare digests"))
-    integrity = check_integrity(directory, manifest, contents=True)
+    integrity = check_integrity(record, contents=True)
     if not integrity.intact:
         return ExportVerification(directory, integrity, unproven="the files have changed")
     if manifest.weights == "none":

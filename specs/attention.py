@@ -134,7 +134,7 @@ class MultiHeadShape(Component):
     window: Annotated[Window | None, Role.WINDOW] = None
     """Sliding-window size in tokens. A causal query sees the last `window` tokens including itself (Mistral); a
     bidirectional one sees `window / 2` tokens on either side (ModernBERT). Default: no limit."""
-    chunk: Annotated[Annotated[int, Field(ge=2, le=2**24)] | None, OmitDefault(), Role.WINDOW] = None
+    chunk: Annotated[Annotated[int, Field(ge=1, le=2**24)] | None, OmitDefault(), Role.WINDOW] = None
     """Size of the chunks, in tokens, that divide a sequence from its first token on: a causal query sees the tokens of its own
     chunk up to itself (Llama 4: 8192). Default: no limit."""
     patch_window: Annotated[Annotated[int, Field(ge=1, le=2**16)] | None, OmitDefault()] = None

@@ -99,6 +99,11 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
+def reason_of(error: BaseException) -> str:
+    """The first line of an error's message, or the name of its class where it has none: never empty."""
+    return next(iter(str(error).strip().splitlines()), "").strip() or type(error).__name__
+
+
 _NAMED = re.compile("\x1f([a-z_]+)(=False)?\x1f")
 
 
@@ -117,7 +122,7 @@ def with_flags(text: str) -> str:
 
 def _flag(name: str) -> str:
     """The flag of an option; one that is repeated takes a single value each time."""
-    return {"engines": "engine"}.get(name, name.replace("_", "-"))
+    return {"engines": "engine", "architectures": "for"}.get(name, name.replace("_", "-"))
 
 
 class UserError(Exception):
@@ -133,6 +138,15 @@ class UserError(Exception):
     def __str__(self) -> str:
         """The message with options as Python keywords."""
         return _NAMED.sub(lambda found: found[1] + (found[2] or ""), self.text)
+
+
+class CombinedError(UserError):
+    """Several errors, reported together."""
+
+    def __init__(self, errors: Iterable[UserError]) -> None:
+        self.errors: tuple[UserError, ...] = tuple(errors)
+        assert self.errors, "CombinedError needs at least one error"
+        super().__init__("\n".join(error.text for error in self.errors))
 
 
 class SpecError(UserError):

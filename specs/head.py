@@ -19,10 +19,10 @@ Head = Annotated[Component, Slot("head")]
 
 
 class AtToken(Spec):
-    """The first token with a given id, or the last token if the sequence has none (CLIP: the end token)."""
+    """The first token with a given id, or the first of all if the sequence has none (CLIP: the end token)."""
 
-    token: Annotated[int, Field(ge=0)]
-    """Token id to look for, below `vocab_size`."""
+    token: Annotated[int, Field(ge=0)] | Literal["highest"]
+    """Token id to look for, below `vocab_size`; `highest` for the highest id in the sequence (the first CLIP models, OWL-ViT)."""
 
 
 TokenPooling = Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"]
@@ -224,20 +224,22 @@ class SequenceHead(TransformingHead):
             )
         if isinstance(self.pooling, AttentionPooling):
             yield from (fault.under("pooling") for fault in self.pooling.faults(context))
-        if isinstance(self.pooling, AtToken) and self.pooling.token >= (context.vocab_size or 0):
+        token = sought_token(self)
+        if token is not None and token >= (context.vocab_size or 0):
             yield Fault(
                 ("pooling", "token"),
                 f"must be below vocab_size, which is {context.vocab_size or 'not set'}",
-                self.pooling.token,
+                token,
                 f"Use 0 to {context.vocab_size - 1}." if context.vocab_size else "Use first, last or mean.",
             )
 
 
 def sought_token(head: Component) -> int | None:
-    """The token that a head's pooling selects, if any."""
-    if isinstance(head, SequenceHead) and isinstance(head.pooling, AtToken):
-        return head.pooling.token
-    return None
+    """The id of the token that a head's pooling selects, if any."""
+    token = (
+        head.pooling.token if isinstance(head, SequenceHead) and isinstance(head.pooling, AtToken) else None
+    )
+    return token if isinstance(token, int) else None
 
 
 @register("head")

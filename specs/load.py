@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specs.assignment import parse_assignment
+from specs.catalog import PRESETS
 from specs.document import Document
 from specs.errors import Problem, SpecError
 from specs.merging import merge
@@ -16,6 +17,7 @@ from specs.reference import locate, locate_base
 from specs.registry import held_by_new_kind
 from specs.spec_file import read_file
 from specs.validation import validate
+from specs.variant import describe, unclaimed, without
 
 MAX_EXTENDS = 64
 """Maximum length of a chain of `extends`."""
@@ -37,17 +39,19 @@ def load_document(reference: str | os.PathLike[str], assignments: Sequence[str] 
 def read(reference: str | os.PathLike[str]) -> Document:
     """The document of a preset or a YAML file merged with its base, before assignments.
 
-    The summary and the published counts of a base are not inherited.
+    A variant does not claim what its base says about itself: see :mod:`specs.variant`.
     """
-    document, *overrides = reversed(_chain(locate(os.fspath(reference))))
-    for override in overrides:
-        inherited, own = _without(document, "expect", "summary"), _without(override, "extends")
+    (document, _), *overrides = reversed(_chain(locate(os.fspath(reference))))
+    for override, path in overrides:
+        base, own = document, without(override, "extends")
+        inherited = unclaimed(base, published=path.parent == PRESETS)
         document = without_abandoned_blocks(merge(inherited, own, held_by_new_kind), [own])
+        describe(document, base, [own])
     return document
 
 
-def _chain(path: Path) -> list[Document]:
-    """The document of a file, then of its base, and so on."""
+def _chain(path: Path) -> list[tuple[Document, Path]]:
+    """The document of a file with its path, then of its base, and so on."""
     documents, files = [read_file(path)], [path.resolve()]
     while "extends" in documents[-1].data:
         document, reference = documents[-1], documents[-1].data["extends"]
@@ -65,7 +69,7 @@ def _chain(path: Path) -> list[Document]:
         documents.append(read_file(base))
         files.append(base.resolve())
         path = base
-    return documents
+    return [*zip(documents, files, strict=True)]
 
 
 def _bad_extends(document: Document, rule: str, remedy: str) -> SpecError:
@@ -77,18 +81,14 @@ def varied(document: Document, assignments: Sequence[str]) -> Document:
     """A document with assignments applied, and renamed after them so that it cannot be mistaken for its base."""
     if not assignments:
         return document
-    changed, overrides = _without(document, "expect"), []
+    changed, overrides = unclaimed(document), []
     for text in assignments:
         overrides.append(parse_assignment(text))
         changed = merge(changed, overrides[-1], held_by_new_kind)
     changed = without_abandoned_blocks(changed, overrides)
+    describe(changed, document, overrides)
     if changed.data.get("name") == document.data.get("name"):
         name = "+".join([str(document.data.get("name")), *(text.replace(" ", "") for text in assignments)])
         readable = "".join(letter if letter.isalnum() or letter in "._+=,@-" else "_" for letter in name)
         changed.data["name"] = readable[:200]
     return changed
-
-
-def _without(document: Document, *keys: str) -> Document:
-    data = {key: value for key, value in document.data.items() if key not in keys}
-    return Document(data, document.marks, document.key_marks)

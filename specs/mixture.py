@@ -109,22 +109,11 @@ class Mixture(Component):
         elif self.shared_gate:
             rule = "requires a shared feed-forward"
             yield Fault(("shared_gate",), rule, True, "Remove it, or add shared.")
-        if self.experts == 1 and self.router.scores != "sigmoid":
-            rule = (
-                "must be at least 2: a softmax over a single expert is always 1, "
-                "so that the router learns nothing"
-            )
-            remedy = "Use two experts or more, or the expert itself as the feed_forward."
-            yield Fault(("experts",), rule, 1, remedy)
-            return
         if self.top_k > self.experts:
             rule = f"must not exceed experts, which is {self.experts}"
             yield Fault(("top_k",), rule, self.top_k, f"Use 1 to {self.experts}.")
         elif self.router.groups is not None:
             yield from (fault.under("router", "groups") for fault in self._group_faults(self.router.groups))
-        if self.top_k == 1 and self.router.normalize:
-            rule = "makes the weight of a single expert always 1, so that the router learns nothing"
-            yield Fault(("router", "normalize"), rule, True, "Set normalize: false, or top_k: 2 or more.")
 
     def _group_faults(self, groups: Groups) -> Iterable[Fault]:
         if self.experts % groups.count:

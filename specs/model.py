@@ -57,11 +57,11 @@ class Model(Spec):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=,@-]*$", max_length=200)]
     """Name of the model, and of the directories built from it: letters, digits and `. _ - + = , @`."""
     summary: str = ""
-    """One-line description for listings. It is not inherited by `extends`."""
+    """One-line description for listings. Default in a variant: its base and its changes."""
     source: str = ""
-    """Publication of the architecture: authors, year and URL."""
+    """Publication of the architecture: authors, year and URL. A variant does not inherit it."""
     year: Annotated[int, Field(ge=1950, le=2100)] | None = None
-    """Year of publication."""
+    """Year of publication. A variant does not inherit it."""
     architecture: Architecture
     """Stacks of the model."""
     vocab_size: Width | None = None
@@ -89,8 +89,8 @@ class Model(Spec):
     initialization: Initialization = Normal()
     """Recipe for random weights. Default: `normal`."""
     expect: Expectation = Expectation()
-    """Published parameter counts. `zoo params` and `zoo build` fail if the built model differs. It is not inherited by
-    `extends`."""
+    """Published parameter counts. `zoo params` and `zoo build` fail if the built model differs. A variant does not
+    inherit them."""
 
     def stacks(self) -> Iterator[tuple[StackName, Stack]]:
         """The stacks of the model: encoders before the decoder, that of texts before that of images."""

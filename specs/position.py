@@ -103,6 +103,8 @@ class Sinusoidal(PositionKind):
     """Frequency i of n, in radians per position."""
     offset: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
     """Number added to every position (XGLM: 2)."""
+    zero: Annotated[int | None, Field(ge=0, le=2**24), OmitDefault()] = None
+    """Position whose vector is zero (XGLM with a `pad_token_id` of 2 or more: that less 2). Default: none."""
     table: Annotated[bool, OmitDefault()] = False
     """Whether the `context_length` vectors are an untrained weight, which checkpoints may store and counts include
     (Whisper, Marian, Pegasus)."""
@@ -116,6 +118,9 @@ class Sinusoidal(PositionKind):
                 self.table,
                 "Add context_length: 512, or set table: false.",
             )
+        if self.table and self.zero is not None:
+            rule = "must be unset with table, which has a vector for every position"
+            yield Fault(("zero",), rule, self.zero, "Remove it, or set table: false.")
         if context.d_model % 2:
             yield Fault(
                 ("kind",),

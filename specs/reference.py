@@ -17,6 +17,10 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json", *SUFFIXES)
 
 
+_OF_CHECKPOINTS = ("config.json", "adapter_config.json")
+"""Files that a checkpoint's directory has."""
+
+
 def is_hub_id(reference: str) -> bool:
     """Whether a reference looks like ``org/name`` on the Hugging Face hub, and not like a path of an existing directory."""
     parent = os.path.dirname(reference)
@@ -30,7 +34,7 @@ def locate(reference: str) -> Path:
     if (preset := _preset(reference)) is not None:
         return preset
     if os.path.exists(reference) and reference:
-        if os.path.isdir(reference) and os.path.isfile(os.path.join(reference, "config.json")):
+        if any(os.path.isfile(os.path.join(reference, name)) for name in _OF_CHECKPOINTS):
             rule = "A spec must be a file, but this is a checkpoint directory"
             _refuse(
                 rule,

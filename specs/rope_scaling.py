@@ -104,10 +104,10 @@ class YarnScaling(RopeScalingKind):
     """Whether the ends of the ramp are rounded outwards to whole pairs (GPT-OSS: false)."""
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.beta_fast <= self.beta_slow:
+        if self.beta_fast < self.beta_slow:
             yield Fault(
                 ("beta_fast",),
-                f"must exceed beta_slow, which is {self.beta_slow}",
+                f"must be at least beta_slow, which is {self.beta_slow}",
                 self.beta_fast,
                 "Use beta_fast: 32 and beta_slow: 1, as in the paper.",
             )

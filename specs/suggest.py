@@ -29,6 +29,22 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     return normal[min(starts, key=len)] if starts else None
 
 
+def misspelt(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that differs from a word by one letter at most, ignoring case, hyphens and underscores; None if there is none.
+
+    Names with other digits are of other things.
+    """
+    import difflib
+
+    near = nearest(word, candidates)
+    if near is None:
+        return None
+    typed, meant = _normal(word), _normal(near)
+    alike = sum(size for *_, size in difflib.SequenceMatcher(None, typed, meant).get_matching_blocks())
+    one_letter = max(len(typed), len(meant)) - alike <= 1
+    return near if one_letter and re.sub(r"\D", "", typed) == re.sub(r"\D", "", meant) else None
+
+
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """`did you mean 'rope'?` if a candidate is :func:`nearest` to the word, for use after a colon.
 

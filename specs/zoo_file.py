@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,21 +18,24 @@ from specs.suggest import suggestion
 from specs.validation import problems
 
 ZOO_FILE = "zoo.yaml"
+OUTPUT = "build"
 MAX_EXTENDS = 16
 """How many zoo files may extend one another in a row."""
 
 MAX_ARTEFACTS = 10_000
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_MOST = 2**63
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB)")
 
 
 def parse_size(text: str) -> int:
     """The bytes of a size such as ``16GB``.  Raises a pydantic error for anything else."""
     found = _SIZE.fullmatch(text)
-    if found is None:
+    size = int(Decimal(found[1]) * _UNITS[found[2]]) if found else _MOST
+    if size >= _MOST:
         raise custom_error("must be a size: a number and B, KB, MB, GB or TB", "16GB would work")
-    return int(float(found[1]) * _UNITS[found[2]])
+    return size
 
 
 def _size(text: str) -> str:
@@ -56,11 +60,11 @@ class ArtefactOptions(Spec):
     """How one artefact is exported: the options of ``zoo export`` under the same names."""
 
     target: str = "portable"
-    """Where the graph runs: portable, cpu, cuda or tensorrt."""
+    """Where the graph runs: portable, cpu, cuda or tensorrt, or the target of a package."""
     precision: str = "fp32"
     """How weights are stored: fp32, fp16, bf16, int8 or int4."""
     layout: str = "onnx"
-    """The client that loads the directory: onnx, optimum, genai or transformers-js."""
+    """The client that loads the directory: onnx, optimum, genai or transformers-js, or the layout of a package."""
     logits: Literal["all", "last"] = "all"
     """Scores of every token, or only of the last token of each row."""
     via: Literal["fx", "torch"] = "fx"
@@ -86,6 +90,8 @@ class ArtefactOptions(Spec):
     cache_length: Annotated[int, Field(gt=0)] | None = None
     """Cache slots of targets whose caches do not grow. Default: the context length."""
     cache_precision: str = "float"
+    cuda_graph: bool = False
+    """Whether the client captures each step as a CUDA graph (target cuda, layout genai)."""
     """How a decoder caches keys and values: float, int8 or int4."""
     calibrate: str | None = None
     """Representative inputs: a file or directory, relative to the zoo file."""
@@ -154,8 +160,8 @@ class Defaults(Spec):
 class ZooFile(Spec):
     """A zoo: models by name, each with the artefacts wanted of it."""
 
-    output: Annotated[str, AfterValidator(_inside)] = "build"
-    """The directory for artefacts, relative to the zoo file: each is in OUTPUT/MODEL/ARTEFACT."""
+    output: Annotated[str, AfterValidator(_inside)] | None = None
+    """The directory for artefacts, relative to the zoo file: each is in OUTPUT/MODEL/ARTEFACT. Default: build for zoo.yaml, and build/NAME for NAME.yaml."""
     defaults: Defaults = Defaults()
     """What holds for every model that does not state it itself."""
     models: Annotated[dict[Name, ModelEntry], Field(min_length=1)]

@@ -109,6 +109,27 @@ def test_an_installed_wheel_lists_and_builds(installed, tmp_path):
 
 
 @pytest.mark.timeout(1800)
+def test_an_installed_wheel_is_a_guest_in_a_project_with_the_same_names(installed, tmp_path):
+    python = installed.with_name("python")
+    for name in ("cli", "exporters", "specs"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('code of the project')\n")
+    (tmp_path / "cli" / "main.py").write_text("raise SystemExit('code of the project')\n")
+    (tmp_path / "small.yaml").write_text("extends: tiny-gpt\nname: small\ndecoder: {layers: 2}\n")
+    for program in ([python, "-m", "zoo"], [installed]):
+        assert run(*program, "--version", cwd=tmp_path) == "zoo 0.1.0\n"
+        assert run(*program, "validate", "small.yaml", cwd=tmp_path).startswith("small.yaml: OK")
+    run("env", f"PYTHONPATH={tmp_path}", installed, "list", "tiny*", cwd=tmp_path)
+    done = subprocess.run(
+        [python, "-c", "import zoo"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert f"another one is in its way: {tmp_path / 'specs' / '__init__.py'}" in done.stderr
+    assert (
+        run(python, "-P", "-c", "import zoo; print(zoo.load('small.yaml').name)", cwd=tmp_path) == "small\n"
+    )
+
+
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="onnxruntime-gpu exists on x86-64 only"
 )

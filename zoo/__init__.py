@@ -15,6 +15,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from zoo.own_packages import prepare
+
+prepare()
+
 if TYPE_CHECKING:
     import torch
     from torch.distributed.device_mesh import DeviceMesh
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     Spec = Model | str | os.PathLike[str]
 
 _ELSEWHERE = {
+    "BehaviourError": "exporters.module_checks",
     "ConfigError": "zoo.families.common.config",
     "Export": "exporters.manifest",
     "ExportVerification": "exporters.verify_export",
@@ -52,6 +57,7 @@ _ELSEWHERE = {
 """Where the types are defined that functions here return and raise."""
 
 __all__ = [
+    "BehaviourError",
     "ConfigError",
     "Export",
     "ExportVerification",
@@ -287,6 +293,7 @@ def export(
     ``layout`` and so on.  The directory appears when all has passed, and holds nothing else of value.
 
     Raises :class:`specs.errors.UserError` for what the user can mend,
+    :class:`exporters.module_checks.BehaviourError` where the model does not behave as its spec says,
     :class:`exporters.verification.VerificationError` where the files do not compute what the model does, and
     :class:`exporters.quality.quality.QualityError` where rounding loses more than allowed.
     """

@@ -6,13 +6,17 @@ copied.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import stat
 import sys
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,13 @@ Run = Callable[[dict[str, Any]], dict[str, Any]]
 
 Load = Callable[[dict[str, Any]], dict[str, Run]]
 """Loads graphs, given session configuration entries by their paths."""
+
+
+LARGEST = 2**28
+"""The largest record in bytes."""
+
+VARIABLES = ("ALLOW_RELEASED_ONNX_OPSET_ONLY",)
+"""The environment variables that a record may set: without them the runtime refuses some graphs."""
 
 
 @dataclass
@@ -64,36 +75,67 @@ def certify(directory: str | Path, provider: str | None = None, load: Load | Non
     graphs elsewhere.  Raises OSError and ValueError for a directory that is not an export.
     """
     root, found = Path(directory), Certificate(str(directory))
-    content = (root / "export.json").read_bytes()
-    manifest = json.loads(content)
-    build = json.loads((root / "build.json").read_bytes())
-    if hashlib.sha256(content).hexdigest() != build["export"]:
+    try:
+        str(directory).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{str(directory)!a}: the path must be UTF-8, because ONNX Runtime opens no other"
+        ) from None
+    content, manifest = _record(root, "export.json")
+    _, build = _record(root, "build.json")
+    try:
+        probe, digests = (
+            build.get("probe"),
+            {name: str(file["sha256"]) for name, file in manifest["files"].items()},
+        )
+        if probe:
+            digests["probe.npz"] = str(probe["sha256"])
+        if not {*manifest["graphs"]} <= {*digests}:
+            raise ValueError("it has no digest of a graph")
+        providers = [str(each) for each in manifest["providers"]]
+        environment = {
+            str(key): str(each)
+            for graph in manifest["graphs"].values()
+            for key, each in graph.get("environment", {}).items()
+        }
+        exported = build["export"]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{root}: a record is damaged: {type(error).__name__}: {error}") from None
+    if hashlib.sha256(content).hexdigest() != exported:
         found.faults.append("export.json is not the one that build.json was written for")
-    probe = build.get("probe")
-    for name, record in {**manifest["files"], **({"probe.npz": probe} if probe else {})}.items():
+    for name, digest in digests.items():
         found.files += 1
-        if not (root / name).is_file():
+        try:
+            with _opened(root, name) as file:
+                same = hashlib.file_digest(file, "sha256").hexdigest() == digest
+        except FileNotFoundError:
             found.faults.append(f"{name} is missing")
-        elif _sha256(root / name) != record["sha256"]:
-            found.faults.append(f"{name} has other contents than were recorded")
+        except (OSError, ValueError) as error:
+            found.faults.append(f"{name} cannot be read: {error}")
+        else:
+            found.faults += [] if same else [f"{name} has other contents than were recorded"]
     if not probe:
         found.note = (
             "No case was recorded: the export was not verified, was too large to run, is in bfloat16, or has routers "
             "that choose between experts with equal scores."
         )
     elif not found.faults:
-        for graph in manifest["graphs"].values():  # without which the runtime refuses a graph
-            os.environ.update(graph.get("environment", {}))
-        providers = [provider] if provider else _usable(manifest["providers"])
-        _replay(root, found, load or partial(_load, root, found, providers=providers))
+        os.environ.update({name: each for name, each in environment.items() if name in VARIABLES})
+        chosen = [provider] if provider else _usable(providers)
+        _replay(root, found, load or partial(_load, root, found, providers=chosen))
     return found
 
 
 def _replay(root: Path, found: Certificate, load: Load) -> None:
     """Run the recorded calls, and compare their outputs."""
-    arrays = np.load(root / "probe.npz")
-    probe, results = json.loads(str(arrays["probe"])), list[dict[str, Any]]()
+    results = list[dict[str, Any]]()
     try:
+        with _opened(root, "probe.npz") as file, zipfile.ZipFile(file) as held:
+            if sum(each.file_size for each in held.infolist()) > LARGEST:
+                raise ValueError(f"probe.npz unpacks to more than {LARGEST // 2**20} MiB")
+        with _opened(root, "probe.npz") as file:
+            arrays = dict(np.load(file, allow_pickle=False))
+        probe = json.loads(str(arrays["probe"]))
         sessions = load(probe["sessions"])
         for call in probe["calls"]:
             feeds = {
@@ -104,11 +146,17 @@ def _replay(root: Path, found: Certificate, load: Load) -> None:
             }
             results.append(sessions[call["graph"]](feeds))
     except Exception as error:  # ONNX Runtime's errors have no common class
-        found.faults.append(f"The recorded case does not run: {str(error).splitlines()[0]}")
+        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        found.faults.append(f"The recorded case does not run: {reason}")
         return
-    for place, (call, result) in enumerate(zip(probe["calls"], results, strict=True)):
-        for output, wanted in call["outputs"].items():
-            _compare(found, f"{call['graph']}, call {place + 1}, {output}", result[output], wanted, arrays)
+    try:
+        for place, (call, result) in enumerate(zip(probe["calls"], results, strict=True)):
+            for output, wanted in call["outputs"].items():
+                _compare(
+                    found, f"{call['graph']}, call {place + 1}, {output}", result[output], wanted, arrays
+                )
+    except Exception as error:
+        found.faults.append(f"probe.npz is damaged: {type(error).__name__}: {error}")
 
 
 def _load(root: Path, found: Certificate, graphs: dict[str, Any], providers: list[str]) -> dict[str, Run]:
@@ -159,12 +207,50 @@ def _usable(wanted: list[str]) -> list[str]:
     ] + ["cpu"]
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _record(root: Path, name: str) -> tuple[bytes, dict[str, Any]]:
+    """Return a record of an export, as bytes and as data."""
+    try:
+        with _opened(root, name) as file:
+            content = file.read(LARGEST + 1)
+        data = json.loads(content[:LARGEST])
+    except OSError as error:
+        raise ValueError(f"{root / name} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise ValueError(f"{root / name} is not a JSON object of at most {LARGEST // 2**20} MiB")
+    return content, data
+
+
+def _opened(root: Path, name: str) -> BufferedReader:
+    """Open a regular file of a directory, or of the hub's cache where the directory is a snapshot in it."""
+    path, top = (Path(os.path.realpath(each)) for each in (root / name, root))
+    bases = [
+        top,
+        *(each.parent.parent / "blobs" for each in (top, *top.parents) if each.parent.name == "snapshots"),
+    ]
+    if not any(path.is_relative_to(base) for base in bases):
+        raise OSError(errno.EINVAL, "it is not in the directory")
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return open(descriptor, "rb")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the certificate of a directory; return the exit status: 1 where it does not pass, 2 for wrong arguments."""
+    if not 1 <= len(arguments) <= 2 or (len(arguments) == 2 and arguments[1] not in PROVIDERS):
+        print(f"usage: python -m zoo.certificate DIR [{'|'.join(PROVIDERS)}]", file=sys.stderr)
+        return 2
+    try:
+        certificate = certify(arguments[0], arguments[1] if len(arguments) > 1 else None)
+    except (OSError, ValueError) as error:
+        print(f"{error}\n  Copy the directory again, or export the model again.", file=sys.stderr)
+        return 2
+    print(json.dumps(certificate.as_dict(), indent=2))
+    return 0 if certificate.passed else 1
 
 
 if __name__ == "__main__":
-    certificate = certify(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)
-    print(json.dumps(certificate.as_dict(), indent=2))
-    sys.exit(0 if certificate.passed else 1)
+    sys.exit(main(sys.argv[1:]))

@@ -64,6 +64,11 @@ def check_replaceable(destination: Path, manifest: str = MANIFEST) -> None:
     """
     with _refusals(destination):
         place = _place(destination)
+        if manifest == MANIFEST and not is_text(place):
+            raise DestinationError(
+                f"{str(destination)!a}: the path of an export must be UTF-8, because ONNX Runtime opens no other.\n"
+                f"  value: {str(place)!a}\n  Choose a directory whose whole path is UTF-8."
+            )
         try:
             _check_own(place, destination, manifest)
         except (FileNotFoundError, NotADirectoryError):
@@ -203,6 +208,15 @@ def _check_own(place: Path, destination: Path, manifest: str) -> frozenset[str]:
 
 def _not_a_directory(path: Path) -> DestinationError:
     return DestinationError(f"{path} is a file, not a directory.\n  Choose another directory.")
+
+
+def is_text(path: Path) -> bool:
+    """Whether a path is UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @contextmanager

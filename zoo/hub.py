@@ -9,14 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from specs.errors import UserError
+from specs.reference import is_hub_id
+from zoo.files.reading import read_regular
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _DESCRIPTION = (
     "README.md", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
-    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "[0-9]_[A-Z]*/config.json",
+    "adapter_config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "[0-9]_[A-Z]*/config.json",
 )  # fmt: skip
 
+
+_REPOSITORY = "models--"
+"""The beginning of the name of a repository's directory in the cache."""
 
 FETCHING, PUBLISHING = ("fetching from", "fetched"), ("publishing to", "published")
 """What is done with a repository, as messages have it."""
@@ -24,6 +29,55 @@ FETCHING, PUBLISHING = ("fetching from", "fetched"), ("publishing to", "publishe
 
 class HubError(UserError):
     """A repository is missing, may not be read, or cannot be reached."""
+
+
+def located(reference: str, *, weights: bool) -> Path:
+    """The path that a user named, or the directory of a repository that is none, fetched as by :func:`fetch`.
+
+    For the hub's own directory of a repository, which holds snapshots, it is the snapshot in use. Raises :class:`HubError`.
+    """
+    if not os.path.exists(reference) and is_hub_id(reference):
+        return fetch(reference, weights=weights)
+    return snapshot_of(Path(reference))
+
+
+def snapshot_of(directory: Path) -> Path:
+    """The snapshot of a repository in the hub's cache, where a directory is that of a repository; other paths unchanged.
+
+    Raises :class:`HubError` where there are several, and no branch main says which.
+    """
+    place = directory / "snapshots"
+    if not os.path.isdir(place) or not directory.resolve().name.startswith(_REPOSITORY):
+        return directory
+    snapshots = sorted(each.name for each in place.iterdir() if each.is_dir())
+    if (main := _branch_main(directory)) in snapshots:
+        return place / main
+    if len(snapshots) != 1:
+        listed = ", ".join(snapshots[:4]) or "none"
+        raise HubError(
+            f"{directory} is a repository in the hub's cache, and its snapshot in use is unknown\n  value: {listed}\n"
+            + (
+                f"  Pass one of them, such as {place / snapshots[0]}."
+                if snapshots
+                else "  Fetch the repository again."
+            )
+        )
+    return place / snapshots[0]
+
+
+def _branch_main(repository: Path) -> str:
+    """The snapshot that the branch main of a repository in the hub's cache names; empty where there is none."""
+    try:
+        return read_regular(repository / "refs" / "main", repository).decode().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def repository_name(directory: Path) -> str | None:
+    """The name of the repository whose snapshot in the hub's cache a directory is; None for others."""
+    place = directory.absolute().parent
+    root = place.parent.name
+    return root.rpartition("--")[2] if place.name == "snapshots" and root.startswith(_REPOSITORY) else None
 
 
 def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path:
@@ -60,11 +114,15 @@ def commit_of(reference: str, revision: str | None = None) -> str:
 def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list[str]]:
     """The names of the files that hold a repository's weights, those of one part at a time."""
     from zoo.weights.modules import dense_modules
-    from zoo.weights.names import PICKLED_SINGLE, SINGLE, file_among, read_index
+    from zoo.weights.names import PICKLED_SINGLE, SINGLE, file_among, lone_shards, read_index
 
-    main = file_among(_listed(reference, commit, directory), f"{reference} on the hub")
-    for name in sorted(set(read_index(directory / main).values())) if main in _INDEXES else [main]:
-        yield [name]
+    listed = _listed(reference, commit, directory)
+    if shards := lone_shards(listed):
+        yield from ([name] for name in shards)
+    else:
+        main = file_among(listed, f"{reference} on the hub")
+        for name in sorted(set(read_index(directory / main).values())) if main in _INDEXES else [main]:
+            yield [name]
     for module in dense_modules(directory).values():
         yield [f"{module.name}/{name}" for name in (SINGLE, PICKLED_SINGLE)]
 

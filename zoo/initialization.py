@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -14,20 +14,25 @@ from specs.errors import PluginError
 from specs.initialization import Normal, T5Factors, XavierUniform
 from specs.model import Model
 from specs.registry import load_implementation
+from zoo.constructed_values import ATTRIBUTE
 from zoo.tensors import weight_tensors
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Independent draws: constant, or normal with a standard deviation, or uniform within +-bound."""
+    """Independent draws: constant, or normal with a standard deviation, or uniform within +-bound; or the ``values`` that a
+    plugin's constructor set."""
 
     constant: float | None = None
     std: float = 0.0
     bound: float = 0.0
+    values: Tensor | None = field(default=None, compare=False)
 
     def fill(self, tensor: Tensor, generator: torch.Generator) -> None:
         """Fill a tensor in place."""
-        if self.constant is not None:
+        if self.values is not None:
+            tensor.copy_(self.values.reshape(-1))
+        elif self.constant is not None:
             tensor.fill_(self.constant)
         elif self.bound:
             tensor.uniform_(-self.bound, self.bound, generator=generator)
@@ -57,7 +62,8 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
     """The distribution of every weight by name, tied ones under the first of their names.
 
     Matrices and tables follow the spec's recipe; of the vectors, biases are 0 and the weights of norms 1.  A
-    module may state its own with a method ``initial(leaf) -> Distribution | None``.
+    module may state its own with a method ``initial(leaf) -> Distribution | None``, and the constructor of a plugin's may
+    set values.
     """
     depths: dict[str, int] = {name: stack.depth for name, stack in spec.stacks()}
     widths = {
@@ -69,6 +75,8 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
         path, _, leaf = name.rpartition(".")
         owner, around = modules[path], modules[path.rpartition(".")[0]]
         stated = owner.initial(leaf) if hasattr(owner, "initial") else None
+        if stated is None:
+            stated = _constructed(owner, leaf)
         if stated is None and parameter.dim() < 2:
             stated = Distribution(constant=0.0 if leaf == "bias" else 1.0)
         if stated is None:
@@ -86,6 +94,15 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
             stated = distribution_for(spec.initialization, place)
         found[name] = stated
     return found
+
+
+def _constructed(owner: nn.Module, leaf: str) -> Distribution | None:
+    """The values that the constructor of a plugin's module set; None where it left or drew them."""
+    values: Tensor | None = getattr(owner, ATTRIBUTE, {}).get(leaf)
+    if values is None:
+        return None
+    first = float(values.reshape(-1)[0]) if values.numel() else 0.0
+    return Distribution(constant=first) if bool((values == first).all()) else Distribution(values=values)
 
 
 def fans(owner: nn.Module, parameter: Tensor) -> tuple[int, int]:

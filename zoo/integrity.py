@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from specs.errors import UserError
 from zoo.destination import MANIFEST
-from zoo.manifest import Manifest
+from zoo.files.ownership import BUILD, PROBE
+from zoo.files.reading import open_regular, unreadable
+from zoo.manifest import ExportRecord, Manifest
 from zoo.records import FileRecord, TensorRecord
 
 CHEAP = 2 * 10**9
@@ -25,24 +27,31 @@ _LISTED = 3
 
 @dataclass(frozen=True)
 class Change:
-    """A file that differs from its record; ``tensors`` names its changed weights."""
+    """A file that differs from its record; ``tensors`` names its changed weights, ``reason`` says why it cannot be read."""
 
     file: str
-    kind: Literal["missing", "size", "contents"]
+    kind: Literal["missing", "irregular", "size", "contents"]
     recorded: int
     found: int
     tensors: tuple[str, ...] = ()
+    reason: str = ""
 
     def __str__(self) -> str:
         match self.kind:
             case "missing":
                 return f"{self.file} is missing"
+            case "irregular":
+                return f"{self.file} cannot be read: {self.reason}"
             case "size":
-                return f"{self.file} has {self.found:,} bytes, and {MANIFEST} records {self.recorded:,}"
+                return f"{self.file} has {self.found:,} bytes, and {self._recorder} records {self.recorded:,}"
         if not self.tensors:
-            return f"{self.file} has other contents than {MANIFEST} records"
+            return f"{self.file} has other contents than {self._recorder} records"
         more = f" and {len(self.tensors) - _LISTED} more" if len(self.tensors) > _LISTED else ""
         return f"{self.file} has other contents than {MANIFEST} records: {', '.join(self.tensors[:_LISTED])}{more}"
+
+    @property
+    def _recorder(self) -> str:
+        return BUILD if self.file == PROBE else MANIFEST
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -82,58 +91,75 @@ def check_sizes(directory: Path, manifest: Manifest) -> None:
         )
 
 
-def check_integrity(directory: Path, manifest: Manifest, *, contents: bool | None = None) -> Integrity:
-    """Compare the files with their record: sizes, and with ``contents`` digests (default: up to ``CHEAP`` bytes)."""
+def check_integrity(record: ExportRecord, *, contents: bool | None = None) -> Integrity:
+    """Compare every file that is named with its record: sizes, and with ``contents`` digests (default: up to ``CHEAP`` bytes).
+
+    Links out of the directory, pipes and devices count as changed.
+    """
+    directory, manifest, files = record.directory, record.manifest, record.files
     if contents is None:
-        contents = sum(file.size for file in manifest.files.values()) <= CHEAP
+        contents = sum(file.size for file in files.values()) <= CHEAP
     changes = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # hashing leaves the interpreter free
         digests = {
-            name: threads.submit(sha256_of, directory / name)
-            for name, file in manifest.files.items()
+            name: threads.submit(sha256_of, directory / name, directory)
+            for name, file in files.items()
             if contents and _sized(directory, name, file) is None
         }
-        for name, file in manifest.files.items():
+        for name, file in files.items():
             if (change := _sized(directory, name, file)) is not None:
                 changes.append(change)
             elif name in digests and digests[name].result() != file.sha256:
-                changed = tuple(changed_tensors(directory / name, manifest.tensors.get(name, {})))
+                changed = tuple(changed_tensors(directory / name, manifest.tensors.get(name, {}), directory))
                 changes.append(Change(name, "contents", file.size, file.size, changed))
     return Integrity(tuple(changes), contents)
 
 
 def _sized(directory: Path, name: str, file: FileRecord) -> Change | None:
     """How a file's size is not as recorded; None where it is."""
-    path = directory / name
-    if not path.is_file():
+    try:
+        with open_regular(directory / name, directory, buffering=0) as opened:
+            found = os.fstat(opened.fileno()).st_size
+    except (FileNotFoundError, NotADirectoryError):
         return Change(name, "missing", file.size, 0)
-    found = path.stat().st_size
+    except OSError as error:
+        return Change(name, "irregular", file.size, 0, reason=error.strerror or str(error))
     return None if found == file.size else Change(name, "size", file.size, found)
 
 
-def changed_tensors(path: Path, tensors: Mapping[str, TensorRecord]) -> dict[str, str]:
+def changed_tensors(
+    path: Path, tensors: Mapping[str, TensorRecord], within: Path | None = None
+) -> dict[str, str]:
     """The digests of the weights in a data file that are not as recorded, by name."""
-    with _opened(path) as file:
+    with _opened(path, within) as file:
         digests = {name: _part(file, tensor.offset, tensor.length) for name, tensor in tensors.items()}
     return {name: digest for name, digest in digests.items() if digest != tensors[name].sha256}
 
 
-def file_record(path: Path) -> FileRecord:
-    """The size and the SHA-256 of a file.  Raises :class:`specs.errors.UserError` where it cannot be read."""
-    return FileRecord(size=path.stat().st_size, sha256=sha256_of(path))
+def file_record(path: Path, within: Path | None = None) -> FileRecord:
+    """The size and the SHA-256 of a regular file, which must lie in the directory ``within`` where that is given.
+
+    Raises :class:`specs.errors.UserError` where it cannot be read.
+    """
+    with _opened(path, within) as file:
+        return FileRecord(size=os.fstat(file.fileno()).st_size, sha256=_digest(file))
 
 
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file.  Raises :class:`specs.errors.UserError` where it cannot be read."""
-    with _opened(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def sha256_of(path: Path, within: Path | None = None) -> str:
+    """The SHA-256 of a file.  Raises as :func:`file_record`."""
+    with _opened(path, within) as file:
+        return _digest(file)
 
 
-def _opened(path: Path) -> FileIO:
+def _digest(file: FileIO) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _opened(path: Path, within: Path | None) -> FileIO:
     try:
-        return path.open("rb", buffering=0)
+        return open_regular(path, within, buffering=0)
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+        raise UserError(unreadable(path, error)) from None
 
 
 def _part(file: FileIO, offset: int, length: int) -> str:

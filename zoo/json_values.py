@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from specs.errors import UserError
+from zoo.files.reading import read_regular, unreadable
 
 LARGEST = 64 * 2**20
 """Bytes of the largest file that is read."""
@@ -16,14 +17,17 @@ DEEPEST = 64
 """Levels of nesting that are read: these files have five, and Python's own limit depends on the caller."""
 
 
-def read_object(path: Path, error: type[UserError]) -> dict[str, Any]:
-    """The JSON object in a file.  Raises ``error``, which names the file and what is wrong with it."""
-    return parse_object(_text(path, error), str(path), error)
+def read_object(path: Path, error: type[UserError], within: Path | None = None) -> dict[str, Any]:
+    """The JSON object in a file, which must lie in the directory ``within`` where that is given.
+
+    Raises ``error``, which names the file and what is wrong with it.
+    """
+    return parse_object(_text(path, error, within), str(path), error)
 
 
-def read_list(path: Path, error: type[UserError]) -> list[Any]:
+def read_list(path: Path, error: type[UserError], within: Path | None = None) -> list[Any]:
     """The JSON list in a file.  Raises as :func:`read_object`."""
-    value = _value(_text(path, error), str(path), error)
+    value = _value(_text(path, error, within), str(path), error)
     if not isinstance(value, list):
         raise error(f"{path} is not a JSON list")
     return value
@@ -37,17 +41,11 @@ def parse_object(text: bytes, what: str, error: type[UserError]) -> dict[str, An
     return value
 
 
-def _text(path: Path, error: type[UserError]) -> bytes:
+def _text(path: Path, error: type[UserError], within: Path | None) -> bytes:
     try:
-        if path.exists() and not path.is_file():
-            raise error(f"{path} is not a regular file")
-        with path.open("rb") as file:
-            text = file.read(LARGEST + 1)
+        return read_regular(path, within, LARGEST)
     except OSError as problem:
-        raise error(f"{path} cannot be read: {problem.strerror}") from None
-    if len(text) > LARGEST:
-        raise error(f"{path} must have at most {LARGEST // 2**20} MiB")
-    return text
+        raise error(unreadable(path, problem)) from None
 
 
 def _value(text: bytes, what: str, error: type[UserError]) -> Any:

@@ -8,21 +8,24 @@ the weights were read) is in ``build.json``, which names its ``export.json`` by 
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import from_json
 
-from specs.base import Spec
+from specs.base import Spec, custom_error
 from specs.document import Document
 from specs.errors import Mark, Problem, SpecError, SpecPath, UserError
 from specs.validation import problems
 from zoo.destination import MANIFEST
-from zoo.files.ownership import BUILD
+from zoo.files.ownership import BUILD, PROBE
+from zoo.files.reading import read_regular, unreadable
 from zoo.records import (
     CacheRecord,
+    CompiledRecord,
     Digest,
     EngineClaim,
     FileName,
@@ -36,6 +39,7 @@ from zoo.records import (
     ShapingRecord,
     TensorRecord,
     VerificationRecord,
+    distinct,
 )
 
 FORMAT: Final = 2
@@ -51,7 +55,7 @@ class Manifest(Record):
     ``onnx`` are the versions that wrote the files.  ``quantized`` lists the weights that the checkpoint stores in few bits, and
     ``mixed`` the groups of matrices whose bits a size budget decided.
     ``tensors`` has the weights of each data file by name.  ``engines`` are those that the files were proven on, beside ONNX
-    Runtime; ``build.json`` has the differences.
+    Runtime; ``build.json`` has the differences.  ``compiled`` are the files that a compiler made of the graphs afterwards.
     """
 
     format: Literal[2]
@@ -69,11 +73,21 @@ class Manifest(Record):
     graphs: Annotated[dict[FileName, GraphRecord], Field(min_length=1)]
     quantized: tuple[QuantizedRecord, ...] = ()
     mixed: MixedRecord | None = None
-    files: dict[FileName, FileRecord]
+    files: Annotated[dict[FileName, FileRecord], AfterValidator(distinct)]
     tensors: dict[FileName, dict[str, TensorRecord]]
     calibrated_on: InputsRecord | None = None
     judged_on: InputsRecord | None = None
     engines: tuple[EngineClaim, ...] = ()
+    compiled: dict[FileName, CompiledRecord] = {}
+
+    @model_validator(mode="after")
+    def _has_its_models(self) -> Manifest:
+        unlisted = [name for name in (*self.graphs, *self.tensors) if name not in self.files]
+        if unlisted:
+            raise custom_error(
+                f"must have the digest of every graph and data file, and has none of {unlisted[0]}", ""
+            )
+        return self
 
     @property
     def model_files(self) -> list[str]:
@@ -110,6 +124,12 @@ class ExportRecord:
     unproven: str = ""
 
     @property
+    def files(self) -> dict[str, FileRecord]:
+        """Every file that the records name, other than the records: those of the manifest, and the recorded case."""
+        probe = None if self.build is None else self.build.probe
+        return {**self.manifest.files, **({PROBE: probe} if probe else {})}
+
+    @property
     def verification(self) -> VerificationRecord | None:
         """How the files were verified, if they were."""
         return None if self.build is None else self.build.verification
@@ -121,10 +141,10 @@ Top = TypeVar("Top", Manifest, Build)
 def read_record(directory: Path) -> ExportRecord:
     """All that an export recorded.  Raises :class:`specs.errors.UserError` for a damaged record."""
     manifest = read_manifest(directory)
-    if not (directory / BUILD).is_file():
+    if not os.path.lexists(directory / BUILD):
         return ExportRecord(directory, manifest, None, f"{BUILD} is missing")
     build = _read(directory / BUILD, Build)
-    if build.export != hashlib.sha256((directory / MANIFEST).read_bytes()).hexdigest():
+    if build.export != hashlib.sha256(_content(directory / MANIFEST)).hexdigest():
         return ExportRecord(directory, manifest, None, f"{BUILD} belongs to another {MANIFEST}")
     return ExportRecord(directory, manifest, build)
 
@@ -135,10 +155,7 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def _read(path: Path, record: type[Top]) -> Top:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}\n  {_REMEDY}") from None
+    content = _content(path)
     try:
         data: Any = from_json(content, allow_inf_nan=False)
     except ValueError as error:
@@ -154,6 +171,13 @@ def _read(path: Path, record: type[Top]) -> Top:
         return record.model_validate_json(content)
     except ValidationError as error:
         raise SpecError(_with_remedy(path, problems(error, Document(data), Spec))) from None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_regular(path, path.parent)
+    except OSError as error:
+        raise UserError(unreadable(path, error, _REMEDY)) from None
 
 
 def _place(path: SpecPath) -> SpecPath:

@@ -16,15 +16,31 @@ from pydantic import (
 
 from specs.base import custom_error
 
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+_LONGEST_NAME, _DEEPEST = 255, 16
 
 
 def _inside(name: str) -> str:
-    """A path that stays in the directory."""
+    """A path that stays in the directory, on every system, and is written in one way only."""
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name or "\\" in name:
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name or ":" in name:
         raise custom_error("must be a path inside the directory", "")
+    if "/".join(path.parts) != name or not name.isprintable():
+        raise custom_error("must be a plain path: printable, without empty parts", "")
+    if max(len(part.encode()) for part in path.parts) > _LONGEST_NAME or len(path.parts) > _DEEPEST:
+        raise custom_error(f"must have parts of at most {_LONGEST_NAME} bytes, and at most {_DEEPEST}", "")
     return name
+
+
+def distinct(files: dict[str, FileRecord]) -> dict[str, FileRecord]:
+    """The files by name, which differ in more than case, as on many systems two others would be one file."""
+    folded = {name.casefold() for name in files}
+    if len(folded) < len(files) or any(
+        str(parent) in folded for name in folded for parent in PurePosixPath(name).parents
+    ):
+        raise custom_error("must not name one file twice, or a file as a directory", "")
+    return files
 
 
 FileName = Annotated[str, AfterValidator(_inside)]
@@ -81,12 +97,27 @@ class CheckRecord(Record):
     ranked: Count
 
 
+class PlacementRecord(Record):
+    """The nodes of a graph that an execution provider leaves to the CPU, by the table of its ``kernels``.
+
+    ``on_cpu`` counts them by operation and element type, ``copies`` the tensors that move for them. ``not_captured`` is the
+    reason why the graph cannot be captured as a CUDA graph; empty where it can.
+    """
+
+    provider: str
+    kernels: str
+    on_cpu: dict[str, Count]
+    copies: Count
+    not_captured: str
+
+
 class GraphRecord(Record):
     """What a client wants to know of a graph before it loads it.
 
     ``context_length`` is the most tokens of a row that it takes, padding included; None where nothing limits it.
     ``environment`` are the variables without which the runtime refuses the graph.  ``minimum_without_vnni`` is the first runtime
-    that computes its 8-bit products exactly on x86-64 processors without VNNI; None where it has no such products.
+    that computes its 8-bit products exactly on x86-64 processors without VNNI; None where it has no such products. ``placement`` is
+    None for targets whose provider has no table of kernels.
     """
 
     nodes: Count
@@ -97,6 +128,7 @@ class GraphRecord(Record):
     environment: dict[str, str] = {}
     operations: dict[str, Count]
     unfused: tuple[str, ...]
+    placement: PlacementRecord | None = None
     checked: CheckRecord
     context_length: Annotated[int, Field(gt=0)] | None
     inputs: dict[str, tuple[int | str, ...]]
@@ -115,6 +147,7 @@ class ShapingRecord(Record):
     cache_length: Annotated[int, Field(gt=0)] | None
     cache_precision: str = "float"
     activations: Literal["dynamic", "static"] | None = None
+    cuda_graph: bool = False
 
 
 class BlocksRecord(Record):
@@ -125,6 +158,7 @@ class BlocksRecord(Record):
     symmetric: bool
     half: bool
     base: Count | None
+    positive: bool
 
 
 class QuantizedRecord(Record):
@@ -189,6 +223,15 @@ class ComparisonRecord(Record):
     fault: str
 
 
+class CompiledRecord(Record):
+    """A file that a compiler made of a ``graph`` ahead of time, for machines of some ``architectures``."""
+
+    graph: FileName
+    engine: str
+    version: str
+    architectures: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
 class EngineClaim(Record):
     """An engine that the files are proven on: it ``computed`` them, or ``compiled`` them for its ``architectures``."""
 
@@ -212,6 +255,7 @@ class EngineRecord(EngineClaim):
     rounded: float | None
     node: str
     words: str
+    untried: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -222,7 +266,8 @@ class EngineRecord(EngineClaim):
             return f"{self.name}: {self.outcome}{f' at node {self.node}' if self.node else ''}: {self.words}"
         rounded = f"; as stored {self.rounded:.1e} from ONNX Runtime" if self.rounded else ""
         cases = f"{self.cases} case{'s' if self.cases != 1 else ''}"
-        return f"{self.name}: computed, largest difference {self.max_abs:.1e} in {cases}{rounded}"
+        untried = "".join(f"; {each}" for each in self.untried)
+        return f"{self.name}: computed, largest difference {self.max_abs:.1e} in {cases}{rounded}{untried}"
 
 
 class VerificationRecord(Record):

@@ -10,6 +10,9 @@ from specs.catalog import preset_names
 from specs.errors import UserError
 from zoo.destination import MANIFEST
 from zoo.families.common.config import CONFIG
+from zoo.hub import snapshot_of
+from zoo.weights.adapters import refuse_adapter
+from zoo.weights.gguf_header import is_gguf
 
 ReferenceKind = Literal["spec", "export", "checkpoint"]
 
@@ -24,7 +27,9 @@ def reference_kind(reference: str) -> ReferenceKind:
         return "spec"
     if (path / MANIFEST).is_file():
         return "export"
-    if path.suffix in (".json", ".gguf") or CONFIG in (os.listdir(path) if path.is_dir() else ()):
+    held = snapshot_of(path)
+    refuse_adapter(held)
+    if path.suffix == ".json" or is_gguf(path) or CONFIG in (os.listdir(held) if held.is_dir() else ()):
         return "checkpoint"
     if path.is_dir():
         raise UserError(

@@ -10,6 +10,7 @@ from torch import nn
 from specs.base import Component
 from specs.errors import PluginError
 from specs.registry import load_implementation
+from zoo.constructed_values import constructing
 from zoo.context import BuildContext
 
 ModuleClass = TypeVar("ModuleClass", bound=Callable[..., nn.Module])
@@ -41,6 +42,12 @@ def build_component(spec: Component, context: BuildContext) -> nn.Module:
         raise PluginError(
             f"Kind '{spec.kind}' has no builder\n  Decorate its module with zoo.registry.builds."
         )
-    module = _builders[type(spec)](spec, context)
+    builder = _builders[type(spec)]
+    if getattr(builder, "__module__", "").partition(".")[0] == __package__:  # states its initial values
+        module = builder(spec, context)
+    else:
+        with constructing() as keep:
+            module = builder(spec, context)
+            keep(module)
     module.component_kind = spec.kind  # type: ignore[assignment]
     return module

@@ -91,7 +91,7 @@ def _slot(slot: str, kinds: Mapping[str, Any]) -> Iterator[str]:
     for each in kinds.values():
         kind = each["properties"]["kind"]["const"]
         own = [key for key in each["properties"] if key != "kind" and key not in common]
-        yield from (f"### {kind} {{ #{slot}-{kind} }}", "", each["description"], "")
+        yield from (f"### {slot}: {kind}", "", each["description"], "")
         if own:
             yield from (*_table(each, only=own), "")
 

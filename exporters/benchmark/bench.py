@@ -15,8 +15,9 @@ import numpy as np
 
 from exporters.benchmark.process import Worker, WorkerError, started
 from exporters.benchmark.traffic import weights_read
-from exporters.benchmark.variant import Variant
+from exporters.benchmark.variant import Variant, usual_device
 from exporters.benchmark.workload import Workload, WorkloadGrid
+from exporters.providers import CPU, device_of, on_provider, provider_name
 from exporters.runtime.exported import open_export
 from zoo.bandwidth import Bandwidth, measure_bandwidth, measure_cuda_bandwidth
 from zoo.manifest import read_record
@@ -126,15 +127,22 @@ def bench(
     grid: WorkloadGrid,
     threads: int,
     seconds: float,
-    device: str,
+    provider: str | None,
     progress: Progress,
 ) -> BenchmarkReport:
-    """Load the variants on a device, and time each workload on those that support it, about ``seconds`` seconds each."""
+    """Load the variants, and time each workload on those that support it, about ``seconds`` seconds each.
+
+    Exports run on ``provider`` (default: their own, if all of them are for one device, or else the CPU's), and PyTorch on its
+    device.
+    """
+    device = usual_device(variants) if provider is None else device_of(on_provider(provider)[0])
+    if provider is None and device == device_of(CPU):
+        provider = provider_name(CPU)
     work = {variant: grid.workloads(variant.spec) for variant in variants}
     progress(Stage("measure the memory's bandwidth"))
     bandwidth = _bandwidth(device, threads)
     with ExitStack() as ending:
-        running = _Running(device, progress)
+        running = _Running(provider, device, progress)
         for variant in variants:
             progress(Stage(f"load {variant.label}"))
             running.load(variant, ending.enter_context(started()), threads)
@@ -152,10 +160,10 @@ def bench(
 class _Running:
     """Yield the running variants, each in its worker; a variant that fails is dropped."""
 
-    def __init__(self, device: str, progress: Progress) -> None:
+    def __init__(self, provider: str | None, device: str, progress: Progress) -> None:
         self.loaded: dict[Variant, LoadedVariant] = {}
         self._workers: dict[Variant, Worker] = {}
-        self._device, self._progress = device, progress
+        self._provider, self._device, self._progress = provider, device, progress
 
     def load(self, variant: Variant, worker: Worker, threads: int) -> None:
         self.loaded[variant] = LoadedVariant(variant)
@@ -164,6 +172,7 @@ class _Running:
             "runtime": variant.runtime,
             "path": str(variant.path),
             "precision": variant.precision,
+            "provider": self._provider,
             "device": self._device,
             "threads": threads,
         }

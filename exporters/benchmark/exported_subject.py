@@ -13,10 +13,10 @@ from exporters.runtime.generation import Generator
 
 
 class ExportedSubject:
-    """An exported directory, loaded in ONNX Runtime on a device."""
+    """An exported directory, loaded in ONNX Runtime."""
 
-    def __init__(self, directory: Path, device: str, threads: int) -> None:
-        self.exported = open_export(directory, device)
+    def __init__(self, directory: Path, provider: str | None, threads: int) -> None:
+        self.exported = open_export(directory, provider)
         self.spec = self.exported.spec
         self.size = self.exported.size
         encodes = self.spec.architecture == "encoder"

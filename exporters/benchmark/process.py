@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from zoo.files.interrupts import uninterrupted
+from zoo.own_packages import command_of
 
 
 class WorkerError(Exception):
@@ -53,7 +54,7 @@ def started() -> Iterator[Worker]:
     try:
         with uninterrupted():  # otherwise a worker that has just started would be forgotten
             process = subprocess.Popen(
-                [sys.executable, "-m", "exporters.benchmark.worker"],
+                command_of("exporters.benchmark.worker"),
                 env={**kept, "PYTHONPATH": os.pathsep.join(sys.path)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

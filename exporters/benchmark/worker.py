@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from exporters.benchmark.workload import Workload
-from specs.errors import UserError
+from specs.errors import UserError, reason_of
 from zoo.memory import peak_memory
 
 SHORT = 0.1
@@ -42,7 +42,7 @@ def load(what: dict[str, Any]) -> TimedModel:
     if what["runtime"] == "onnxruntime":
         from exporters.benchmark.exported_subject import ExportedSubject
 
-        return ExportedSubject(Path(what["path"]), what["device"], what["threads"])
+        return ExportedSubject(Path(what["path"]), what["provider"], what["threads"])
     from exporters.benchmark.torch_subject import TorchSubject
     from specs.load import load as load_spec
 
@@ -103,9 +103,9 @@ def main() -> None:
     try:
         serve(answer)
     except UserError as error:
-        answer({"error": str(error).splitlines()[0]})
+        answer({"error": reason_of(error)})
     except Exception as error:
-        answer({"error": f"{type(error).__name__}: {[*str(error).strip().splitlines(), ''][0]}"})
+        answer({"error": f"{type(error).__name__}: {reason_of(error)}"})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from exporters.emitters import (
     multi_head_attention,
     packing,
     rearranging,
+    sines,
     sizes,
     standard,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "multi_head_attention",
     "packing",
     "rearranging",
+    "sines",
     "sizes",
     "standard",
 ]

@@ -75,11 +75,16 @@ def _scales(call: Call, cache: CacheFormat, groups: int, width: int) -> list[Val
 
 
 def _lengths(call: Call, mask: Operand) -> tuple[Value, Value]:
-    """Return the index of the last real token of each row of a cache, and the length of its longest row, int32."""
+    """Return the index of the last real token of each row of a cache, and the length of its longest row, int32.
+
+    The length is that of the first row: without one, its Gather fails, where the attention would divide by zero and end
+    the process.
+    """
     graph = call.graph
     count = call.op("ReduceSum", mask.value, graph.ints(1), keepdims=0)
     last = call.op("Max", call.op("Sub", count, graph.constant(1, mask.dtype)), graph.constant(0, mask.dtype))
-    total = call.op("Squeeze", call.op("Shape", mask.value, start=1, end=2))
+    first = call.op("Gather", mask.value, graph.constant(0, torch.int64), axis=0)
+    total = call.op("Squeeze", call.op("Shape", first))
     return call.cast(last, mask.dtype, torch.int32), call.cast(total, torch.int64, torch.int32)
 
 

@@ -71,7 +71,10 @@ def _rms_norm(
         scale = weight.value if weight else call.graph.constant(np.ones(shape), x.dtype)
         return call.op("RMSNormalization", x.value, scale, axis=-len(shape), epsilon=least)
     wide = call.cast(x.value, x.dtype, torch.float32)
-    unit = call.cast(_over_root_mean_square(call, wide, len(shape), least), torch.float32, x.dtype)
+    over_root = _over_root_mean_square(
+        call, wide, len(shape), least, wide_scale=x.dtype == torch.float32 and weight is not None
+    )
+    unit = call.cast(over_root, torch.float32, x.dtype)
     return call.op("Mul", unit, weight.value) if weight else unit
 
 
@@ -83,15 +86,29 @@ def _unit_length(call: Call, x: Operand, eps: float) -> Value:
     scale = call.graph.constant(np.full(width, width**-0.5), torch.float32)
     if call.graph.target.takes("RMSNormalization", torch.float32):
         return call.op("RMSNormalization", wide, scale, axis=-1, epsilon=eps / width)
-    return call.op("Mul", _over_root_mean_square(call, wide, 1, eps / width), scale)
+    return call.op("Mul", _over_root_mean_square(call, wide, 1, eps / width, wide_scale=True), scale)
 
 
-def _over_root_mean_square(call: Call, x: Value, axes: int, eps: float) -> Value:
-    """Return float32 x / sqrt(mean(x ** 2) + eps) over the last axes, in operations that ONNX Runtime fuses."""
+def _over_root_mean_square(call: Call, x: Value, axes: int, eps: float, *, wide_scale: bool) -> Value:
+    """Return float32 x / sqrt(mean(x ** 2) + eps) over the last axes, in operations that ONNX Runtime fuses.
+
+    With ``wide_scale``, a float32 scale follows.
+    """
     square = call.op("Pow", x, call.graph.constant(2.0, torch.float32))
     mean = call.op("ReduceMean", square, call.graph.ints(*range(-axes, 0)), keepdims=1)
     root = call.op("Sqrt", call.op("Add", mean, call.graph.constant(eps, torch.float32)))
+    if wide_scale and _is_cast_bfloat16(x):
+        return call.op("Mul", x, call.op("Reciprocal", root))
     return call.op("Div", x, root)
+
+
+def _is_cast_bfloat16(value: Value) -> bool:
+    """Whether a value is bfloat16 cast to float32.
+
+    ONNX Runtime fuses such a norm into one that reads bfloat16, and the CUDA provider has none with a float32 scale.
+    """
+    node = value.node
+    return node is not None and node.op == "Cast" and getattr(node.inputs[0], "dtype", None) == torch.bfloat16
 
 
 @emits(bias_gelu)

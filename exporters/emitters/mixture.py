@@ -1,6 +1,6 @@
 """Mixtures of experts: com.microsoft's MoE or QMoE where a target takes them, or else a loop over the experts.
 
-All of them read only the matrices of the chosen experts.
+All of them read only the matrices of the chosen experts; targets with static shapes read those of every expert.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from exporters.emitters.every_expert import every_expert
 from exporters.emitters.expert_loop import expert_loop
 from exporters.emitters.expert_matrices import codes
 from exporters.emitters.mixture_call import MixtureCall, operands
@@ -41,7 +42,7 @@ def _expert_mixture(
     activation = None if of_input else activation_attributes(inner)
     quantized = experts.blocks is not None
     if activation is None or not call.graph.target.takes("QMoE" if quantized else "MoE", x.dtype):
-        return expert_loop(experts)
+        return every_expert(experts) if call.graph.target.static_shapes else expert_loop(experts)
     return (_qmoe if quantized else _moe)(experts, activation)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import torch
@@ -114,7 +115,7 @@ class Call:
         if not isinstance(operand, Operand):
             return self.graph.constant(operand, dtype)
         if not operand.is_tensor:  # a size in arithmetic with a tensor
-            return self.cast(self.op("Squeeze", operand.value), torch.int64, dtype)
+            return self.cast(self.graph.number(operand.value), torch.int64, dtype)
         return self.cast(operand.value, operand.dtype, dtype)
 
     def cast(self, value: Value, dtype: torch.dtype, wanted: torch.dtype) -> Value:
@@ -139,7 +140,7 @@ class Call:
 def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> Any:
     """Write one traced call, whose arguments have ``values``, and return its own.
 
-    Raises NotImplementedError or TypeError where no emitter writes it.
+    Raises NotImplementedError where no emitter writes it, or not with these arguments.
     """
     emitter = emitter_of(node.target)
     if emitter is None:
@@ -149,4 +150,9 @@ def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> A
         return Operand(values[given], given.meta["info"])
 
     args, kwargs = fx.map_arg((node.args, node.kwargs), operand)
-    return emitter(Call(graph, node), *args, **kwargs)
+    call = Call(graph, node)
+    try:
+        signature(emitter).bind(call, *args, **kwargs)
+    except TypeError as error:
+        raise NotImplementedError(f"{str(error).capitalize()}: write an emitter that takes it") from None
+    return emitter(call, *args, **kwargs)

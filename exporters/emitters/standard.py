@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from exporters.emitters.registry import Call, Operand, emits
 from exporters.fusing.functions import whole_attention, whole_rotation, whole_write
 from exporters.graph import Value
@@ -11,18 +9,10 @@ from exporters.graph import Value
 
 @emits(whole_attention)
 def _whole_attention(
-    call: Call,
-    query: Operand,
-    key: Operand,
-    value: Operand,
-    bias: Operand | None,
-    *,
-    scale: float,
-    softcap: float | None,
+    call: Call, query: Operand, key: Operand, value: Operand, bias: Operand | None, *, scale: float
 ) -> Value:
     mask = [] if bias is None else [_for_every_query(call, bias, query)]
-    options: dict[str, Any] = {} if softcap is None else {"softcap": softcap}
-    result: Value = call.op("Attention", query.value, key.value, value.value, *mask, scale=scale, **options)
+    result: Value = call.op("Attention", query.value, key.value, value.value, *mask, scale=scale)
     return result
 
 

@@ -1,11 +1,25 @@
-"""What a compiler is told of a graph beside its file."""
+"""What a compiler is told of a graph beside its file: the shapes of its inputs, smallest, common and largest."""
 
 from __future__ import annotations
 
-_SIZES = {"batch_size": 1}
-_SIZE = 16
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from exporters.engines.process import EngineError
+from exporters.profiles import Shapes, read_options
+from exporters.targets import TARGETS
+from zoo.manifest import Manifest
 
 
-def size_of(dim: int | str) -> int:
-    """The size for which a compiler optimizes a dim: sums of symbols are sums of their sizes."""
-    return dim if isinstance(dim, int) else sum(_SIZES.get(name.strip(), _SIZE) for name in dim.split("+"))
+def recorded_shapes(directory: Path, manifest: Manifest) -> Mapping[str, Shapes]:
+    """The shapes of the inputs of each graph, from an export's optimization profiles.
+
+    Raises :class:`exporters.engines.process.EngineError` for an export without them.
+    """
+    target = TARGETS.get(manifest.target)
+    name = target.profiles if target is not None else None
+    if name is None or name not in manifest.files:
+        raise EngineError("the export has no optimization profiles: export it again")
+    data = json.loads((directory / name).read_text("utf-8"))
+    return {graph: read_options(data[graph]) for graph in manifest.graphs}

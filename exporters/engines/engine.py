@@ -42,6 +42,8 @@ class Engine:
     """What the machine must have beside the packages, and how it is installed; empty for nothing."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """What its runner is told when it starts: the providers of ONNX Runtime, architectures to compile for."""
+    architectures: tuple[str, ...] = ()
+    """The architectures that it can compile for ahead of time; empty for engines that write no files."""
     exact_forms: bool = True
     """Whether it can run the exact forms of files (:mod:`exporters.exact_graph`), which compute in float32 and float64."""
     bfloat16: bool = False

@@ -76,6 +76,14 @@ class EngineGraph:
         return np.ascontiguousarray(wide.numpy())
 
 
+def nodes_by_operation(graph: onnx.GraphProto) -> dict[str, list[str]]:
+    """The names of a graph's nodes by operation."""
+    found = dict[str, list[str]]()
+    for node in graph.node:
+        found.setdefault(node.op_type, []).append(node.name)
+    return found
+
+
 class EngineRefusalError(RefusalError):
     """An engine's refusal, with the node that it names."""
 
@@ -97,6 +105,7 @@ def load_graph(process: EngineProcess, path: Path, task: Task, *, wide: bool, ex
         "data": data_files(graph),
         "entries": run_entries(path, packed=True, exact=exact),
         "environment": required_environment(opset_of(path)),
+        "nodes": nodes_by_operation(graph),
     }
     process.ask(do="load", graph=task.name, path=str(path.absolute()), options=options)
     return EngineGraph(process, task, outputs, wide)

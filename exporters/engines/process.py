@@ -57,6 +57,10 @@ class EngineProcess:
     folder: Path
     seconds: float
     version: str = ""
+    lacks: tuple[str, ...] = ()
+    """What the engine says that it lacks on this machine, such as float16."""
+    asides: dict[str, None] = field(default_factory=dict)
+    """What it did not run of what it was given, in its own words."""
     _answers: queue.Queue[bytes] = field(default_factory=queue.Queue)
     _count: int = 0
 
@@ -82,6 +86,8 @@ class EngineProcess:
         try:
             stated = _written(given, feeds)
             answer = self.ask(do="run", graph=graph, file=str(given), tensors=stated, answer=str(taken))
+            if "aside" in answer:
+                self.asides[str(answer["aside"])[:_WORDS]] = None
             return _read(taken, answer.get("tensors"))
         except OSError as error:
             raise EngineError(f"its tensors cannot be written: {error.strerror}") from None
@@ -144,7 +150,9 @@ def started(engine: Engine, python: Path, seconds: float = SECONDS) -> Iterator[
         listener = threading.Thread(target=found.listen, daemon=True)
         listener.start()
         try:
-            found.version = str(found.ask(do="start", options=dict(engine.options)).get("version", ""))[:100]
+            answer = found.ask(do="start", options=dict(engine.options))
+            found.version = str(answer.get("version", ""))[:100]
+            found.lacks = tuple(map(str, answer.get("lacks", ())))
             yield found
         finally:
             found.end()

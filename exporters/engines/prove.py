@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from exporters.bf16_emulation import lifted_file
-from exporters.engines.compiling import size_of
 from exporters.engines.engine import Engine
 from exporters.engines.find import interpreter_of
 from exporters.engines.graphs import EngineGraph, EngineRefusalError, load_graph
@@ -25,6 +24,7 @@ from exporters.engines.result import EngineResult
 from exporters.exact_graph import exact_file
 from exporters.ort_outputs import run
 from exporters.probes import ARITHMETIC, ROUNDING
+from exporters.profiles import profile
 from exporters.proof import Proof
 from exporters.reference import PRESENT, Expected, ExpectedCase
 from exporters.targets import HALF, Padding
@@ -99,7 +99,7 @@ def _compiled(proof: Proof, process: EngineProcess) -> EngineResult:
     architectures: list[str] = []
     for path, task in proof.graphs.items():
         proof.progress(f"{path.name}, {engine.name}")
-        inputs = {given.name: [*map(size_of, given.dims)] for given in task.inputs}
+        inputs = profile(proof.reference.spec, task)
         with _places(proof, {path: task}, exact=False, bfloat16=engine.bfloat16) as places:
             answer = process.ask(do="compile", path=str(places[0].absolute()), options={"inputs": inputs})
         architectures = [str(name) for name in answer.get("architectures", ())]
@@ -115,6 +115,12 @@ def _computed(
     compare: Compare,
 ) -> EngineResult:
     engine, rounds = process.engine, proof.precision.rounds
+    untried = []
+    if proof.dtype == torch.float16 and "float16" in process.lacks:
+        rounds = False
+        untried.append(
+            "the files as stored were not run, as it has no float16 on this machine; their exact form was"
+        )
     exact: list[Outputs] | None = None
     if engine.exact_forms or not rounds:
         exact = _outcomes(process, proof, expected, padding, exact=True)
@@ -141,6 +147,7 @@ def _computed(
         cases=len(expected.cases),
         max_abs=largest if exact is not None else rounded,
         rounded=rounded if rounds else None,
+        untried=(*untried, *process.asides),
     )
 
 

@@ -17,7 +17,7 @@ class EngineResult:
     An engine that ``computed`` ran the ``cases``: ``max_abs`` is the largest difference from PyTorch with the stored weights, and
     ``rounded`` that of the files from ONNX Runtime's CPU provider where they round. One that ``compiled`` did so for the
     ``architectures``. ``failed`` gives the engine's own ``words`` and the ``node`` that it names; ``not tried`` gives the reason
-    in ``words``.
+    in ``words``. ``untried`` says what of the files did not run on it, and why.
     """
 
     engine: str
@@ -29,6 +29,7 @@ class EngineResult:
     architectures: tuple[str, ...] = ()
     node: str = ""
     words: str = ""
+    untried: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -62,11 +63,12 @@ class EngineResult:
             cases=self.cases + other.cases,
             max_abs=_larger(self.max_abs, other.max_abs),
             rounded=_larger(self.rounded, other.rounded),
+            untried=tuple(dict.fromkeys([*self.untried, *other.untried])),
         )
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
-        return {**asdict(self), "architectures": [*self.architectures]}
+        return {**asdict(self), "architectures": [*self.architectures], "untried": [*self.untried]}
 
 
 def _larger(one: float | None, other: float | None) -> float | None:

@@ -256,10 +256,8 @@ def _unpack_or_zero(x: TensorInfo, mask: TensorInfo) -> TensorInfo:
     return TensorInfo((*mask.shape, *x.shape[2:]), x.dtype)
 
 
-def whole_attention(
-    query: Any, key: Any, value: Any, bias: Any, *, scale: float, softcap: float | None
-) -> Any:
-    """Return :func:`zoo.functional.attention` without sinks: the standard Attention."""
+def whole_attention(query: Any, key: Any, value: Any, bias: Any, *, scale: float) -> Any:
+    """Return :func:`zoo.functional.attention` without sinks and softcap: the standard Attention."""
     raise NotImplementedError
 
 

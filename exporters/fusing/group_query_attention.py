@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torch import fx
 
 from exporters.fusing.functions import RotaryTables, group_query_attention
-from exporters.fusing.joining import join_heads, replace_heads, side_by_side
+from exporters.fusing.joining import for_every_query, join_heads, replace_heads, side_by_side
 from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 from zoo import functional
@@ -129,7 +129,7 @@ def _replace(rewriter: Rewriter, attention: _Cached, context_length: int | None)
         window=attention.window,
         softcap=attention.call.kwargs.get("softcap"),
         sinks=attention.call.kwargs.get("sinks"),
-        position_bias=_for_every_query(rewriter, attention),
+        position_bias=for_every_query(rewriter, node, rewriter.current(attention.position_bias), query),
         rotation=rotation,
     )
     mixed, key_so_far, value_so_far = (rewriter.take(node, results, index) for index in range(3))
@@ -143,15 +143,6 @@ def _packed_positions(rewriter: Rewriter, keys: fx.Node, mask: fx.Node) -> fx.No
     batch, length = (rewriter.insert(keys, size, mask, axis) for axis in (0, 1))
     places = rewriter.insert(keys, functional.positions_from, 0, length, mask)  # S
     return rewriter.insert(keys, "expand", rewriter.insert(keys, "unsqueeze", places, 0), batch, length)
-
-
-def _for_every_query(rewriter: Rewriter, attention: _Cached) -> fx.Node | None:
-    """Return the positional bias expanded to one row per query: the operation does not broadcast along that axis."""
-    bias, query = rewriter.current(attention.position_bias), attention.call.args[0]
-    if bias is None or bias.meta["info"][0].shape[2] != 1:
-        return bias
-    length = rewriter.insert(attention.node, size, query, 2)
-    return rewriter.insert(attention.node, "expand", bias, -1, -1, length, -1)
 
 
 def _before_rotation(

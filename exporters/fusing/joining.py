@@ -1,4 +1,5 @@
-"""Linear layers of the same input joined into one product, and heads concatenated as linear layers return them."""
+"""Inputs of fused attention: linear layers joined into one product, heads concatenated as these return them, and a bias for every
+query."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from torch import fx
 
 from exporters.fusing.functions import joined_linear
 from exporters.fusing.rewriter import Rewriter
+from zoo.ops.creation import size
 
 
 def linear_arguments(linear: fx.Node) -> tuple[Any, Any, Any]:
@@ -47,6 +49,16 @@ def _linear_of(heads: fx.Node) -> fx.Node | None:
 def side_by_side(rewriter: Rewriter, before: fx.Node, heads: fx.Node) -> fx.Node:
     """Return heads concatenated: B H T K -> B T (H K)."""
     return rewriter.insert(before, "flatten", rewriter.insert(before, "transpose", heads, 1, 2), 2)
+
+
+def for_every_query(
+    rewriter: Rewriter, before: fx.Node, bias: fx.Node | None, query: fx.Node
+) -> fx.Node | None:
+    """Return a bias, B H T S, expanded to one row per query: fused attention does not broadcast along that axis."""
+    if bias is None or bias.meta["info"][0].shape[2] != 1:
+        return bias
+    length = rewriter.insert(before, size, query, 2)
+    return rewriter.insert(before, "expand", bias, -1, -1, length, -1)
 
 
 def replace_heads(rewriter: Rewriter, old: fx.Node, mixed: fx.Node) -> None:

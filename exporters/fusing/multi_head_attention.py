@@ -10,7 +10,7 @@ from typing import Any
 from torch import fx
 
 from exporters.fusing.functions import multi_head_attention
-from exporters.fusing.joining import join_heads, replace_heads, side_by_side
+from exporters.fusing.joining import for_every_query, join_heads, replace_heads, side_by_side
 from exporters.fusing.rewriter import Rewriter
 from exporters.targets import Target
 from zoo import functional
@@ -39,17 +39,23 @@ def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
             continue
         if uneven or special or shared or compared:
             continue
-        mask, bias = _padding(rewriter, bias)
+        mask, bias = _padding(rewriter, bias) if target.masks_keys else (None, bias)
+        if bias is not None and not target.masks_keys:
+            bias = for_every_query(rewriter, node, _four_axes(rewriter, node, bias), query)
         if bias is not None and not _fits(bias, query, key):
             continue
-        new = (query, key, value)
         past = []
-        if keys is not None and values is not None:
-            new, past = (query, keys.args[1], values.args[1]), [keys.args[0], values.args[0]]
+        if keys is None or values is None:
+            new = _projected(rewriter, node, (query, key, value))
+        elif not target.appends_nothing and keys.args[1].meta["info"][0].shape[2] != info.shape[2]:
+            cached, new = False, [side_by_side(rewriter, node, query), key, value]
+        else:
+            new = _projected(rewriter, node, (query, keys.args[1], values.args[1]))
+            past = [keys.args[0], values.args[0]]
         mixed = rewriter.insert(
             node,
             multi_head_attention,
-            *_projected(rewriter, node, new),
+            *new,
             mask,
             bias if bias is None else _four_axes(rewriter, node, bias),
             *past,

@@ -1,9 +1,11 @@
 """Fusion into the operations that standard ONNX has since opset 23.
 
-Attention supports keys and values of equal width without sinks; unsupported calls remain unchanged.
+Attention supports keys and values of equal width without sinks or soft caps; unsupported calls remain unchanged.
 """
 
 from __future__ import annotations
+
+import torch
 
 from exporters.fusing.functions import whole_attention, whole_rotation, whole_write
 from exporters.fusing.rewriter import Rewriter, dtype_of
@@ -24,21 +26,27 @@ def fuse_standard(rewriter: Rewriter, target: Target) -> list[str]:
             rewriter.replace(node, rewriter.insert(node, whole_rotation, *call.args, **call.kwargs))
     unfit: dict[str, str] = {}
     for node, call in rewriter.semantic_calls(functional.attention):
-        if not node.users or not target.takes("Attention", dtype_of(node)):
+        if not node.users or "Attention" not in target.operations:
             continue
-        if reason := _unfit(call):
+        if reason := _unfit(call, target, dtype_of(node)):
             unfit.setdefault(reason, f"Attention: {node.meta['path']}: {reason}")
             continue
-        options = {"scale": call.kwargs["scale"], "softcap": call.kwargs.get("softcap")}
-        rewriter.replace(node, rewriter.insert(node, whole_attention, *call.args, **options))
+        rewriter.replace(node, rewriter.insert(node, whole_attention, *call.args, scale=call.kwargs["scale"]))
     return [*unfit.values()]
 
 
-def _unfit(call: SemanticCall) -> str | None:
-    """Return the reason why Attention does not support a call; None where it does."""
-    _, key, value, _ = call.args
+def _unfit(call: SemanticCall, target: Target, dtype: torch.dtype) -> str | None:
+    """Return the reason why a target's Attention does not support a call; None where it does."""
+    query, key, value, _ = call.args
+    width, widths = query.meta["info"][0].shape[-1], target.attention_widths
+    if not target.takes("Attention", dtype):
+        return f"target {target.name} has no kernel in {str(dtype).removeprefix('torch.')}"
     if call.kwargs.get("sinks") is not None:
         return "the operation does not support sinks"
+    if call.kwargs.get("softcap") is not None:
+        return "no kernel supports a softcap"
     if key.meta["info"] != value.meta["info"]:
         return "keys and values have different widths"
+    if width not in widths:
+        return f"heads are {width} wide, and kernels take {widths.start} to {widths.stop - 1}"
     return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from specs.connector import ConnectorKind
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION
+from zoo.generation.settings import GENERATION
 from zoo.manifest import Manifest
 from zoo.records import GraphRecord
 

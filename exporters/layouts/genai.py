@@ -13,7 +13,7 @@ from exporters.layouts.genai_images import (
 )
 from exporters.layouts.genai_state import genai_states, unfit_states
 from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
-from exporters.providers import CPU, CUDA
+from exporters.providers import CPU, CUDA, WEBGPU
 from specs.embedding import Tokens
 from specs.model import Model
 from zoo.manifest import Manifest
@@ -25,7 +25,7 @@ CONFIG = "genai_config.json"
 ENDLESS = 4096
 """The context length written for a model without a limit."""
 
-_PROVIDERS: dict[str, list[Data]] = {CPU: [], CUDA: [{"cuda": {}}]}
+_PROVIDERS: dict[str, str | None] = {CPU: None, CUDA: "cuda", WEBGPU: "webgpu"}
 """The client's names for execution providers; the CPU's needs none."""
 
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
@@ -56,7 +56,7 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
         "filename": LAYOUT.graph_path("model"),
         "session_options": {
             "log_id": "onnxruntime-genai",
-            "provider_options": _PROVIDERS[deployment.target.providers[0]],
+            "provider_options": _provider_options(deployment),
         },
         "hidden_size": spec.d_model,
         "head_size": head_size,
@@ -80,6 +80,13 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
         return {CONFIG: {"model": model, "search": search}}
     model |= image_sections(LAYOUT.graph_path)
     return {CONFIG: {"model": model, "search": search}, PROCESSOR: processor(deployment)}
+
+
+def _provider_options(deployment: Deployment) -> list[Data]:
+    name = _PROVIDERS[deployment.target.providers[0]]
+    if name is None:
+        return []
+    return [{name: {"enable_cuda_graph": "1"} if deployment.cuda_graph else {}}]
 
 
 def _usage(spec: Model, manifest: Manifest) -> Usage:

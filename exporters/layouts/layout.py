@@ -14,10 +14,11 @@ from exporters.precisions import Precision
 from exporters.targets import Padding, Target
 from specs.head import Pooled
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION, described, module_files, origin_of, stated_in
+from zoo.checkpoints.carried import described, module_files, origin_of, stated_in
 from zoo.components.mixer import StateTensor
 from zoo.configs.exporting import NoFamilyError
 from zoo.families.common.config import CONFIG
+from zoo.generation.settings import GENERATION, generation_fields
 from zoo.manifest import Manifest
 from zoo.tracing.task import Task
 from zoo.usage import Usage
@@ -27,20 +28,22 @@ Data = dict[str, Any]
 
 _TOKENS = (
     *(f"{name}_token_id" for name in ("bos", "eos", "pad", "decoder_start")),
-    "forced_bos_token_id",
-    "forced_eos_token_id",
+    "forced_decoder_ids",
 )
+"""The fields that transformers reads from a config where the settings for generation leave them out."""
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """The model that a client is to load, on the meta device, with its target, its precision and the weights option."""
+    """The model that a client is to load, on the meta device, with its target, its precision and the weights option, and whether
+    the client is to capture its graphs as CUDA graphs."""
 
     model: Any
     spec: Model
     target: Target
     precision: Precision
     weights: str
+    cuda_graph: bool = False
 
     @functools.cached_property
     def origin(self) -> Path:
@@ -74,8 +77,9 @@ class Deployment:
     def generation(self) -> Data:
         """The checkpoint's settings for generation: its special tokens and its sampling options."""
         config = stated_in(self.origin / CONFIG)
+        stated = stated_in(self.origin / GENERATION)
         tokens = {name: config[name] for name in _TOKENS if config.get(name) is not None}
-        return tokens | stated_in(self.origin / GENERATION)
+        return tokens | (stated or generation_fields(config))
 
 
 def generation_settings(deployment: Deployment) -> dict[str, Data]:

@@ -200,7 +200,7 @@ _LISTS = {"layer_types", "layers_block_type"}
 _LAYERS = {"linear_attention": "mamba", "full_attention": "attention"}
 """The client's names for layers with an ssm state and with attention, which transformers had before version 5."""
 
-_DTYPES = {"fp32": "fp32", "fp16": "fp16", "int8": "q8", "int4": "q4"}
+_DTYPES = {"fp32": "fp32", "fp16": "fp16", "int8": "q8", "int4": "q4", "q4f16": "q4f16"}
 """The client's names for precisions."""
 
 
@@ -381,7 +381,7 @@ LAYOUT = Layout(
     usage=_usage,
     graph="onnx/{task}{suffix}.onnx",
     data="onnx/{task}{suffix}.onnx_data",
-    suffixes={"fp16": "_fp16", "int8": "_quantized", "int4": "_q4"},
+    suffixes={"fp16": "_fp16", "int8": "_quantized", "int4": "_q4", "q4f16": "_q4f16"},
     padding="either",
     lacks=frozenset({"CausalConvWithState", "LinearAttention"}),  # ONNX Runtime 1.24
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,8 @@ from specs.errors import Problem, SpecError, UserError
 from specs.suggest import suggestion
 from specs.zoo_file import (
     MAX_ARTEFACTS,
+    OUTPUT,
+    ZOO_FILE,
     ArtefactEntry,
     ArtefactOptions,
     ModelEntry,
@@ -20,6 +24,9 @@ from specs.zoo_file import (
     ZooFile,
     load_zoo_file,
 )
+
+MAX_COMBINATIONS = 100_000
+"""The largest number of combinations of one matrix: they are tried one by one."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,11 @@ class Zoo:
     def root(self) -> Path:
         """The directory that paths in the file are relative to."""
         return self.path.parent
+
+    @property
+    def lock(self) -> Path:
+        """The lock file: zoo.lock for zoo.yaml, so that several zoo files of a directory have one each."""
+        return self.path.with_suffix(".lock")
 
     def place(self, path: str) -> Path:
         """Return a path in the file, relative to the working directory."""
@@ -77,6 +89,7 @@ def read_zoo(path: Path) -> Zoo:
     wanted: list[Wanted] = []
     for model, entry in file.models.items():
         wanted += _artefacts(file, model, entry, path, document)
+        _check_inside(path.parent, wanted, document)
         if len(wanted) > MAX_ARTEFACTS:
             rule = f"must ask for at most {MAX_ARTEFACTS:,} artefacts in all"
             raise SpecError(
@@ -85,13 +98,20 @@ def read_zoo(path: Path) -> Zoo:
     return Zoo(path, file, tuple(wanted))
 
 
+def output_of(file: ZooFile, path: Path) -> str:
+    """The directory for artefacts, relative to the zoo file: its own for each zoo file of a directory, unless stated."""
+    if file.output is not None:
+        return file.output
+    return OUTPUT if path.stem == Path(ZOO_FILE).stem else f"{OUTPUT}/{path.stem}"
+
+
 def _artefacts(
     file: ZooFile, model: str, entry: ModelEntry, path: Path, document: Document
 ) -> Iterator[Wanted]:
     shared = {**file.defaults.options, **entry.options}
     resources = entry.resources if "resources" in entry.model_fields_set else file.defaults.resources
     names: dict[str, ArtefactOptions] = {}
-    for options in _options_of(file, entry, shared):
+    for options in _options_of(file, model, entry, shared, document):
         name = _name_of(options)
         if names.get(name, options) == options and name in names:
             continue
@@ -101,14 +121,33 @@ def _artefacts(
             rule = "must have different names"
             raise SpecError([Problem(rule, where, name, remedy, document.mark_of(where))])
         names[name] = options
-        directory = path.parent / file.output / model / name
+        directory = path.parent / output_of(file, path) / model / name
         yield Wanted(f"{model}/{name}", model, entry, options, resources, directory)
 
 
-def _options_of(file: ZooFile, entry: ModelEntry, shared: dict[str, Any]) -> Iterator[ArtefactOptions]:
+def _check_inside(root: Path, wanted: Sequence[Wanted], document: Document) -> None:
+    """Raise :class:`SpecError` where a link leads an output directory out of the directory of the zoo file."""
+    real = os.path.realpath(root)
+    for each in wanted:
+        place = os.path.realpath(each.directory)
+        if os.path.commonpath([real, place]) != real:
+            rule = f"must stay below the zoo file's directory, but a link leads {each.directory} to {place}"
+            remedy = "Replace the link by a directory, or move the zoo file there."
+            raise SpecError([Problem(rule, ("output",), remedy=remedy, mark=document.mark_of(("output",)))])
+
+
+def _options_of(
+    file: ZooFile, model: str, entry: ModelEntry, shared: dict[str, Any], document: Document
+) -> Iterator[ArtefactOptions]:
     matrix = entry.matrix if "matrix" in entry.model_fields_set else file.defaults.matrix
     excluded = (*file.defaults.exclude, *entry.exclude)
     if matrix or not entry.artefacts:
+        if math.prod(map(len, matrix.values())) > MAX_COMBINATIONS:
+            rule = f"must have at most {MAX_COMBINATIONS:,} combinations, before any is excluded"
+            where = ("models", model, "matrix")
+            raise SpecError(
+                [Problem(rule, where, remedy="Use a smaller matrix.", mark=document.mark_of(where))]
+            )
         for values in itertools.product(*matrix.values()):
             options = ArtefactOptions.model_validate({**shared, **dict(zip(matrix, values, strict=True))})
             if not any(_matches(options, each) for each in excluded):

@@ -6,9 +6,10 @@ in both takes up space once.
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
-import shutil
+import re
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +18,14 @@ from typing import Any
 from specs.errors import UserError
 from specs.zoo_file import parse_size
 from zoo.destination import MANIFEST, replacing
-from zoo.files.card import CARD
-from zoo.files.carrying import remove_tree
+from zoo.files.card import CARD, has_own_card
 from zoo.files.linking import link_file
-from zoo.files.ownership import BUILD
+from zoo.files.ownership import BUILD, entries
+from zoo.files.reading import UnsafeFileError, copy_regular, read_regular
+from zoo.files.workplace import NEW, clear_left_behind, workplace
 from zoo.integrity import check_integrity
-from zoo.manifest import read_record
+from zoo.json_values import read_object
+from zoo.manifest import ExportRecord, read_manifest, read_record
 
 LIMIT = "20GB"
 """The default size limit."""
@@ -67,25 +70,37 @@ class Cache:
         """Return whether the cache has the complete artefact of a key."""
         return built_with(self.entry(key)).get("key") == key
 
-    def place(self, key: str, directory: Path) -> bool:
+    def place(self, key: str, directory: Path, export: str | None = None) -> bool:
         """Put an artefact into its output directory in one step; False where the cached files have changed.
 
-        Changed entries are removed.
+        ``export`` is the SHA-256 that its export.json must have, where that is known. Changed entries are removed. Only the
+        artefact's own files are placed. Raises :class:`specs.errors.UserError` where the directory cannot be replaced.
         """
         entry = self.entry(key)
-        record = read_record(entry)
-        if record.build is None or not check_integrity(entry, record.manifest, contents=True).intact:
+        try:
+            record = _read(entry)
+            if record.build is None or export not in (None, record.build.export):
+                raise _ChangedError
+            with contextlib.suppress(OSError):  # a cache that cannot be written can be used
+                os.utime(entry)
+            with replacing(directory) as new:
+                _copy(record, new)
+        except _ChangedError:
             self.remove(key)
             return False
-        os.utime(entry)
-        with replacing(directory) as new:
-            for source in sorted(path for path in entry.rglob("*") if path.is_file()):
-                target = new / source.relative_to(entry)
-                if source.name == CARD:  # copied, as users edit it
-                    shutil.copy2(source, target)
-                else:
-                    link_file(source, target)
         return True
+
+    def check_writable(self) -> None:
+        """Raise :class:`specs.errors.UserError` where artefacts cannot be added."""
+        place = self.root / "artefacts"
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=place).close()
+        except OSError as error:
+            raise UserError(
+                f"The cache {self.root} cannot be written: {error.strerror or error}.\n"
+                f"  Set {VARIABLE} to a directory that can be written."
+            ) from None
 
     def entries(self) -> list[CacheEntry]:
         """Return the entries of the cache, least recently used first."""
@@ -94,23 +109,34 @@ class Cache:
     def _entries(self) -> Iterator[CacheEntry]:
         for path in (self.root / "artefacts").glob("??/" + "?" * 64):
             try:
-                size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+                size = sum(entry.stat(follow_symlinks=False).st_size for _, entry in entries(path))
                 used = path.stat().st_mtime
-            except FileNotFoundError:  # removed by another process meanwhile
+            except (FileNotFoundError, NotADirectoryError):  # removed by another process meanwhile
                 continue
             yield CacheEntry(path.name, size, used, _title(path))
 
     def remove(self, key: str) -> None:
         """Remove an artefact from the cache; output directories keep their files."""
         entry = self.entry(key)
-        if entry.is_dir():
-            gone = entry.with_name(f".{key}.removed-{os.getpid()}")
-            entry.rename(gone)
-            remove_tree(gone)
+        if entry.is_symlink():
+            entry.unlink()
+        elif entry.is_dir():
+            try:
+                with workplace(entry) as place:
+                    entry.rename(place / NEW)
+            except FileNotFoundError:  # another process has removed it
+                return
+            except OSError as error:
+                raise UserError(
+                    f"{entry} cannot be removed: {error.strerror or error}.\n  Remove it, or set {VARIABLE} to another directory."
+                ) from None
 
     def prune(self, limit: int, unused_since: float | None = None) -> list[CacheEntry]:
         """Remove the least recently used artefacts until the cache has at most ``limit`` bytes, and those unused since a
         given time; return the removed ones."""
+        for parent in (self.root / "artefacts").glob("??"):
+            with contextlib.suppress(OSError):
+                clear_left_behind(parent, re.compile(r"\.[0-9a-f]{40}\.partial-[0-9a-f]{8}"))
         found = self.entries()
         total = sum(entry.size for entry in found)
         removed = []
@@ -120,6 +146,36 @@ class Cache:
                 removed.append(entry)
                 total -= entry.size
         return removed
+
+
+class _ChangedError(UserError):
+    """A cached artefact is not what it was, or not the wanted one."""
+
+
+def _read(entry: Path) -> ExportRecord:
+    try:
+        return read_record(entry)
+    except UserError:
+        raise _ChangedError from None
+
+
+def _copy(record: ExportRecord, new: Path) -> None:
+    """Give the files of a cached artefact a second name in a new directory, where they are compared with their digests.
+
+    Raises :class:`_ChangedError`.
+    """
+    entry = record.directory
+    try:
+        for name in (*record.files, MANIFEST, BUILD):
+            link_file(entry / name, new / name)
+        if has_own_card(entry):  # copied, as users edit it
+            copy_regular(entry / CARD, new / CARD, entry)
+        placed = read_record(new)
+        intact = check_integrity(placed, contents=True).intact
+    except (FileNotFoundError, NotADirectoryError, UnsafeFileError, UserError):
+        raise _ChangedError from None
+    if not intact or placed.build != record.build:
+        raise _ChangedError
 
 
 def cache_limit() -> int:
@@ -140,20 +196,18 @@ def cache_limit() -> int:
 def built_with(directory: Path) -> dict[str, Any]:
     """Return the recorded inputs of the export in a directory; empty without an export, or where no zoo file made it."""
     try:
-        data = json.loads((directory / BUILD).read_bytes())
-    except (OSError, ValueError):
+        inputs = read_object(directory / BUILD, UserError, directory).get("made_from")
+    except UserError:
         return {}
-    inputs = data.get("made_from") if isinstance(data, dict) else None
-    return inputs if isinstance(inputs, dict) and (directory / MANIFEST).is_file() else {}
+    return inputs if isinstance(inputs, dict) and os.path.lexists(directory / MANIFEST) else {}
 
 
 def _title(entry: Path) -> str:
     """The model, the target and the precision of a cached artefact."""
     try:
-        manifest = json.loads((entry / MANIFEST).read_bytes())
-        name = next(
-            line for line in (entry / "spec.yaml").read_text("utf-8").splitlines() if line.startswith("name:")
-        )
-        return f"{name.partition(':')[2].strip()} {manifest['target']} {manifest['precision']}"
-    except (OSError, ValueError, KeyError, StopIteration):
+        manifest = read_manifest(entry)
+        lines = read_regular(entry / "spec.yaml", entry).decode().splitlines()
+        name = next(line for line in lines if line.startswith("name:"))
+        return f"{name.partition(':')[2].strip()} {manifest.target} {manifest.precision}"
+    except (OSError, ValueError, UserError, StopIteration):
         return "damaged"

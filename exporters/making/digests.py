@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from specs.errors import UserError
+from zoo.files.reading import open_regular, unreadable
 from zoo.files.whole import write_file
 from zoo.integrity import sha256_of
+from zoo.json_values import read_object
 
 _RACY = 2 * 10**9
 """Nanoseconds within which a second change may leave a file's modification time unchanged."""
@@ -34,23 +37,25 @@ class FileDigests:
         Raises :class:`specs.errors.UserError` where a file cannot be read.
         """
         if not place.is_dir():
-            return self._file(place)
+            return self._file(place, None)
         digest = hashlib.sha256()
         for path in sorted(_files(place)):
-            digest.update(f"{path.relative_to(place).as_posix()}\0{self._file(path)}\n".encode())
+            name = os.fsencode(path.relative_to(place).as_posix())
+            digest.update(name + f"\0{self._file(path, place)}\n".encode())
         return digest.hexdigest()
 
-    def _file(self, path: Path) -> str:
-        real = os.path.realpath(path)
+    def _file(self, path: Path, within: Path | None) -> str:
         try:
-            found = os.stat(real)
+            with open_regular(path, within, buffering=0) as opened:
+                found = os.fstat(opened.fileno())
         except OSError as error:
-            raise UserError(f"{path} cannot be read: {error.strerror}.\n  Check the path.") from None
+            raise UserError(unreadable(path, error)) from None
+        real = os.path.realpath(path)
         stamp = [found.st_size, found.st_mtime_ns, found.st_ino]
         known = self._known.get(real)
-        if isinstance(known, list) and known[:3] == stamp:
+        if isinstance(known, list) and len(known) == 4 and known[:3] == stamp:
             return str(known[3])
-        digest = sha256_of(Path(real))
+        digest = sha256_of(path, within)
         if time.time_ns() - found.st_mtime_ns > _RACY:
             self._known[real] = [*stamp, digest]
             self._changed = True
@@ -60,15 +65,16 @@ class FileDigests:
         """Save the digests, except those of files that no longer exist."""
         if self._changed:
             kept = {path: known for path, known in self._known.items() if os.path.exists(path)}
-            self._memory.parent.mkdir(parents=True, exist_ok=True)
-            write_file(self._memory, json.dumps(kept, indent=0).encode())
+            with contextlib.suppress(OSError):  # the digests are computed again
+                self._memory.parent.mkdir(parents=True, exist_ok=True)
+                write_file(self._memory, json.dumps(kept, indent=0).encode())
             self._changed = False
 
 
 def _files(directory: Path) -> list[Path]:
-    """Return the files in a directory that an export may read; links are followed, hidden files are skipped."""
+    """Return the files in a directory that an export may read; hidden files are skipped."""
     found = []
-    for parent, directories, names in os.walk(directory, followlinks=True):
+    for parent, directories, names in os.walk(directory):
         directories[:] = [name for name in directories if not name.startswith(".")]
         found += [
             Path(parent, name) for name in names if not name.startswith(".") and not name.endswith(_UNREAD)
@@ -78,7 +84,6 @@ def _files(directory: Path) -> list[Path]:
 
 def _read(memory: Path) -> dict[str, Any]:
     try:
-        data = json.loads(memory.read_bytes())
-    except (OSError, ValueError):
+        return read_object(memory, UserError)
+    except UserError:
         return {}
-    return data if isinstance(data, dict) else {}

@@ -49,15 +49,16 @@ class Inputs:
         if earlier.get("calibrate") != self.calibrate:
             yield "calibration inputs"
         for title, now in (("option", self.options), ("version", self.versions)):
-            before = earlier.get(f"{title}s") or {}
+            recorded = earlier.get(f"{title}s")
+            before = recorded if isinstance(recorded, Mapping) else {}
             for name in sorted({*before, *now}):
                 if before.get(name) != now.get(name):
                     yield f"{title} {name}: {before.get(name)} -> {now.get(name)}"
 
 
-def shown(weights: str | None) -> str:
+def shown(weights: object) -> str:
     """Return weights as shown in reports, with digests cut to 12 digits."""
-    if weights is None:
+    if not isinstance(weights, str):
         return "none"
     kind, _, digest = weights.partition(":")
     return f"{kind} {digest[:12]}" if kind == "files" else weights

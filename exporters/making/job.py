@@ -79,13 +79,17 @@ def job_of(step: MakeStep, cache: Cache, root: Path) -> Job:
 
 def outcome_of(job: Job, progress: Progress = lambda stage: None) -> JobResult:
     """Run a job and return its outcome, which includes errors of any kind."""
-    from specs.errors import UserError
+    from specs.errors import UserError, reason_of
 
     began = time.monotonic()
     try:
         _build(job, progress)
     except UserError as error:
         return JobResult(job.name, str(error), time.monotonic() - began)
+    except OSError as error:
+        reason = error.strerror or reason_of(error)
+        place = f"{error.filename}: " if error.filename else ""
+        return JobResult(job.name, f"{place}{reason}", time.monotonic() - began)
     except Exception:  # a failed job must not stop the others
         return JobResult(job.name, traceback.format_exc(), time.monotonic() - began)
     return JobResult(job.name, "", time.monotonic() - began)
@@ -95,10 +99,12 @@ def _build(job: Job, progress: Progress) -> None:
     from exporters.export import export
     from exporters.options import Options
     from specs.document import Document
+    from specs.errors import UserError
     from specs.validation import validate
     from zoo.files.ownership import BUILD
     from zoo.files.whole import write_file
     from zoo.hub import fetch
+    from zoo.json_values import read_object
 
     cache = Cache(Path(job.cache))
     if cache.has(job.key):  # built by another process meanwhile
@@ -114,6 +120,6 @@ def _build(job: Job, progress: Progress) -> None:
     entry.parent.mkdir(parents=True, exist_ok=True)  # other processes may do so at the same time
     spec = validate(Document(dict(job.spec)))
     export(spec, entry, Options(**options, weights=weights), progress)
-    build = json.loads((entry / BUILD).read_bytes())
+    build = read_object(entry / BUILD, UserError, entry)
     write_file(entry / BUILD, (json.dumps({**build, "made_from": job.made_from}, indent=2) + "\n").encode())
     os.utime(entry)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from specs.errors import UserError
+from zoo.files.reading import read_regular
 from zoo.files.whole import write_file
+from zoo.json_values import read_object
 
 FORMAT = 1
-LOCK = "zoo.lock"
 
 
 @dataclass(frozen=True)
@@ -30,24 +32,35 @@ class Lock:
     @staticmethod
     def read(path: Path) -> Lock:
         """Return the lock in a file; without a file, an empty one. Raises :class:`specs.errors.UserError` for a damaged one."""
-        try:
-            data = json.loads(path.read_bytes())
-        except FileNotFoundError:
+        if not os.path.lexists(path):
             return Lock()
-        except (OSError, ValueError) as error:
-            raise _damaged(path, f"cannot be read: {error}") from None
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise _damaged(path, f"does not have format {FORMAT}")
-        parts: list[Any] = [data.get(name) for name in ("repositories", "weights", "artefacts")]
-        if not all(isinstance(part, dict) for part in parts):
-            raise _damaged(path, "is incomplete")
-        return Lock(*parts)
+        try:
+            data = read_object(path, UserError, path.parent)
+        except UserError as error:
+            raise UserError(f"{error.text}\n  {_REMEDY}") from None
+        if data.get("format") != FORMAT:
+            raise UserError(f"{path} does not have format {FORMAT}.\n  {_REMEDY}")
+        repositories, weights, artefacts = (
+            data.get(name) for name in ("repositories", "weights", "artefacts")
+        )
+        if not (_are_texts(repositories) and _are_texts(weights) and isinstance(artefacts, dict)):
+            raise UserError(f"{path} is incomplete.\n  {_REMEDY}")
+        if not all(map(_are_texts, artefacts.values())):
+            raise UserError(
+                f"{path}: artefacts must have a key and the digest of an export each.\n  {_REMEDY}"
+            )
+        return Lock(repositories, weights, artefacts)
 
     def write(self, path: Path) -> None:
         """Write the lock atomically, unless the file already holds it."""
         content = self.as_text().encode()
-        if not path.is_file() or path.read_bytes() != content:
-            write_file(path, content)
+        try:
+            if not os.path.lexists(path) or read_regular(path) != content:
+                write_file(path, content)
+        except OSError as error:
+            raise UserError(
+                f"{path} cannot be written: {error.strerror or error}.\n  Check the directory, and run zoo make again."
+            ) from None
 
     def as_text(self) -> str:
         """Return the content of the file: sorted, so that version control shows changes."""
@@ -60,5 +73,8 @@ class Lock:
         return json.dumps(data, indent=2, sort_keys=True) + "\n"
 
 
-def _damaged(path: Path, why: str) -> UserError:
-    return UserError(f"{path} {why}.\n  Restore it from version control, or remove it and run zoo make.")
+_REMEDY = "Restore it from version control, or remove it and run zoo make."
+
+
+def _are_texts(value: object) -> TypeGuard[dict[str, str]]:
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())

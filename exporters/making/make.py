@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from exporters.making.cache import Cache
 from exporters.making.executors.executor import Executor, Tell
 from exporters.making.job import Job, JobResult, job_of
-from exporters.making.lock import LOCK
 from exporters.making.plan import MakePlan, MakeStep
 from specs.errors import UserError
 
@@ -42,34 +42,53 @@ def make(plan: MakePlan, cache: Cache, executor: Executor, tell: Tell, limit: in
     killed, finished artefacts are kept and the next call continues with the rest. ``limit`` is the size limit of the cache
     in bytes.
     """
-    building: dict[str, list[MakeStep]] = {}
-    jobs: list[Job] = []
+    made: set[str] = set()
     try:
-        for step in plan.steps:
-            if step.state == "failed":
-                yield Made(step, "failed", error=step.why)
-            elif step.state == "cached" and (made := _restored(step, cache)) is not None:
-                yield made
-            elif step.state != "current":
-                assert step.inputs is not None
-                alike = building.setdefault(step.inputs.key, [])
-                alike.append(step)
-                if len(alike) == 1:
-                    jobs.append(job_of(step, cache, plan.zoo.root))
-        keys = {job.name: job.key for job in jobs}
-        for outcome in executor.run(jobs, tell) if jobs else ():
-            for step in building[keys[outcome.name]]:
-                yield _placed(step, outcome, cache)
+        with contextlib.closing(_made(plan, cache, executor, tell)) as steps:
+            for each in steps:
+                if each.state != "failed":
+                    made.add(each.step.wanted.name)
+                yield each
     finally:
-        plan.locked.write(plan.zoo.root / LOCK)
+        plan.locked(made).write(plan.zoo.lock)
     cache.prune(limit)
 
 
-def _restored(step: MakeStep, cache: Cache) -> Made | None:
-    """Return the result of a step whose artefact is in the cache; None where the cached artefact is damaged."""
+def _made(plan: MakePlan, cache: Cache, executor: Executor, tell: Tell) -> Generator[Made, None, None]:
+    building: dict[str, list[MakeStep]] = {}
+    jobs: list[Job] = []
+    for step in plan.steps:
+        if step.state == "failed":
+            yield Made(step, "failed", error=step.why)
+        elif step.state == "cached" and (made := _restored(step, cache, _locked(plan, step))) is not None:
+            yield made
+        elif step.state != "current":
+            assert step.inputs is not None
+            alike = building.setdefault(step.inputs.key, [])
+            alike.append(step)
+            if len(alike) == 1:
+                jobs.append(job_of(step, cache, plan.zoo.root))
+    keys = {job.name: job.key for job in jobs}
+    if jobs:
+        cache.check_writable()
+    for outcome in executor.run(jobs, tell) if jobs else ():
+        for step in building[keys[outcome.name]]:
+            yield _placed(step, outcome, cache)
+
+
+def _locked(plan: MakePlan, step: MakeStep) -> str | None:
+    """Return the digest of the export that the lock file records for the inputs of a step; None where it has none."""
+    assert step.inputs is not None
+    entry = plan.lock.artefacts.get(step.wanted.name, {})
+    return entry.get("export") if entry.get("key") == step.inputs.key else None
+
+
+def _restored(step: MakeStep, cache: Cache, export: str | None = None) -> Made | None:
+    """Return the result of a step whose artefact is in the cache; None where the cached artefact is damaged, or is not the
+    ``export`` of that digest."""
     assert step.inputs is not None
     try:
-        found = cache.place(step.inputs.key, step.wanted.directory)
+        found = cache.place(step.inputs.key, step.wanted.directory, export)
     except UserError as error:
         return Made(step, "failed", error=str(error))
     return Made(step, "restored") if found else None

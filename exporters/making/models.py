@@ -16,7 +16,7 @@ from specs.model import Model
 from specs.reference import SUFFIXES, is_hub_id
 from specs.resolved import resolved
 from specs.zoo_file import ModelEntry
-from zoo.hub import commit_of, fetch
+from zoo.hub import HubError, commit_of, fetch
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ def model_inputs(zoo: Zoo, name: str, digests: FileDigests, commits: dict[str, s
     entry = zoo.file.models[name]
     try:
         return _model_inputs(zoo, name, entry, digests, commits)
+    except HubError as error:
+        raise HubError(f"{zoo.path}: models.{name}: {error.text}") from None
     except UserError as error:
         raise UserError(f"{zoo.path}: models.{name}: {error.text}") from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -11,13 +11,15 @@ from exporters.making.artefacts import Wanted, Zoo
 from exporters.making.cache import Cache, built_with
 from exporters.making.digests import FileDigests
 from exporters.making.inputs import Inputs, tool_versions
-from exporters.making.lock import LOCK, Lock
+from exporters.making.lock import Lock
 from exporters.making.models import ModelInputs, model_inputs
 from specs.canonical import differences
-from specs.errors import UserError, path_text, shorten
+from specs.errors import CombinedError, UserError, path_text, reason_of, shorten
 from specs.load import load
 from specs.resolved import resolved
 from specs.zoo_file import ArtefactEntry
+from zoo.files.ownership import MANIFEST
+from zoo.hub import HubError
 from zoo.integrity import check_integrity
 from zoo.manifest import read_record
 
@@ -77,9 +79,8 @@ class MakePlan:
         here = step.wanted.directory.is_dir()
         return not here and step.inputs is not None and entry.get("key") == step.inputs.key
 
-    @property
-    def locked(self) -> Lock:
-        """Return the lock after the steps are done; entries of artefacts that were not chosen remain."""
+    def locked(self, made: Collection[str]) -> Lock:
+        """Return the lock after the steps of the named artefacts are done; entries of others that are not current remain."""
         wanted = {each.name for each in self.zoo.wanted}
         artefacts = {name: entry for name, entry in self.lock.artefacts.items() if name in wanted}
         weights = {name: each for name, each in self.lock.weights.items() if name in self.zoo.file.models}
@@ -87,7 +88,7 @@ class MakePlan:
             if step.inputs is None:
                 continue
             weights[step.wanted.model] = step.inputs.weights
-            if built_with(step.wanted.directory).get("key") == step.inputs.key:
+            if step.state == "current" or step.wanted.name in made:
                 record = read_record(step.wanted.directory)
                 if record.build is not None:
                     artefacts[step.wanted.name] = {"key": step.inputs.key, "export": record.build.export}
@@ -97,38 +98,58 @@ class MakePlan:
 def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = False) -> MakePlan:
     """Return the plan for the named models, groups or artefacts of a zoo (default: all).
 
-    Hub repositories stay at the commits in the lock file, or move to the newest of their revision with ``update``.
-    Raises :class:`specs.errors.UserError` for unknown names and for a damaged lock file.
+    Hub repositories stay at the commits in the lock file, or move to the newest of their revision with ``update``; a
+    repository that cannot be reached fails its steps only. Raises :class:`specs.errors.UserError` for unknown names and a damaged
+    lock file, and :class:`specs.errors.CombinedError` with every fault of the chosen models and artefacts.
     """
     chosen = zoo.chosen(names)
-    lock = Lock.read(zoo.root / LOCK)
+    lock = Lock.read(zoo.lock)
     digests, known = FileDigests(cache.memory), {} if update else dict(lock.repositories)
     models: dict[str, ModelInputs | UserError] = {}
+    for name in dict.fromkeys(wanted.model for wanted in chosen):
+        try:
+            models[name] = model_inputs(zoo, name, digests, known)
+        except UserError as error:
+            models[name] = error
+    faults = [
+        each for each in models.values() if isinstance(each, UserError) and not isinstance(each, HubError)
+    ]
     steps = []
     for wanted in chosen:
-        if wanted.model not in models:
-            try:
-                models[wanted.model] = model_inputs(zoo, wanted.model, digests, known)
-            except UserError as error:
-                models[wanted.model] = error
-        steps.append(_step(zoo, wanted, models[wanted.model], digests, cache))
+        model = models[wanted.model]
+        if isinstance(model, UserError):
+            steps.append(MakeStep(wanted, "failed", str(model)))
+            continue
+        try:
+            steps.append(_step(zoo, wanted, model, digests, cache, lock))
+        except UserError as error:
+            faults.append(UserError(f"{zoo.path}: {wanted.name}: {error}"))
+    if faults:
+        raise CombinedError(faults)
     digests.save()
     return MakePlan(zoo, tuple(steps), lock, known)
 
 
 def _step(
-    zoo: Zoo, wanted: Wanted, model: ModelInputs | UserError, digests: FileDigests, cache: Cache
+    zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests, cache: Cache, lock: Lock
 ) -> MakeStep:
-    if isinstance(model, UserError):
-        return MakeStep(wanted, "failed", str(model))
-    try:
-        inputs = _inputs(zoo, wanted, model, digests)
-    except UserError as error:
-        return MakeStep(wanted, "failed", str(error), model)
-    why = _stale(wanted.directory, inputs, model)
+    """The step of an artefact.  Raises :class:`specs.errors.UserError` for options that no export takes."""
+    inputs = _inputs(zoo, wanted, model, digests)
+    why = _stale(wanted.directory, inputs, model, digests, lock.artefacts.get(wanted.name, {}))
     if not why:
         return MakeStep(wanted, "current", "", model, inputs)
-    return MakeStep(wanted, "cached" if cache.has(inputs.key) else "build", why, model, inputs)
+    step = MakeStep(wanted, "cached" if cache.has(inputs.key) else "build", why, model, inputs)
+    if step.state == "build":
+        _check_options(wanted, model)
+    return step
+
+
+def _check_options(wanted: Wanted, model: ModelInputs) -> None:
+    """Raise :class:`specs.errors.UserError` for options that no export takes."""
+    from exporters.options import Options
+
+    options = wanted.options.model_dump(exclude={"name"})
+    Options(**options, weights=model.weights, seed=wanted.entry.seed)
 
 
 def _inputs(zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests) -> Inputs:
@@ -145,8 +166,13 @@ def _inputs(zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests) 
     )
 
 
-def _stale(directory: Path, inputs: Inputs, model: ModelInputs) -> str:
-    """Return the reason why an artefact is not current; empty where it is."""
+def _stale(
+    directory: Path, inputs: Inputs, model: ModelInputs, digests: FileDigests, entry: Mapping[str, str]
+) -> str:
+    """Return the reason why an artefact is not current; empty where it is.
+
+    ``entry`` is what the lock file records of it.
+    """
     made_from = built_with(directory)
     if not made_from:
         return "not built yet" if not directory.is_dir() else "not built by zoo make"
@@ -159,11 +185,17 @@ def _stale(directory: Path, inputs: Inputs, model: ModelInputs) -> str:
     try:
         record = read_record(directory)
     except UserError as error:
-        return str(error).splitlines()[0]
+        return reason_of(error)
     if record.build is None:
         return record.unproven
-    changed = check_integrity(directory, record.manifest, contents=False).changes
-    return str(changed[0]) if changed else ""
+    locked = entry if entry.get("key") == inputs.key else {}
+    if record.build.export != locked.get("export", record.build.export):
+        return f"{MANIFEST} is not the one that the lock file records"
+    changed = check_integrity(record, contents=False).changes
+    if changed:
+        return str(changed[0])
+    edited = (name for name, file in record.files.items() if digests.of(directory / name) != file.sha256)
+    return next((f"{name} has other contents than were recorded" for name in edited), "")
 
 
 def _spec_changes(directory: Path, model: ModelInputs) -> str:

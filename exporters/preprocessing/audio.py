@@ -6,6 +6,7 @@ Shapes: samples N, mel bins M, frames T, frequencies F.
 from __future__ import annotations
 
 import hashlib
+import io
 import wave
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exporters.preprocessing.fitting import PREPROCESSOR, audio_settings, check_fit, input_shape
+from exporters.preprocessing.fitting import PREPROCESSOR, audio_settings, check_fit, input_shape, media_bytes
 from specs.errors import UserError
 from specs.model import Model
 
@@ -125,12 +126,10 @@ def is_audio(given: Path) -> bool:
 def _samples(path: Path, rate: int) -> tuple[Samples, bytes]:
     """The samples of a file from -1 to 1, averaged over channels, and the file's content."""
     try:
-        content = path.read_bytes()
-        with wave.open(str(path)) as file:
+        content = media_bytes(path)
+        with wave.open(io.BytesIO(content)) as file:
             channels, width, own = file.getnchannels(), file.getsampwidth(), file.getframerate()
             frames = file.readframes(file.getnframes())
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}\n  Check the path.") from None
     except (wave.Error, EOFError) as error:
         raise UserError(f"{path} is not a PCM {SUFFIX} file: {error}\n  Save it as 16-bit PCM.") from None
     if width != 2 or own != rate:

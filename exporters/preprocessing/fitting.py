@@ -8,10 +8,14 @@ from typing import Any
 from specs.errors import UserError
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
+from zoo.files.reading import read_regular, unreadable
 
 PREPROCESSOR = "preprocessor_config.json"
 """The file in which checkpoints state how images and sounds are prepared."""
 
+
+_LARGEST = 2**31
+"""The largest file of an image or audio, in bytes."""
 
 PROCESSOR = "processor_config.json"
 """The file in which newer checkpoints state the same, in parts."""
@@ -21,6 +25,14 @@ def audio_settings(directory: Path) -> dict[str, Any]:
     """The settings for audio in a directory; empty without any."""
     stated = stated_in(directory / PREPROCESSOR) or stated_in(directory / PROCESSOR).get("feature_extractor")
     return stated if isinstance(stated, dict) else {}
+
+
+def media_bytes(path: Path) -> bytes:
+    """The bytes of a file of an image or audio.  Raises :class:`specs.errors.UserError` where it cannot be read."""
+    try:
+        return read_regular(path, most=_LARGEST)
+    except OSError as error:
+        raise UserError(unreadable(path, error, "Check the file.")) from None
 
 
 def input_shape(spec: Model) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exporters.preprocessing.canvas_tiles import CanvasTiles
-from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, input_shape
+from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, input_shape, media_bytes
 from exporters.preprocessing.tiles import Grid, Tiles
 from specs.errors import UserError
 from specs.model import Model
@@ -183,7 +183,7 @@ def open_image(path: Path, channels: int) -> tuple[Any, bytes]:
             "  Run its graph with onnxruntime."
         )
     try:
-        content = path.read_bytes()
+        content = media_bytes(path)
         return Image.open(io.BytesIO(content)).convert(MODES[channels]), content
     except UnidentifiedImageError:
         raise UserError(f"{path} is not an image that Pillow reads\n  Save it as PNG or JPEG.") from None

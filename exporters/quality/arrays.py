@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ import torch
 from torch import Tensor
 
 from exporters.quality.examples import MASK
-from specs.errors import UserError
+from specs.errors import UserError, reason_of
+from zoo.files.reading import open_regular, unreadable
+from zoo.integrity import sha256_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def read_ids(path: Path) -> tuple[Tensor, str]:
             f"{path}: token ids must be whole numbers in one or two axes (rows x tokens)\n  value: {kind}\n"
             "  Write them with numpy.save."
         )
-    return torch.from_numpy(values.astype(np.int64)), _sha256(path)
+    return torch.from_numpy(values.astype(np.int64)), sha256_of(path)
 
 
 def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[ArrayFile, dict[str, Tensor]]:
@@ -76,23 +77,18 @@ def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[
     dtype: Any = np.int64 if whole else np.float32
     arrays = {wanted: given.astype(dtype), **{name: mask.astype(np.int64) for name, mask in masks.items()}}
     tensors = {name: torch.from_numpy(values) for name, values in arrays.items()}
-    return ArrayFile(str(path), _sha256(path), len(given)), tensors
+    return ArrayFile(str(path), sha256_of(path), len(given)), tensors
 
 
 def _loaded(path: Path) -> Any:
     try:
-        found = np.load(path, allow_pickle=False)
-        return (
-            {name: found[name] for name in found.files} if isinstance(found, np.lib.npyio.NpzFile) else found
-        )
+        with open_regular(path) as file:
+            found = np.load(file, allow_pickle=False)
+            named = isinstance(found, np.lib.npyio.NpzFile)
+            return {name: found[name] for name in found.files} if named else found
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}\n  Check the path.") from None
+        raise UserError(unreadable(path, error)) from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(
-            f"{path} is not a NumPy file: {str(error).splitlines()[0]}\n  Write it with numpy.save or numpy.savez."
+            f"{path} is not a NumPy file: {reason_of(error)}\n  Write it with numpy.save or numpy.savez."
         ) from None
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

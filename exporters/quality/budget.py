@@ -24,6 +24,7 @@ LIMITS = {
     "bf16": Limits(1e-2, 0.999),
     "int8": Limits(0.05, 0.98),
     "int4": Limits(0.5, 0.95),
+    "q4f16": Limits(0.5, 0.95),
 }
 """The default budget of each precision that rounds: more than published models lose when every weight is rounded to
 nearest.

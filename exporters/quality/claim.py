@@ -22,7 +22,7 @@ from exporters.quality.quality import Cost, Quality, QualityError
 from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.text import find_text
 from exporters.targets import Target
-from specs.errors import UserError
+from specs.errors import UserError, reason_of
 from specs.head import LanguageModeling
 from specs.model import Model
 from zoo.checkpoints.carried import special_tokens
@@ -66,7 +66,7 @@ class Claim:
         try:
             check_judgeable(spec, has_reference=True)
         except UserError as error:
-            return replace(claim, unjudged=str(error).splitlines()[0])
+            return replace(claim, unjudged=reason_of(error))
         try:
             tokenizer = find_text(origin, None, needed=calibrate is not None)
             return replace(
@@ -175,6 +175,7 @@ def _remedies(precision: Precision, cache: str) -> str:
     lossless = {"int8": "Use a float cache.", "int4": "Use an int8 cache."}.get(cache)
     weights = {
         "int4": "Use int8, or int4 with smaller blocks or with zero points (asymmetric).",
+        "q4f16": "Use fp16, or q4f16 with smaller blocks or with zero points (asymmetric).",
         "int8": "Use fp16.",
         "bf16": "Use fp16 where its range is wide enough.",
         "fp16": "Use fp32.",

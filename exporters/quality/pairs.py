@@ -6,6 +6,7 @@ They come from a directory of images, each with a text file of the same name, or
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from exporters.cases import random_images, vectors_per_image, without
 from exporters.preprocessing import Preprocessing
+from exporters.preprocessing.fitting import media_bytes
 from exporters.preprocessing.images import image_files, is_image, read_images, read_tiles
 from exporters.preprocessing.packed import read_packed
 from exporters.quality.arrays import read_named
@@ -70,10 +72,10 @@ def read_pairs(
     digest, found = hashlib.sha256(), []
     for path in image_files(given):
         text = path.with_suffix(TEXT)
-        if not text.is_file():
+        if not os.path.lexists(text):
             raise UserError(f"{path}: must have its text beside it\n  value: none\n  Write it to {text}.")
         written, _, sha256 = read_text(text)
-        digest.update(path.read_bytes() + sha256.encode())
+        digest.update(media_bytes(path) + sha256.encode())
         found.append(_pair(spec, path, written.rstrip("\n"), tokenizer, preprocessing))
     return found, digest.hexdigest()
 

@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from specs.errors import UserError
+from zoo.files.reading import open_regular, unreadable
 
 LARGEST = 2**22
 """The number of bytes read of a text."""
@@ -23,10 +24,10 @@ def read_text(given: Path | None) -> tuple[str, str, str]:
         text = corpus()
         return text, "the corpus of zoo", hashlib.sha256(text.encode()).hexdigest()
     try:
-        with given.open("rb") as file:
+        with open_regular(given) as file:
             content = file.read(LARGEST)
     except OSError as error:
-        raise UserError(f"{given} cannot be read: {error.strerror}\n  Check the path.") from None
+        raise UserError(unreadable(given, error)) from None
     sha256 = hashlib.sha256(content).hexdigest()
     try:
         return content.decode("utf-8-sig"), str(given), sha256

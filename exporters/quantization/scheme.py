@@ -13,7 +13,10 @@ BLOCK_SIZES = (32, 64, 128)
 INT8_BLOCK = 128
 """The block size of 8-bit weights in blocks: smaller blocks hardly reduce their error."""
 
-OWN_BLOCK_SIZES = (16, *BLOCK_SIZES, 256)
+LEAST_BLOCK = 16
+"""The block size of weights whose width no larger size divides, where the target takes only whole blocks."""
+
+OWN_BLOCK_SIZES = (LEAST_BLOCK, *BLOCK_SIZES, 256)
 """The block sizes of checkpoints that the operations take."""
 
 LEAST = 32
@@ -43,13 +46,15 @@ class Quantization:
     """How a graph's matrices, its token table and its vocabulary scores are quantized.
 
     ``own`` gives blocks to weights by name (None: stored in float16). Blocks with one scale per row are multiplied as
-    integers, with inputs rounded dynamically, or with calibrated scales where ``static_inputs``.
+    integers, with inputs rounded dynamically, or with calibrated scales where ``static_inputs``. With ``whole_blocks``
+    a matrix is quantized only if blocks divide its width.
     """
 
     matrices: Blocks
     tables: Blocks
     own: Mapping[str, Blocks | None] = field(default_factory=dict)
     static_inputs: bool = False
+    whole_blocks: bool = False
 
     def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
         """The blocks of stacked weights of the model, or None where they are not quantized.
@@ -63,16 +68,16 @@ class Quantization:
             return None
         if len(shape) == 3:
             return self._of_experts(*shape[1:])
-        return fitted(self.tables if is_table(names) else self.matrices, shape[1])
+        return fitted(self.tables if is_table(names) else self.matrices, shape[1], whole=self.whole_blocks)
 
     def _of_experts(self, *sizes: int) -> Blocks | None:
         """The blocks of the experts' matrices: symmetric, alike in all matrices of a mixture, and dividing both their
         sizes; None where no blocks do.
         """
         common = math.gcd(*sizes)
-        blocks = fitted(Blocks(8, INT8_BLOCK) if self.matrices.size is None else self.matrices, common)
-        blocks = replace(blocks, symmetric=True)
-        return blocks if blocks.count(common) * blocks.size_in(common) == common else None
+        size = INT8_BLOCK if self.matrices.size is None else self.matrices.size
+        blocks = fitted(replace(self.matrices, size=size, symmetric=True), common)
+        return blocks if blocks is not None and blocks.divides(common) else None
 
     def input_bits(self, names: tuple[str, ...]) -> int | None:
         """The bits of a product's inputs with static scales, otherwise None."""
@@ -94,12 +99,18 @@ class Quantization:
         return names[0] in self.own and self.own[names[0]] is None
 
 
-def fitted(blocks: Blocks, width: int) -> Blocks:
+def fitted(blocks: Blocks, width: int, *, whole: bool = False) -> Blocks | None:
     """Blocks of the requested size, or of the largest smaller one that divides the width; otherwise the last block is
-    padded."""
+    padded.
+
+    Of ``whole`` blocks sizes down to 16 are tried; the result is None where no size divides the width.
+    """
     if blocks.size is None:
         return blocks
-    fitting = [size for size in BLOCK_SIZES if size <= blocks.size and width % size == 0]
+    sizes = (LEAST_BLOCK, *BLOCK_SIZES) if whole else BLOCK_SIZES
+    fitting = [size for size in sizes if size <= blocks.size and width % size == 0]
+    if whole and not fitting:
+        return None
     return replace(blocks, size=max(fitting, default=blocks.size))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from specs.errors import UserError, option_name
 from zoo.destination import MANIFEST
 from zoo.files.card import CARD
 from zoo.files.ownership import other_files, own_files
+from zoo.files.reading import read_regular, unreadable
 from zoo.integrity import check_integrity, file_record
 from zoo.manifest import ExportRecord, read_record
 from zoo.records import FileRecord
@@ -59,7 +61,7 @@ def read_artefact(directory: Path, *, unverified: bool = False) -> Artefact:
     ``unverified`` allows that.
     """
     record = read_record(directory)
-    changes = check_integrity(directory, record.manifest, contents=True).changes
+    changes = check_integrity(record, contents=True).changes
     if changes:
         raise UserError(
             f"{directory} has changed since it was exported: {changes[0]}.\n"
@@ -73,14 +75,20 @@ def read_artefact(directory: Path, *, unverified: bool = False) -> Artefact:
         )
     own = own_files(directory, MANIFEST)
     assert own is not None  # the manifest was read
-    if (directory / CARD).is_file():  # including an edited card
+    if os.path.lexists(directory / CARD):  # including an edited card
         own |= {CARD}
-    files = {name: record.manifest.files.get(name) or file_record(directory / name) for name in sorted(own)}
+    files = {
+        name: record.manifest.files.get(name) or file_record(directory / name, directory)
+        for name in sorted(own)
+    }
     others = tuple(name for name, is_directory in other_files(directory, own) if not is_directory)
     return Artefact(record, files, others)
 
 
 def git_digest(path: Path) -> str:
     """Return git's object id for the contents of a file."""
-    content = path.read_bytes()
+    try:
+        content = read_regular(path, path.parent)
+    except OSError as error:
+        raise UserError(unreadable(path, error)) from None
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from specs.errors import UserError
+from zoo.files.reading import open_regular, unreadable
 from zoo.integrity import BLOCK
 from zoo.progress import Progress, Stage
 
 
-def copy_file(source: Path, target: Path, progress: Progress, sha256: str | None = None) -> None:
-    """Copy a file to a new path, creating directories as needed.
+def copy_file(
+    source: Path,
+    target: Path,
+    progress: Progress,
+    *,
+    within: Path | None = None,
+    size: int | None = None,
+    sha256: str | None = None,
+) -> None:
+    """Copy a regular file to a new path, creating directories as needed.
 
-    Raises :class:`specs.errors.UserError` where it cannot be read, or its digest is not ``sha256``.
+    It must lie in the directory ``within`` where that is given. Raises :class:`specs.errors.UserError` where it cannot be read,
+    or its size or digest is not ``size`` or ``sha256``.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     digest, done = hashlib.sha256(), 0
-    total = source.stat().st_size
-    with source.open("rb") as read, target.open("xb") as written:
+    try:
+        opened = open_regular(source, within)
+    except OSError as error:
+        raise UserError(unreadable(source, error)) from None
+    with opened as read, target.open("xb") as written:
+        total = os.fstat(read.fileno()).st_size
+        if size not in (None, total):
+            raise UserError(
+                f"{source} has {total:,} bytes, and {size:,} are stated.\n  Publish the export again."
+            )
         while block := read.read(BLOCK):
             digest.update(block)
-            written.write(block)
             done += len(block)
+            if done > total:
+                break
+            written.write(block)
             progress(Stage(f"copy {target.name}", done, total))
-    if sha256 is not None and digest.hexdigest() != sha256:
+    if done != total or sha256 not in (None, digest.hexdigest()):
         raise UserError(f"{source} changed while it was copied.\n  Run the command again.")

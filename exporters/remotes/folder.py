@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from exporters.remotes.artefact import Artefact
 from exporters.remotes.copying import copy_file
 from exporters.remotes.remote import FileChange, RemoteFile
+from specs.errors import UserError
 from zoo.destination import MANIFEST, check_replaceable, replacing
 from zoo.files.linking import link_file
-from zoo.files.ownership import own_files
+from zoo.files.ownership import BESIDE, own_files
+from zoo.files.reading import check_regular, unreadable
 from zoo.integrity import file_record
 from zoo.progress import Progress
 from zoo.records import FileRecord
@@ -31,8 +34,19 @@ class Folder:
         """Return the files of the export in the directory. Raises :class:`zoo.destination.DestinationError` for other directories."""
         check_replaceable(self.directory)
         own = own_files(self.directory, MANIFEST) if self.directory.is_dir() else None
+        for place in (self.directory / name for name in BESIDE[MANIFEST]):
+            try:
+                check_regular(place, self.directory)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise UserError(unreadable(place, error)) from None
         places = {name: self.directory / name for name in sorted(own or ())}
-        records = {name: file_record(place) for name, place in places.items() if place.is_file()}
+        records = {
+            name: file_record(place, self.directory)
+            for name, place in places.items()
+            if os.path.lexists(place)
+        }
         return {name: RemoteFile(record.size, record.sha256) for name, record in records.items()}
 
     def has_content(self, record: FileRecord) -> bool:
@@ -40,7 +54,7 @@ class Folder:
         return False
 
     def fetch(self, name: str, target: Path, progress: Progress) -> None:
-        copy_file(self.directory / name, target, progress)
+        copy_file(self.directory / name, target, progress, within=self.directory)
 
     def send(self, artefact: Artefact, changes: Sequence[FileChange], progress: Progress) -> str:
         """Replace the directory by a new one with all files, in one step."""
@@ -49,6 +63,13 @@ class Folder:
                 if change.state == "same":
                     link_file(self.directory / change.name, new / change.name)
                 elif change.state != "removed":
-                    sha256 = artefact.files[change.name].sha256
-                    copy_file(artefact.directory / change.name, new / change.name, progress, sha256)
+                    source, record = artefact.directory / change.name, artefact.files[change.name]
+                    copy_file(
+                        source,
+                        new / change.name,
+                        progress,
+                        within=artefact.directory,
+                        size=record.size,
+                        sha256=record.sha256,
+                    )
         return str(self.directory)

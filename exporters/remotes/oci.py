@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from specs.errors import UserError
 from zoo.destination import MANIFEST
 from zoo.files.ownership import BILL_OF_MATERIALS, BUILD, SIGNATURE
 from zoo.integrity import sha256_of
+from zoo.json_values import parse_object
 from zoo.manifest import Manifest
 from zoo.progress import Progress
 from zoo.records import FileRecord
@@ -50,6 +52,7 @@ _ACCEPTED = ", ".join(
 exist."""
 _EMPTY = b"{}"
 _EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -79,22 +82,23 @@ class OciArtifact:
             if response.status_code == 404:
                 return {}
             response.raise_for_status()
-            content = response.content
+            content: bytes = response.content
         if self._is_digest and f"sha256:{hashlib.sha256(content).hexdigest()}" != self._reference:
             raise UserError(
                 f"{self} is damaged: the registry's contents do not match the digest.\n  Pull from another registry."
             )
-        try:
-            layers = json.loads(content)["layers"]
-            self._layers = {
-                (layer.get("annotations") or {}).get(_TITLE, layer["digest"]): layer for layer in layers
-            }
-            return {
-                name: RemoteFile(int(layer["size"]), layer["digest"].removeprefix("sha256:"))
-                for name, layer in self._layers.items()
-            }
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise UserError(f"{self} is not an artifact of files.\n  Choose another tag.") from None
+        layers = parse_object(content, str(self), UserError).get("layers")
+        if not isinstance(layers, list) or not all(map(_is_layer, layers)):
+            raise UserError(f"{self} is not an artifact of files.\n  Choose another tag.")
+        self._layers = {
+            (layer.get("annotations") or {}).get(_TITLE, layer["digest"]): layer for layer in layers
+        }
+        if len(self._layers) < len(layers):
+            raise UserError(f"{self} has several files of one name.\n  Choose another tag.")
+        return {
+            name: RemoteFile(layer["size"], layer["digest"].removeprefix("sha256:"))
+            for name, layer in self._layers.items()
+        }
 
     def has_content(self, record: FileRecord) -> bool:
         with self._explained():
@@ -104,7 +108,7 @@ class OciArtifact:
         layer = self._layers[name]
         target.parent.mkdir(parents=True, exist_ok=True)
         with self._explained():
-            self._client.download(layer["digest"], int(layer["size"]), target, self._place, progress)
+            self._client.download(layer["digest"], layer["size"], target, self._place, progress)
         if f"sha256:{sha256_of(target)}" != layer["digest"]:
             raise UserError(
                 f"{self} is damaged: the contents of {name} do not match its digest.\n  Run the command again."
@@ -177,6 +181,16 @@ class OciArtifact:
             ) from None
         except (AuthenticationException, ValueError) as error:
             raise UserError(f"{self}: the registry refuses access: {error}\n  {login}") from None
+
+
+def _is_layer(layer: Any) -> bool:
+    """Whether a layer of a manifest has a digest, a size, and a title that can be shown, if any."""
+    match layer:
+        case {"digest": str(digest), "size": int(size)} if _DIGEST.fullmatch(digest) and 0 <= size < 2**63:
+            annotations = layer.get("annotations") or {}
+            title = annotations.get(_TITLE, digest) if isinstance(annotations, dict) else None
+            return isinstance(title, str) and title.isprintable()
+    return False
 
 
 def manifest_of(artefact: Artefact) -> dict[str, Any]:

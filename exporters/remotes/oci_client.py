@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -12,12 +13,17 @@ from oras.container import Container
 from oras.provider import Registry
 from oras.utils import append_url_params
 
+from zoo.files.reading import open_regular
 from zoo.integrity import BLOCK
 from zoo.progress import Progress, Stage
 
 _SECONDS = (10, 300)
 """Timeouts in seconds for a connection, and for an answer."""
 
+_LONGEST = 4 * 2**20
+"""The longest answer in bytes, other than a blob: the limit that the distribution specification recommends for manifests."""
+
+_BLOCK = 2**16
 _BYTES = {"Content-Type": "application/octet-stream"}
 
 
@@ -29,22 +35,31 @@ class Client(Registry):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, host: str, *, insecure: bool) -> None:
         super().__init__(hostname=host, insecure=insecure)
-        ask = self.session.request
-        self.session.request = lambda *args, **settings: ask(*args, **{"timeout": _SECONDS, **settings})
+        for session in (self.session, self.auth.session):
+            session.request = functools.partial(_request, session.request)
 
     def do_request(self, *arguments: Any, **settings: Any) -> requests.Response:
         """Send a request, and repeat it with credentials where the registry requires them or they have expired."""
         had_token = getattr(self.auth, "token", None) is not None
-        response: requests.Response = Registry.do_request.__wrapped__(self, *arguments, **settings)
+        response = self._asked(*arguments, **settings)
         if response.status_code == 401 and had_token:
             self.auth.token = None
-            response = Registry.do_request.__wrapped__(self, *arguments, **settings)
+            response = self._asked(*arguments, **settings)
+        return response
+
+    def _asked(self, *arguments: Any, **settings: Any) -> requests.Response:
+        try:
+            response: requests.Response = Registry.do_request.__wrapped__(self, *arguments, **settings)
+        except (AttributeError, TypeError, KeyError, IndexError):  # the library expects a well-formed header
+            raise ValueError("its request for authentication cannot be understood") from None
         return response
 
     def upload(self, path: Path, descriptor: dict[str, Any], place: Container, progress: Progress) -> None:
         """Send a file as a blob.  Raises ``requests.HTTPError``."""
         begun = self.do_request(f"{self.prefix}://{place.upload_blob_url()}", "POST", headers=dict(_BYTES))
         begun.raise_for_status()
+        if "Location" not in begun.headers:
+            raise requests.RequestException("it does not say where to upload to")
         session = urljoin(begun.url, begun.headers["Location"])
         address = append_url_params(session, {"digest": descriptor["digest"]})
         total = path.stat().st_size
@@ -52,14 +67,33 @@ class Client(Registry):  # type: ignore[misc, unused-ignore]
         self.do_request(address, "PUT", data=body, headers=dict(_BYTES)).raise_for_status()
 
     def download(self, digest: str, size: int, target: Path, place: Container, progress: Progress) -> None:
-        """Write a blob to a new file.  Raises ``requests.HTTPError``."""
+        """Write a blob of a stated size to a new file.  Raises ``requests.RequestException``, also where it is larger."""
         done = 0
         with self.get_blob(place, digest, stream=True) as response, target.open("xb") as file:
             response.raise_for_status()
             for block in response.iter_content(BLOCK):
-                file.write(block)
                 done += len(block)
+                if done > size:
+                    raise requests.RequestException(
+                        f"it sends more than the stated {size:,} bytes of {target.name}"
+                    )
+                file.write(block)
                 progress(Stage(f"fetch {target.name}", done, size))
+
+
+def _request(ask: Callable[..., requests.Response], *arguments: Any, **settings: Any) -> requests.Response:
+    """Send a request with time limits; an answer that is not streamed has a limited length."""
+    streamed = settings.pop("stream", False)
+    response = ask(*arguments, **{"timeout": _SECONDS, **settings, "stream": True})
+    if not streamed:
+        with response:
+            content = b""
+            for block in response.iter_content(_BLOCK):
+                content += block
+                if len(content) > _LONGEST:
+                    raise requests.RequestException(f"it answers with more than {_LONGEST // 2**20} MiB")
+        response._content = content
+    return response
 
 
 class _Body:
@@ -73,8 +107,8 @@ class _Body:
 
     def __iter__(self) -> Iterator[bytes]:
         done = 0
-        with self._path.open("rb") as file:
-            while block := file.read(BLOCK):
+        with open_regular(self._path, self._path.parent) as file:
+            while block := file.read(min(BLOCK, self._length - done)):
                 done += len(block)
                 self._progress(Stage(f"send {self._path.name}", done, self._length))
                 yield block

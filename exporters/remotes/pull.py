@@ -11,9 +11,11 @@ from zoo.destination import MANIFEST, replacing
 from zoo.files.card import CARD
 from zoo.files.linking import link_file
 from zoo.files.ownership import BESIDE
+from zoo.files.reading import LARGEST
 from zoo.integrity import check_integrity, file_record
-from zoo.manifest import Manifest, read_manifest
+from zoo.manifest import ExportRecord, Manifest, read_manifest, read_record
 from zoo.progress import Progress
+from zoo.records import FileRecord
 
 
 def pull(remote: Remote, destination: Path, progress: Progress = lambda stage: None) -> Manifest:
@@ -26,14 +28,28 @@ def pull(remote: Remote, destination: Path, progress: Progress = lambda stage: N
     listing = remote.listing()
     if MANIFEST not in listing:
         raise UserError(f"{remote} has no export: there is no {MANIFEST}.\n  Check the address.")
+    _check_size(remote, MANIFEST, listing[MANIFEST], None)
     with replacing(destination) as new:
         remote.fetch(MANIFEST, new / MANIFEST, progress)
         manifest = read_manifest(new)
-        for name in (*manifest.files, *BESIDE[MANIFEST], CARD):
-            if name in listing and not _reused(destination / name, new / name, listing[name]):
+        wanted = [name for name in (*manifest.files, *BESIDE[MANIFEST], CARD) if name in listing]
+        for name in wanted:
+            _check_size(remote, name, listing[name], manifest.files.get(name))
+        for name in wanted:
+            if not _reused(destination / name, new / name, listing[name]):
                 remote.fetch(name, new / name, progress)
-        _check(remote, new, manifest, listing)
+        _check(remote, read_record(new), listing)
     return manifest
+
+
+def _check_size(remote: Remote, name: str, stored: RemoteFile, record: FileRecord | None) -> None:
+    """Raise :class:`specs.errors.UserError`, before a file is fetched, where its size is not as recorded, or too large for a
+    file without a record."""
+    if stored.size != record.size if record else stored.size > LARGEST:
+        most = f"{MANIFEST} records {record.size:,}" if record else f"at most {LARGEST:,} are fetched of it"
+        raise UserError(
+            f"{remote} is damaged: {name} has {stored.size:,} bytes, and {most}.\n  Publish the export again."
+        )
 
 
 def _reused(earlier: Path, target: Path, stored: RemoteFile) -> bool:
@@ -46,8 +62,8 @@ def _reused(earlier: Path, target: Path, stored: RemoteFile) -> bool:
     return True
 
 
-def _check(remote: Remote, new: Path, manifest: Manifest, listing: Mapping[str, RemoteFile]) -> None:
-    changes = check_integrity(new, manifest, contents=True).changes
+def _check(remote: Remote, record: ExportRecord, listing: Mapping[str, RemoteFile]) -> None:
+    changes = check_integrity(record, contents=True).changes
     if changes:
         missing = [change.file for change in changes if change.file not in listing]
         what = f"{missing[0]} is missing" if missing else str(changes[0])

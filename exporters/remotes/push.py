@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from specs.errors import UserError, option_name
 from zoo.destination import MANIFEST
 from zoo.files.card import CARD
 from zoo.files.ownership import BESIDE
+from zoo.files.reading import LARGEST
+from zoo.json_values import read_object
 from zoo.progress import Progress
 
 _LISTED = 5
@@ -98,14 +99,17 @@ def _earlier(artefact: Artefact, remote: Remote, listing: Mapping[str, RemoteFil
     stored = listing.get(MANIFEST)
     if stored is None or stored.holds(artefact.directory / MANIFEST, artefact.files[MANIFEST]):
         return {}
+    if stored.size > LARGEST:
+        raise UserError(
+            f"{remote}: {MANIFEST} has {stored.size:,} bytes, and zoo reads at most {LARGEST:,}.\n  Choose another place."
+        )
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory, MANIFEST)
         remote.fetch(MANIFEST, place, lambda stage: None)
         try:
-            data = json.loads(place.read_bytes())
-        except ValueError:
+            return read_object(place, UserError)
+        except UserError:
             return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _changes(

@@ -10,12 +10,14 @@ import torch
 from exporters.content import Content
 from exporters.data_file import Region, lay_out, total_bytes
 from exporters.graph import Graph, Parameter
+from exporters.precisions import eight_bits
 from exporters.quantization.matrix import QuantizedMatrix
 from exporters.quantization.scheme import INT8_BLOCK, fitted
 from exporters.raised import Own
 from exporters.rounding.bit_choice import BitChoice, Form, Group, Key, choose
 from exporters.rounding.bit_costs import Measure
 from exporters.rounding.size_budget import Size, SizeBudget
+from exporters.targets import Target
 from specs.errors import UserError, option_name
 from zoo.builder import ZooModel
 from zoo.records import BlocksRecord, GroupRecord, MixedRecord
@@ -69,6 +71,7 @@ def planned(
     lower: Lower,
     carried: Iterable[str],
     measure: Measure,
+    target: Target,
 ) -> BitPlan:
     """The form of every group of matrices that fits the data file into a budget.
 
@@ -82,7 +85,7 @@ def planned(
     size_of = _sizes(model, low)
     contents = _matrices(low, frozenset(carried))
     eight: dict[str, Blocks | None] = {
-        name: _in_eight_bits(content.blocks, shapes[name])
+        name: _in_eight_bits(content.blocks, shapes[name], target)
         for content in contents
         if content.blocks.bits < 8
         for name in content.names
@@ -116,9 +119,11 @@ def planned(
     return BitPlan(budget, size, tuple(made))
 
 
-def _in_eight_bits(blocks: Blocks, shape: torch.Size) -> Blocks:
+def _in_eight_bits(blocks: Blocks, shape: torch.Size, target: Target) -> Blocks | None:
     """The blocks of a matrix with 8 bits; all matrices of experts have the size that they have with fewer."""
-    return replace(blocks, bits=8) if len(shape) == 3 else fitted(Blocks(8, INT8_BLOCK), shape[1])
+    if len(shape) == 3:
+        return replace(eight_bits(target, blocks.size), symmetric=blocks.symmetric)
+    return fitted(eight_bits(target, INT8_BLOCK), shape[1], whole=target.whole_blocks)
 
 
 def check_smallest(model: ZooModel, budget: SizeBudget, low: Sequence[Graph]) -> None:

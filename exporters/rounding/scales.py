@@ -52,7 +52,7 @@ def _candidates(blocks: Blocks, split: Tensor, dtype: torch.dtype) -> Iterator[t
     for share in SHARES:
         yield blocks.scaled(low * share, high * share, dtype)
     if (
-        blocks.symmetric
+        blocks.symmetric and not blocks.positive
     ):  # the other sign: the largest value is clipped, and the other side gets one more step
         for share in SHARES:
             scales, zeros = blocks.scaled(low * share, high * share, dtype)

@@ -60,7 +60,7 @@ class EncoderRunner:
                 f"  value: {exported.spec.architecture}, head {head.kind}\n"
                 f"  Run its graph with onnxruntime, or build it with {option_name('set')} head.kind=none."
             )
-        self.spec = exported.spec
+        self.spec, self._dimensions = exported.spec, exported.sentences.dimensions
         self.graph = exported.open(0, threads)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
@@ -82,7 +82,7 @@ class EncoderRunner:
     def _vectors(self, given: InputBatch) -> EncodedVectors:
         (outputs, mask), head = self.outputs(given), self.spec.head
         if isinstance(head, Pooled):
-            return EncodedVectors(head.output, outputs[head.output])
+            return EncodedVectors(head.output, outputs[head.output][:, : self._dimensions])
         hidden = outputs["last_hidden_state"]  # B T D
         weights = np.ones(hidden.shape[:2], np.float32) if mask is None else mask.astype(np.float32)
         mean = (hidden * weights[..., None]).sum(1) / weights.sum(1, keepdims=True)

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from exporters.providers import on_device, present
+from exporters.providers import on_provider, present
 from exporters.runtime.graph import LoadedGraph
+from exporters.runtime.sentences import SentenceUsage
 from specs.errors import UserError, option_name
+from specs.head import Pooled
 from specs.load import load
 from specs.model import Model
-from zoo.checkpoints.carried import GENERATION, stated_in
-from zoo.destination import MANIFEST
+from zoo.checkpoints.carried import FILES, stated_in
+from zoo.destination import MANIFEST, is_text
 from zoo.families.common.config import CONFIG
+from zoo.files.ownership import SIGNATURE
+from zoo.generation.settings import GENERATION, GenerationSettings
 from zoo.integrity import check_sizes
 from zoo.manifest import Manifest, read_manifest
 from zoo.records import CacheRecord
+from zoo.weights.adapters import refuse_adapter
 
 
 @dataclass(frozen=True)
 class Exported:
     """The spec of an exported directory, and its manifest.
 
-    ``settings`` are the checkpoint's generation settings, such as the ids of start and end tokens, and ``providers`` those
+    ``settings`` are the checkpoint's for generation, such as the ids of start and end tokens, and ``providers`` those
     that its graphs run on, in order of preference.
     """
 
     directory: Path
     spec: Model
     manifest: Manifest
-    settings: Mapping[str, Any]
+    settings: GenerationSettings
     providers: tuple[str, ...]
 
     @property
@@ -55,18 +61,48 @@ class Exported:
         return LoadedGraph(self.graphs[place], self.providers, threads)
 
     @property
+    def labels(self) -> Mapping[str, str]:
+        """The names of classes by their numbers, as far as the config states them."""
+        found: Mapping[str, str] = stated_in(self.directory / CONFIG).get("id2label") or {}
+        return found
+
+    @functools.cached_property
+    def sentences(self) -> SentenceUsage:
+        """How a sentence encoder is used."""
+        spec = self.spec
+        if not isinstance(spec.head, Pooled):
+            return SentenceUsage()
+        return SentenceUsage.beside(self.directory, spec.context_length_of(spec.last_stack))
+
+    @property
     def size(self) -> int:
         """The bytes of the graphs and their weights."""
         return sum(self.manifest.files[name].size for name in self.manifest.model_files)
 
 
-def open_export(directory: Path, device: str | None = None) -> Exported:
-    """Read the records of an export, which runs on ``device``, or on the first of its providers that this machine has.
+def _check_settings(directory: Path, manifest: Manifest) -> None:
+    """Raise :class:`specs.errors.UserError` for a tokenizer or settings beside a signed export that its signature does not cover.
+
+    They change what the model reads and writes.
+    """
+    signed = os.path.lexists(directory / SIGNATURE)
+    for name in (CONFIG, *FILES) if signed else ():
+        if name not in manifest.files and os.path.lexists(directory / name):
+            raise UserError(
+                f"{directory} is signed, and holds {name}, which is not part of the export ({MANIFEST} does not list it)\n"
+                f"  Move it to another directory; pass a tokenizer as {option_name('tokenizer')}."
+            )
+
+
+def open_export(directory: Path, provider: str | None = None) -> Exported:
+    """Read the records of an export, which runs on a provider by name (:func:`exporters.providers.on_provider`), or on the first
+    of its own that this machine has.
 
     Raises :class:`specs.errors.UserError` where the directory is not an export, is damaged, or has no weights, and for a
-    device that this machine does not have.
+    provider that this machine does not have.
     """
-    if not (directory / MANIFEST).is_file():
+    if not os.path.lexists(directory / MANIFEST):
+        refuse_adapter(directory)
         raise UserError(
             f"{directory} is not an export (no {MANIFEST})\n"
             f"  Pass a directory that zoo export or zoo build wrote, such as build/gpt2."
@@ -76,8 +112,16 @@ def open_export(directory: Path, device: str | None = None) -> Exported:
         raise UserError(
             f"{directory} cannot be run: the export has no weights\n  Export it with {option_name('weights')} random or a path."
         )
+    if not is_text(directory):
+        raise UserError(
+            f"{str(directory)!a}: the path of an export must be UTF-8, because ONNX Runtime opens no other\n"
+            "  Rename the directory."
+        )
     check_sizes(directory, manifest)
-    settings = {**stated_in(directory / CONFIG), **stated_in(directory / GENERATION)}
+    _check_settings(directory, manifest)
+    settings = GenerationSettings.of(
+        stated_in(directory / GENERATION), stated_in(directory / CONFIG), directory
+    )
     wanted = manifest.providers
-    providers = present(wanted) if device is None else on_device(wanted, device)
+    providers = present(wanted) if provider is None else on_provider(provider)
     return Exported(directory, load(directory / "spec.yaml"), manifest, settings, tuple(providers))

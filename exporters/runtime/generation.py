@@ -21,6 +21,8 @@ from specs.errors import UserError, option_name
 from specs.head import LanguageModeling
 from zoo.generation.prompts import check_prompts
 from zoo.generation.sampling import GREEDY, Sampler, Sampling
+from zoo.generation.score_rules import ScoreRules
+from zoo.generation.settings import stops
 from zoo.graph_names import COORDINATES
 from zoo.state_names import is_present, past_of
 
@@ -114,17 +116,19 @@ class Generator:
         most: int,
         sampling: Sampling = GREEDY,
         *,
-        stop: Collection[int] = (),
+        stop: Collection[int] | None = None,
         start: int = 0,
         images: Images | None = None,
         tell: Callable[[list[int]], None] = lambda tokens: None,
     ) -> Generation:
-        """Continue prompts by at most ``most`` tokens each; ``tell`` is called with the tokens of every step.
+        """Continue prompts by at most ``most`` tokens each, as the checkpoint's settings say; ``tell`` is called with the tokens of
+        every step. A sequence ends with a token of ``stop`` (default: those of the settings).
 
         Raises :class:`specs.errors.UserError` for prompts that the model does not take.
         """
+        ends = stops(stop, self.exported.settings)
         found = [
-            self._generate(batch, most, sampling, stop, start, images, tell) for batch in batches(prompts)
+            self._generate(batch, most, sampling, ends, start, images, tell) for batch in batches(prompts)
         ]
         continuations = [each for one in found for each in one.continuations]
         return Generation(continuations, sum(one.first for one in found), sum(one.rest for one in found))
@@ -146,8 +150,10 @@ class Generator:
         sampler = Sampler(sampling, len(prompts))
         found: list[list[int]] = [[] for _ in prompts]
         stopped = [False for _ in prompts]
+        read = None if isinstance(prompts, np.ndarray) else _rows(prompts)
+        rules = ScoreRules(self.exported.settings, reading, read, fitting, stop)
         for _ in range(fitting):
-            chosen = sampler.choose(decoding.read(reading))
+            chosen = sampler.choose(rules.apply(decoding.read(reading), found))
             first = first or time.perf_counter() - begun
             for row, token in enumerate(chosen):
                 if not stopped[row]:

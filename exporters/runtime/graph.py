@@ -15,7 +15,7 @@ from onnxruntime import OrtValue
 
 from exporters.providers import device_of
 from exporters.session_options import open_session, session_options
-from specs.errors import UserError, option_name
+from specs.errors import UserError, option_name, reason_of
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -59,7 +59,7 @@ class LoadedGraph:
         try:
             self.session = open_session(path, options, providers)
         except Exception as error:  # ONNX Runtime's errors have no common class
-            reason = str(error).strip().splitlines()[0]
+            reason = reason_of(error)
             raise UserError(
                 f"{path}: ONNX Runtime cannot load it: {reason}\n"
                 f"  Export the model again for a {option_name('target')} and in a {option_name('precision')} that this machine supports."

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from exporters.runtime.sentences import SentenceUsage
 from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
+from zoo.files.reading import read_regular, unreadable
+from zoo.weights.gguf_header import is_gguf
 
 FILE = "tokenizer.json"
 
@@ -18,18 +22,31 @@ MASKS = ("[MASK]", "<mask>")
 
 
 class TextTokenizer:
-    """A tokenizer, and the path of its file.
+    """A tokenizer, the path of its file, and how a checkpoint uses it.
 
-    Every method raises :class:`specs.errors.UserError` where the tokenizer fails.
+    ``cut`` counts the texts so far of which not all tokens were read. Every method raises :class:`specs.errors.UserError`
+    where the tokenizer fails.
     """
 
     def __init__(self, tokenizer: Any, path: Path) -> None:
         self.tokenizer, self.path = tokenizer, path
+        self.usage, self.cut = SentenceUsage(), 0
+
+    def use(self, usage: SentenceUsage) -> None:
+        """Read texts as a checkpoint says."""
+        self.usage = usage
+        if usage.most is not None:
+            with _faults_told(self.path):
+                self.tokenizer.enable_truncation(usage.most)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Each text as token ids, with the tokenizer's special tokens."""
+        given = [f"{self.usage.before}{text}" for text in texts]
+        given = [text.lower() for text in given] if self.usage.lower else given
         with _faults_told(self.path):
-            return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
+            found = self.tokenizer.encode_batch(given)
+        self.cut += sum(bool(encoding.overflowing) for encoding in found)
+        return [encoding.ids for encoding in found]
 
     def plain(self, text: str) -> list[int]:
         """A text as token ids, without special tokens."""
@@ -149,10 +166,10 @@ def find_text(directory: Path, given: Path | None, *, needed: bool) -> TextToken
     neither given nor ``needed``.
     """
     path = given or directory
-    held = _in_gguf(path) if path.suffix == ".gguf" and path.is_file() else None
+    held = _in_gguf(path) if is_gguf(path) else None
     if held is None:
         path = path / FILE if given is None or path.is_dir() else path
-        if given is None and not path.exists():
+        if given is None and not os.path.lexists(path):
             return None
     try:
         from tokenizers import Tokenizer
@@ -160,11 +177,25 @@ def find_text(directory: Path, given: Path | None, *, needed: bool) -> TextToken
         if given is None and not needed:
             return None
         raise UserError(f"{path}: tokenizing needs a library: pip install 'zoo[text]'") from None
+    held = (
+        _text_of(path, None if given is not None and not given.is_dir() else path.parent)
+        if held is None
+        else held
+    )
     with _faults_told(path, " is no tokenizer"):
-        tokenizer = Tokenizer.from_file(str(path)) if held is None else Tokenizer.from_str(held)
+        tokenizer = Tokenizer.from_str(held)
         tokenizer.no_truncation()
         tokenizer.no_padding()
     return TextTokenizer(tokenizer, path)
+
+
+def _text_of(path: Path, within: Path | None) -> str:
+    try:
+        return read_regular(path, within).decode()
+    except OSError as error:
+        raise UserError(unreadable(path, error)) from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is no tokenizer: it must be UTF-8 text.\n  Pass another {FILE}.") from None
 
 
 def _in_gguf(path: Path) -> str | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from exporters.signing.bill_of_materials import bill_of_materials
 from specs.errors import UserError
 from zoo.destination import MANIFEST
 from zoo.files.ownership import BILL_OF_MATERIALS, SIGNATURE, own_files
+from zoo.files.reading import check_regular, read_regular, unreadable
 from zoo.files.whole import write_file
 
 CURVES = "P-256, P-384 or P-521"
@@ -64,6 +66,8 @@ def sign(artefact: Artefact, private_key: Path) -> Signed:
     bill = directory / BILL_OF_MATERIALS
     write_file(bill, bill_of_materials(artefact))
     files = _signed_files(directory)
+    if unsafe := _unsafe(directory, files):
+        raise UserError(unsafe)
     config.set_hashing_config(_hashing(directory, files))
     with tempfile.TemporaryDirectory() as place, _symbolic_links(directory):
         made = Path(place, SIGNATURE)
@@ -78,13 +82,15 @@ def check_signature(directory: Path, public_key: Path) -> SignatureCheck:
     The user's own files in the directory are ignored. Raises :class:`specs.errors.UserError` where the export, the
     signature or the key is missing.
     """
-    if not (directory / SIGNATURE).is_file():
+    if not os.path.lexists(directory / SIGNATURE):
         raise UserError(f"{directory} is not signed (no {SIGNATURE}).\n  Sign it with zoo sign.")
     with _library():
         from model_signing.verifying import Config
     with _key(public_key, "public"):
         config = Config().use_elliptic_key_verifier(public_key=public_key)
     wanted = _signed_files(directory)
+    if unsafe := _unsafe(directory, (*wanted, SIGNATURE)):
+        return SignatureCheck((), unsafe)
     config.set_ignore_unsigned_files(True)
     try:
         config.verify(directory, directory / SIGNATURE)
@@ -102,6 +108,18 @@ def _signed_files(directory: Path) -> tuple[str, ...]:
     return tuple(sorted(own - {SIGNATURE}))
 
 
+def _unsafe(directory: Path, files: Sequence[str]) -> str:
+    """Return why a file must not be read, as the library would wait for a pipe; empty where there is no such file."""
+    for name in files:
+        try:
+            check_regular(directory / name, directory)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return unreadable(directory / name, error)
+    return ""
+
+
 def _hashing(directory: Path, files: tuple[str, ...]) -> Any:
     """Return the configuration that hashes only the given files of a directory."""
     from model_signing import hashing
@@ -117,7 +135,7 @@ def _hashing(directory: Path, files: tuple[str, ...]) -> Any:
 
 def _covered(signature: Path) -> tuple[str, ...]:
     """Return the files listed in a verified signature."""
-    envelope = json.loads(signature.read_bytes())["dsseEnvelope"]
+    envelope = json.loads(read_regular(signature, signature.parent))["dsseEnvelope"]
     statement = json.loads(b64decode(envelope["payload"]))
     return tuple(resource["name"] for resource in statement["predicate"]["resources"])
 

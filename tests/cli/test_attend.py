@@ -494,7 +494,7 @@ REFUSED = [
      "tiny-bert takes at most a pair of texts.\n  value: 3 texts\n  Pass --text twice."),
     (["vit.yaml", "--ids", "1"], "tiny-vit takes pixel_values, which --ids does not give\n  Pass --image."),
     (["vit.yaml"], "No input.\n  Pass --image with a file."),
-    (["vit.yaml", "--image", "absent.png"], "absent.png cannot be read: No such file or directory\n  Check the file."),
+    (["vit.yaml", "--image", "absent.png"], "absent.png cannot be read: No such file or directory.\n  Check the file."),
     (["vit.yaml", "--image", "tiny-gpt"], "tiny-gpt is a directory, and zoo attend shows one input.\n  Pass one file of it."),
     (["bert.yaml", "--image", "absent.png"], "tiny-bert takes input_ids, which --image does not give\n  Pass --text."),
     (["vit.yaml", "--image", "red.png", "--max-new-tokens", "1"], "--max-new-tokens needs a head of kind language_modeling"),

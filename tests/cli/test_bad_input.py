@@ -224,7 +224,7 @@ WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
     (lambda t, p: p.write_text("version https://git-lfs.github.com/spec/v1\n"), "weights is a git-lfs pointer, not the file itself"),
     (lambda t, p: p.mkdir(), "weights has no model.safetensors, no pytorch_model.bin and no index of shards\n  value: no files"),
     (_sharded, "lists 2 files, 1 of them missing: b.safetensors"),
-    (lambda t, p: p.symlink_to("/dev/null"), "weights is not a regular file"),
+    (lambda t, p: p.symlink_to("/dev/null"), "weights cannot be read: it is a device, and only regular files are read"),
 ]  # fmt: skip
 
 

@@ -130,7 +130,7 @@ def test_a_variant_that_cannot_be_loaded_leaves_the_others(exported: Path, tmp_p
         (["gptt2"], "must be a preset or a file\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
         (["tiny-gpt", "--target", "portable,cdua"], "--target 'cdua' is unknown\n  Did you mean 'cuda'?"),
         (["tiny-gpt", "--precision", "fp33"], "--precision 'fp33' is unknown\n  Did you mean 'fp32'?"),
-        (["tiny-gpt", "--device", "cdua"], "--device must be the name of a device.\n  value: 'cdua'\n  Did you mean 'cuda'?"),
+        (["tiny-gpt", "--provider", "cdua"], "--provider must be the name of a provider.\n  value: 'cdua'\n  Did you mean 'cuda'?"),
         (["tiny-gpt", "--against", "eagre"], "--against 'eagre' is unknown\n  Did you mean 'eager'?"),
         (["tiny-gpt", "--batch", "0"], "--batch must be comma-separated whole numbers of at least 1.\n  value: '0'\n  Pass a list such as 1,8."),
         (["tiny-gpt", "--batch", "1;2"], "--batch must be comma-separated whole numbers of at least 1.\n  value: '1;2'\n"),

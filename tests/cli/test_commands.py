@@ -96,9 +96,9 @@ def test_validate_has_a_line_for_each_spec(run, tmp_path):
     result = run("validate", "gpt2", "bad.yaml", "t5-small")
     assert result.exit_code == 2
     assert result.stdout.splitlines() == [
-        "gpt2: OK (gpt2: decoder, 12 layers, 768 wide)",
+        "gpt2: OK (gpt2: decoder, 12 layers, 768 wide); expect is not checked, zoo params does",
         "bad.yaml: 2 problems",
-        "t5-small: OK (t5-small: encoder-decoder, 6 + 6 layers, 512 wide)",
+        "t5-small: OK (t5-small: encoder-decoder, 6 + 6 layers, 512 wide); expect is not checked, zoo params does",
     ]
     assert result.stderr.splitlines() == [
         "bad.yaml:2:1: d_modle: is not a known key",
@@ -107,6 +107,7 @@ def test_validate_has_a_line_for_each_spec(run, tmp_path):
         "  Did you mean 'tie_embeddings'?",
     ]
     assert run("validate", "gpt2", "bert-base").exit_code == 0
+    assert run("validate", "gpt2", "--set", "d_model=384").stdout.endswith(" 384 wide)\n")
 
 
 def test_validate_as_json(run, tmp_path):
@@ -114,7 +115,7 @@ def test_validate_as_json(run, tmp_path):
     result = run("validate", "gpt2", "bad.yaml", "--json")
     good, bad = json.loads(result.stdout)["specs"]
     assert (result.exit_code, result.stderr) == (2, "")
-    assert good == {"spec": "gpt2", "valid": True, "errors": []}
+    assert good == {"spec": "gpt2", "valid": True, "unchecked": ["expect"], "errors": []}
     assert (bad["valid"], len(bad["errors"])) == (False, 1)
     assert {key: bad["errors"][0][key] for key in ("source", "line", "column", "path")} == {
         "source": "bad.yaml",
@@ -195,6 +196,11 @@ def test_params_fails_when_a_count_is_not_met(run):
     result = run("params", "tiny-gpt", "--set", "expect.parameters=223617")
     assert result.exit_code == 1
     assert result.stdout.splitlines()[-1] == "expected 223,617, but built 223,616 (-1)"
+    assert result.stderr.splitlines()[1:] == [
+        "1 failed:",
+        "  expect.parameters: expected 223,617, but built 223,616 (-1)",
+        "    Correct the spec; or, if the change is intended, set expect.parameters to 223616 or remove it.",
+    ]
     result = run("params", "tiny-gpt", "--set", "expect.parameters=223617", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["expected"] == [

@@ -205,7 +205,7 @@ def test_an_empty_plot_is_not_a_failure() -> None:
         (["tiny-gpt", "--task", "revers"], "--task 'revers' is unknown\n  Did you mean 'reverse'?"),
         (["tiny-gpt", "--task", "next-byte"], "--task next-byte needs a text\n  Pass --text FILE."),
         (["tiny-gpt", "--task", "copy", "--text", "text.txt"], "--task copy generates its own passages and takes no --text\n  value: 'text.txt'\n  Leave it out, or use --task next-byte or masked-byte."),
-        (["tiny-gpt", "--text", "nowhere.txt"], "nowhere.txt: No such file or directory"),
+        (["tiny-gpt", "--text", "nowhere.txt"], "nowhere.txt cannot be read: No such file or directory.\n  Check the path."),
         (["tiny-gpt", "--text", "text.txt"], "text.txt: must have at least 640 bytes: a tenth is held out, and a passage has 64\n  value: 200 bytes\n  Use --length 20 or less, or a longer text."),
         (["tiny-gpt", "--text", "empty.txt"], "value: 0 bytes\n  Use a longer text."),
         (["tiny-gpt", "--text", "text.txt", "--length", "1"], "--length of a text must be 2 bytes or more\n  value: 1\n  Use 64."),

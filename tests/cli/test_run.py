@@ -80,6 +80,32 @@ def refused(*arguments: Any) -> str:
 # -------------------------------------------------------------------------------------------------- generating
 
 
+def test_settings_of_the_checkpoint_are_applied_or_named(built, tmp_path):
+    """Greedy decoding applies the penalty; beams are named, and so is sampling, which an option asks for."""
+    place = shutil.copytree(built / "tiny-gpt", tmp_path / "export")
+    stated = {"num_beams": 4, "do_sample": True, "temperature": 0.6, "top_p": 0.9, "no_repeat_ngram_size": 1}
+    (place / "generation_config.json").write_text(json.dumps(stated))
+    found = invoke("run", place, "--ids", "1,2,3", "--max-new-tokens", 20)
+    file = place / "generation_config.json"
+    assert f"Not applied, as {file} states it: num_beams: 4." in " ".join(found.stderr.split())
+    hint = "Decoding is greedy; --temperature 0.6 samples so."
+    assert f"{file} states sampling with temperature 0.6, top_p 0.9. {hint}" in " ".join(found.stderr.split())
+    data = json.loads(invoke("run", place, "--ids", "1,2,3", "--max-new-tokens", 20, "--json").stdout)
+    (sequence,) = data["sequences"]
+    assert len({1, 2, 3, *sequence["ids"]}) == 23
+    sampled = invoke("run", place, "--ids", "1,2,3", "--seed", 1)
+    assert "Decoding is greedy" not in sampled.stderr
+
+
+def test_wrong_settings_of_the_checkpoint_are_refused(built, tmp_path):
+    place = shutil.copytree(built / "tiny-gpt", tmp_path / "export")
+    (place / "generation_config.json").write_text('{"repetition_penalty": 0}')
+    assert refused(place, "--ids", "1") == (
+        f"{place / 'generation_config.json'}: repetition_penalty must be a number above 0\n  value: 0\n"
+        "  Correct the field, or remove it.\n"
+    )
+
+
 def test_a_text_is_continued_as_it_comes(built: Path) -> None:
     result = invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8")
     assert result.exit_code == 0
@@ -194,7 +220,7 @@ def test_torch_is_not_needed(built: Path) -> None:
     [
         (["gone", "--ids", "1"], "gone is not an export (no export.json)\n  Pass a directory that zoo export"),
         (["tokenizer.json", "--ids", "1"], "tokenizer.json is not an export"),
-        (["tiny-gpt", "--ids", "1", "--device", "cpuu"], "--device must be the name of a device.\n  value: 'cpuu'\n  Did you mean 'cpu'?\n"),
+        (["tiny-gpt", "--ids", "1", "--provider", "cpuu"], "--provider must be the name of a provider.\n  value: 'cpuu'\n  Did you mean 'cpu'?\n"),
         (["tiny-gpt"], "No input.\n  Pass --text, or token ids such as --ids 1,2,3.\n"),
         (["bert", "--text", "a"], "--text needs a tokenizer, and there is no tokenizer.json beside the model.\n  Pass --tokenizer"),
         (["bert", "--ids", "1;2"], "--ids must be comma-separated whole numbers.\n  value: '1;2'\n  Pass a list such as 1,2,3."),
@@ -206,7 +232,7 @@ def test_torch_is_not_needed(built: Path) -> None:
          "  value: encoder, head token_classification\n  Run its graph with onnxruntime"),
         (["vit", "--ids", "1"], "tiny-vit takes pixel_values, which --ids does not give\n  Pass --image.\n"),
         (["vit"], "No input.\n  Pass --image with a file.\n"),
-        (["vit", "--image", "absent.png"], "absent.png cannot be read: No such file or directory\n  Check the file.\n"),
+        (["vit", "--image", "absent.png"], "absent.png cannot be read: No such file or directory.\n  Check the file.\n"),
         (["bert", "--ids", "1", "--image", "a.png"], "tiny-bert takes input_ids, which --image does not give\n  Pass --text.\n"),
         (["masks", "--ids", "1"], "Filling masks needs a tokenizer with a [MASK] or <mask> token.\n  Pass --tokenizer"),
         (["masks", "--text", "a", "--tokenizer", "tokenizer.json"], "No text has a [MASK] token to fill.\n  Replace a word"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporters.engines import prove
-from exporters.engines.find import PLACE, interpreter_of
+from exporters.engines.find import interpreter_of
 from exporters.engines.process import EngineProcess
 from exporters.engines.replay import replay
 from exporters.engines.result import EngineResult
@@ -30,7 +30,6 @@ from tests.exporters.reduced_presets import structure
 from tests.zoo.tiny import BLOCK, bert, gpt2
 
 pytestmark = pytest.mark.engines
-ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
 RUNTIMES = ("onnxruntime-1.20.1", "onnxruntime-1.24.4")
 WIDE = gpt2(
     d_model=128,
@@ -40,12 +39,6 @@ WIDE = gpt2(
 """Heads of 64, for which there is fused attention in half precision."""
 
 COMPUTING = (*RUNTIMES, "openvino", "webgpu")
-
-
-@pytest.fixture(autouse=True)
-def _environments(monkeypatch: pytest.MonkeyPatch) -> None:
-    if ENVIRONMENTS.is_dir():  # or those that ZOO_ENGINES names
-        monkeypatch.setenv(PLACE, str(ENVIRONMENTS))
 
 
 def proven(spec: Model, place: Path, engine: str, precision: str = "fp32") -> None:

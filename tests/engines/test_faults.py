@@ -11,22 +11,20 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from exporters.engines.find import PLACE, interpreter_of
+from exporters.engines.find import interpreter_of
 from exporters.engines.process import EngineError, started
 from exporters.engines.table import engine_named
 
 pytestmark = pytest.mark.engines
-ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
+
 FLOAT = TensorProto.FLOAT
 
 Run = Callable[..., np.ndarray[Any, Any]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path) -> Run:
     """Runs nodes with input x and output y, both float, on an engine."""
-    if ENVIRONMENTS.is_dir():
-        monkeypatch.setenv(PLACE, str(ENVIRONMENTS))
 
     def on(
         engine: str, x: np.ndarray[Any, Any], *nodes: onnx.NodeProto, **constants: Any

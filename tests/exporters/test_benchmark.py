@@ -126,11 +126,11 @@ def test_a_failed_worker_reports_the_reason() -> None:
         started() as worker,
         pytest.raises(WorkerError, match=r"^gone is not an export \(no export\.json\)$"),
     ):
-        worker.ask({"runtime": "onnxruntime", "path": "gone", "device": "cpu", "threads": 1})
+        worker.ask({"runtime": "onnxruntime", "path": "gone", "provider": "cpu", "threads": 1})
 
 
 def test_a_dead_worker_is_reported() -> None:
     with started() as worker:
         worker._process.kill()
         with pytest.raises(WorkerError, match=r"its process ended with status -9 \(out of memory\?\)"):
-            worker.ask({"runtime": "onnxruntime", "path": "gone", "device": "cpu", "threads": 1})
+            worker.ask({"runtime": "onnxruntime", "path": "gone", "provider": "cpu", "threads": 1})

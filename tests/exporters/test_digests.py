@@ -24,7 +24,7 @@ from tests.thinned import one_in
 from tests.zoo.tiny import gpt2, t5
 from zoo.files.card import has_own_card
 from zoo.integrity import Change, check_integrity, check_sizes
-from zoo.manifest import read_manifest
+from zoo.manifest import read_manifest, read_record
 
 EXPORTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "fp32": (gpt2, {}),
@@ -67,7 +67,7 @@ def assert_true(directory: Path) -> None:
         for tensor in tensors.values():
             part = files[name][tensor.offset : tensor.offset + tensor.length]
             assert tensor.sha256 == hashlib.sha256(part).hexdigest()
-    assert check_integrity(directory, manifest).intact
+    assert check_integrity(read_record(directory)).intact
 
 
 def test_bytes_that_the_kernel_copies_have_digests_too(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_changes_are_found_and_named(tmp_path: Path) -> None:
     place = manifest.tensors["model.onnx.data"]["decoder.final_norm.weight"]
     data.write_bytes(kept[: place.offset] + b"\xff" + kept[place.offset + 1 :])
     changed = Change("model.onnx.data", "contents", len(kept), len(kept), ("decoder.final_norm.weight",))
-    assert check_integrity(tmp_path / "x", manifest).changes == (changed,)
-    assert check_integrity(tmp_path / "x", manifest, contents=False).intact
+    assert check_integrity(read_record(tmp_path / "x")).changes == (changed,)
+    assert check_integrity(read_record(tmp_path / "x"), contents=False).intact
     check_sizes(tmp_path / "x", manifest)
     data.write_bytes(kept[:-1])
     with pytest.raises(UserError) as told:

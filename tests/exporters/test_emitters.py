@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from exporters import fusing
+from exporters.emitters import registry
 from exporters.emitters.registry import emitters
 from exporters.lowering import NoEmitterError
 from tests.exporters.graphs import Module, assert_same, graph_of, placeholder
@@ -497,6 +498,23 @@ REFUSED: list[tuple[Function, tuple[str, ...], str]] = [
     (lambda x: torch.roll(x, 1, -1), (X,), "calls roll, which has no ONNX emitter\n  Write one with"),
     (lambda x: x.chunk(2, 1)[0], (X,), "Axis 1 must have the same size for every input"),
 ]
+
+
+def test_a_bug_in_an_emitter_is_no_unsupported_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(call: Any, x: Any) -> Any:
+        raise TypeError("a bug")
+
+    monkeypatch.setitem(registry._emitters, torch.tanh, broken)
+    with pytest.raises(TypeError, match="a bug"):
+        graph_of(Module(torch.tanh), X)
+
+
+def test_arguments_that_an_emitter_does_not_take_are_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._emitters, torch.tanh, lambda call: None)
+    with pytest.raises(
+        NoEmitterError, match="tanh, which has no ONNX emitter for these arguments\n  Too many"
+    ):
+        graph_of(Module(torch.tanh), X)
 
 
 @pytest.mark.parametrize(("function", "inputs", "message"), REFUSED)

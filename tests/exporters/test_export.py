@@ -449,7 +449,7 @@ def test_progress_names_the_steps_and_counts_the_bytes(tmp_path: Path) -> None:
     stages: list[Stage] = []
     export(gpt2(), tmp_path / "x", progress=stages.append)
     names = [stage.name for stage in stages]
-    assert names[0] == "trace"
+    assert names[0] == "check the module"
     assert any(name.startswith("verify: padding left") for name in names)
     weights = [stage for stage in stages if stage.name == "write weights"]
     own = [

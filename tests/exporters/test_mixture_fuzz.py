@@ -57,7 +57,7 @@ def routed(draw: st.DrawFn) -> dict[str, Any]:
 )
 @given(
     routed(), st.sampled_from([decoder, encoder, encoder_decoder]), st.sampled_from([None, 0.1, 0.3]),
-    st.sampled_from(["cpu", "cpu", "portable", "cuda"]), st.sampled_from(["fp32", "fp16", "bf16", "int8", "int4"]),
+    st.sampled_from(["cpu", "cpu", "portable", "cuda", "tensorrt"]), st.sampled_from(["fp32", "fp16", "bf16", "int8", "int4"]),
     st.integers(0, 99),
 )  # fmt: skip
 def test_a_random_mixture_is_verified(

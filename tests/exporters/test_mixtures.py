@@ -11,9 +11,10 @@ from typing import Any
 import onnx
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
-from exporters.emitters import expert_loop, mixture
+from exporters.emitters import every_expert, expert_loop, mixture
 from exporters.emitters.expert_matrices import ExpertWeights
 from exporters.emitters.mixture_call import MixtureCall
 from exporters.emitters.registry import Operand
@@ -28,7 +29,9 @@ from exporters.targets import TARGETS
 from exporters.verification import VerificationError
 from tests.exporters.mixtures import D_MODEL, MIXTURES
 from tests.exporters.models import GRAPH_ONLY
+from tests.exporters.reduced_presets import filled
 from tests.thinned import one_in
+from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Quantized
 
 Patch = pytest.MonkeyPatch
@@ -47,7 +50,9 @@ GRID = [
 
 
 def expected_operation(name: str, target: str, precision: str) -> str:
-    """What is to compute the mixtures of a model."""
+    """What is to compute the mixtures of a model: no operation of its own where every size is static."""
+    if TARGETS[target].static_shapes:
+        return "none"
     if target not in ("cpu", "cuda") or name in UNFIT or precision == "bf16":
         return "Scan"
     return "QMoE" if precision in QUANTIZED and name != "odd" else "MoE"
@@ -73,11 +78,10 @@ def test_a_mixture_is_exported_and_verified(name: str, target: str, precision: s
     layers = 2 if name == "encoder-decoder" else 1
     expected = expected_operation(name, target, precision)
     assert {each: found[each] for each in ("MoE", "QMoE", "Scan")} == {
-        "MoE": 0,
-        "QMoE": 0,
-        "Scan": 0,
-        expected: layers,
+        each: layers * (each == expected) for each in ("MoE", "QMoE", "Scan")
     }
+    if expected == "none":
+        assert not found.keys() & {"NonZero", "If", "Loop", "Compress"}
     assert [each for each in reasons if "MoE" in each] == expected_reasons(name, target, precision)
 
 
@@ -125,13 +129,27 @@ def test_a_loop_computes_an_expert_only_where_a_token_chose_it(tmp_path: Path) -
     assert len(inner) == 2
 
 
+def test_an_expert_that_overflows_counts_only_where_it_is_chosen(tmp_path: Path) -> None:
+    spec = MIXTURES["gpt-oss"]
+    weights = {name: tensor.detach().clone() for name, tensor in weight_tensors(filled(spec))}
+    for name, values in weights.items():
+        if name.endswith("router.bias"):
+            values[5] = -1e3
+        elif ".experts.up." in name:
+            values[5] *= 3e4 / values[5].abs().max()
+    save_file(weights, tmp_path / "w.safetensors")
+    options = Options(target="tensorrt", precision="fp16", weights=str(tmp_path / "w.safetensors"))
+    assert export(spec, tmp_path / "x", options).verification is not None
+
+
 # ------------------------------------------------------------------------------------------------ sabotage
 
 
 def gate_and_up_swapped(patch: Patch) -> None:
     patch.setattr(MixtureCall, "gate_first", property(lambda self: [*self.into]))
-    inner = expert_loop._inner
-    patch.setattr(expert_loop, "_inner", lambda each, values: inner(each, values[::-1]))
+    for module in (expert_loop, every_expert):
+        inner = module._inner
+        patch.setattr(module, "_inner", lambda each, values, inner=inner: inner(each, values[::-1]))
 
 
 def experts_in_reverse(patch: Patch) -> None:
@@ -183,13 +201,37 @@ def sums_as_they_are(patch: Patch) -> None:
 
 
 def weights_on_the_output(patch: Patch) -> None:
-    weighted = expert_loop._weighted
-    patch.setattr(
-        expert_loop, "_weighted", lambda experts, *rest: weighted(replace(experts, of_input=False), *rest)
-    )
+    patch.setattr(mixture, "MixtureCall", lambda *given: replace(MixtureCall(*given), of_input=False))
 
 
-EVERYWHERE = [("cpu", "fp32"), ("cpu", "int8"), ("cpu", "int4"), ("portable", "fp32"), ("portable", "int4")]
+def every_expert_alike(patch: Patch) -> None:
+    """All experts count, and not the chosen ones alone."""
+    chosen = every_expert._chosen
+
+    def of_all(experts: MixtureCall) -> Any:
+        which, shares = chosen(experts)
+        one = experts.call.graph.constant(1.0, experts.dtype)
+        return which, experts.call.op("Max", shares, experts.call.op("Mul", one, one))
+
+    patch.setattr(every_expert, "_chosen", of_all)
+
+
+def one_choice_of_each_row(patch: Patch) -> None:
+    reduced = every_expert._chosen
+
+    def first(experts: MixtureCall) -> Any:
+        which, shares = reduced(experts)
+        ints = experts.call.graph.ints
+        return which, experts.call.op("Mul", shares, experts.call.op("Squeeze", experts.call.op(
+            "Slice", which, ints(0), ints(1), ints(1)), ints(1)))  # fmt: skip
+
+    patch.setattr(every_expert, "_chosen", first)
+
+
+EVERYWHERE = [
+    ("cpu", "fp32"), ("cpu", "int8"), ("cpu", "int4"), ("portable", "fp32"), ("portable", "int4"),
+    ("tensorrt", "fp32"), ("tensorrt", "int8"), ("tensorrt", "int4"),
+]  # fmt: skip
 SABOTAGE: list[tuple[Callable[[Patch], None], str, tuple[str, str]]] = [
     *((gate_and_up_swapped, "gpt-oss", place) for place in EVERYWHERE),
     *((experts_in_reverse, "gpt-oss", place) for place in EVERYWHERE),
@@ -202,6 +244,8 @@ SABOTAGE: list[tuple[Callable[[Patch], None], str, tuple[str, str]]] = [
     *((weights_on_the_output, "weighted inputs", place) for place in EVERYWHERE),
     (rows_of_the_next_expert, "swiglu", ("cpu", "fp32")),
     *((no_limit, "gpt-oss", place) for place in EVERYWHERE[:3]),
+    *((every_expert_alike, "swiglu", place) for place in EVERYWHERE[5:]),
+    *((one_choice_of_each_row, "relu", place) for place in EVERYWHERE[5:]),
     *((sums_as_they_are, name, ("cpu", "fp32")) for name in ("sigmoid", "relu")),
 ]
 

@@ -36,6 +36,7 @@ from zoo.reduced import (
 
 CUDA = "CUDAExecutionProvider" in present(TARGETS["cuda"].providers)
 LLAMA = gpt2(
+    d_model=64,
     position={"kind": "rope"},
     decoder={
         "layers": 2,
@@ -68,14 +69,14 @@ def graphs(result: Export) -> dict[str, onnx.ModelProto]:
 @pytest.mark.parametrize(
     ("spec", "operations"),
     [
-        (bert(), {"model.onnx": {"Gelu": 2, "Attention": 2}}),
-        (gpt2(), {"model.onnx": {"Gelu": 2, "Attention": 2, "TensorScatter": 4}}),
+        (bert(d_model=32), {"model.onnx": {"Gelu": 2, "Attention": 2}}),
+        (gpt2(d_model=32), {"model.onnx": {"Gelu": 2, "Attention": 2, "TensorScatter": 4}}),
         (
             LLAMA,
             {"model.onnx": {"Attention": 2, "RotaryEmbedding": 4, "RMSNormalization": 5, "TensorScatter": 4}},
         ),
         (
-            t5(),
+            t5(d_model=32),
             {
                 "encoder_model.onnx": {"Attention": 2, "RMSNormalization": 5},
                 "decoder_model.onnx": {"Attention": 4, "RMSNormalization": 7, "TensorScatter": 4},
@@ -87,7 +88,8 @@ def graphs(result: Export) -> dict[str, onnx.ModelProto]:
 def test_the_operations_of_each_graph(
     spec: Model, operations: dict[str, dict[str, int]], tmp_path: Path
 ) -> None:
-    result = written(spec, tmp_path, cache_length=None if spec.context_length else 12)
+    length = None if spec.context_length else 12
+    result = written(spec, tmp_path, precision="fp16", cache_length=length)
     assert {name: facts["operations"] for name, facts in result.graphs.items()} == operations
     assert all(facts["unfused"] == [] for facts in result.graphs.values())
     for name, graph in graphs(result).items():
@@ -216,17 +218,23 @@ def test_caches_that_cannot_be(spec: Model, options: dict[str, Any], reason: str
 
 
 @pytest.mark.parametrize(
-    ("preset", "reason"),
+    ("preset", "divisor", "precision", "reason"),
     [
-        ("gpt-oss-20b", "Attention: decoder.blocks.0.attention: the operation does not support sinks"),
-        ("deepseek-v2-lite", "Attention: decoder.blocks.0.attention: keys and values have different widths"),
+        ("gpt-oss-20b", 16, "fp16", "the operation does not support sinks"),
+        ("deepseek-v2-lite", 16, "fp16", "keys and values have different widths"),
+        ("gemma2-2b", 16, "bf16", "no kernel supports a softcap"),
+        ("gpt2", 8, "int8", "heads are 8 wide, and kernels take 9 to 256"),
+        ("gpt2", 4, "fp32", "target tensorrt has no kernel in float32"),
     ],
 )
-def test_an_unsupported_attention_stays_with_the_reason(preset: str, reason: str, tmp_path: Path) -> None:
-    result = written(small(preset, 16), tmp_path, verify=False, weights="none")
+def test_an_unsupported_attention_stays_with_the_reason(
+    preset: str, divisor: int, precision: str, reason: str, tmp_path: Path
+) -> None:
+    result = written(small(preset, divisor), tmp_path, verify=False, weights="none", precision=precision)
     facts = result.graphs["model.onnx"]
-    assert facts["unfused"] == [reason]
-    assert facts["operations"]["TensorScatter"] == 2 * len(small(preset, 16).decoder.layer_blocks())
+    assert facts["unfused"] == [f"Attention: decoder.blocks.0.attention: {reason}"]
+    assert "Attention" not in facts["operations"]
+    assert facts["operations"]["TensorScatter"] == 2 * len(small(preset, divisor).decoder.layer_blocks())
 
 
 @pytest.mark.skipif(CUDA, reason="a GPU is here")

@@ -732,7 +732,7 @@ def test_cases_stay_within_the_context(make: Any, context: int | None) -> None:
     assert len({case.name for case in found}) == len(found)
     for case in found:
         for batch in filter(None, (case.batch, case.encoder)):
-            assert 1 <= batch.inputs.shape[1] <= (context or 300)
+            assert 1 <= batch.inputs.shape[1] <= (context or 512)
             assert batch.inputs.shape == batch.mask.shape == batch.types.shape
             assert batch.inputs.max() < 20
         assert case.ends[0] >= 1

@@ -144,11 +144,11 @@ def assignment(graph: Path) -> Any:
     """The parts of a graph and the providers that run them."""
     import onnxruntime
 
-    from exporters.providers import on_device, with_options
+    from exporters.providers import on_provider, with_options
 
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    providers = with_options(on_device(TARGETS["cuda"].providers, DEVICE))
+    providers = with_options(on_provider(DEVICE))
     return onnxruntime.InferenceSession(graph, options, providers).get_provider_graph_assignment_info()
 
 

@@ -47,9 +47,15 @@ OF_CODE: dict[str, type[PreTrainedConfig]] = {"neobert": NeoBERTConfig, "rwkv7":
 """The configs of families whose reference is code that is published with a checkpoint."""
 
 
+SAME = {"kimi_k2": "deepseek_v3"}
+"""Families whose published code is that of another family."""
+
+
 def config_class_of(model_type: str) -> type[PreTrainedConfig]:
     """The reference's config of a family."""
-    found: type[PreTrainedConfig] = OF_CODE.get(model_type) or CONFIG_MAPPING[model_type]
+    found: type[PreTrainedConfig] = (
+        OF_CODE.get(model_type) or CONFIG_MAPPING[SAME.get(model_type, model_type)]
+    )
     return found
 
 

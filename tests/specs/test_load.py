@@ -344,10 +344,6 @@ LATENT = "{kind: latent, heads: 4, kv_rank: 16, head_dim: 12, rope_dim: 8, value
 MIXTURE = "{kind: mixture, experts: 8, top_k: 2, expert: {kind: mlp, hidden: 6, activation: relu}}"
 MIXTURE_FAULTS = [
     ("top_k", 9, "top_k: must not exceed experts, which is 8\n  value: 9\n  Use 1 to 8."),
-    ("experts", 1, "experts: must be at least 2: a softmax over a single expert is always 1, so that the "
-     "router learns nothing\n  value: 1\n  Use two experts or more, or the expert itself as the feed_forward."),
-    ("top_k", 1, "router.normalize: makes the weight of a single expert always 1, so that the router "
-     "learns nothing\n  value: True\n  Set normalize: false, or top_k: 2 or more."),
     ("expert", "{kind: mixture, experts: 2, top_k: 2, expert: {kind: mlp, hidden: 6, activation: relu}}",
      "expert.kind: must be mlp or gated, because the matrices of all experts are one tensor\n  value: 'mixture'\n"
      "  Use mlp or gated."),
@@ -522,8 +518,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
           "decoder.layers=[{}, {use: few}]"],
          "position.kind: requires equal numbers of heads in all blocks, because the layers of a stack share its biases\n"
          "  value: 'alibi'\n  The blocks have 6 and 12 heads: make them equal, or use rope."),
-        (["decoder.block.attention.chunk=1"], "decoder.block.attention.chunk: must be greater than or equal to 2\n"
-         "  value: 1\n  Use 2 or more."),
+        (["decoder.block.attention.chunk=0"], "decoder.block.attention.chunk: must be greater than or equal to 1\n"
+         "  value: 0\n  Use 1 or more."),
         (["decoder.block.attention={kind: multi_head, heads: 12, window: 4, chunk: 8}"], "decoder.block.attention.chunk: must not be "
          "set beside window, which limits what a query sees too\n  value: 8\n  Remove one of them."),
         (["position={kind: none, query_scaling: {beta: 0.1, length: 64}}", f"decoder.block.attention={LATENT}"],
@@ -551,8 +547,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  Remove it, and set d_model of the model."),
         (["position={kind: rope, scaling: {kind: linear, factor: 0.5}}"],
          "position.scaling.factor: must be greater than or equal to 1\n  value: 0.5\n  Use 1.0 or more."),
-        (["position={kind: rope, scaling: {kind: yarn, factor: 2, original_context_length: 9, beta_fast: 1}}"],
-         "position.scaling.beta_fast: must exceed beta_slow, which is 1.0\n  value: 1.0\n"
+        (["position={kind: rope, scaling: {kind: yarn, factor: 2, original_context_length: 9, beta_fast: 0.5}}"],
+         "position.scaling.beta_fast: must be at least beta_slow, which is 1.0\n  value: 0.5\n"
          "  Use beta_fast: 32 and beta_slow: 1, as in the paper."),
         (["position={kind: rope, scaling: {kind: llama3, factor: 8, low_freq_factor: 4, high_freq_factor: 1, "
           "original_context_length: 9}}"],

@@ -293,9 +293,10 @@ def test_routers_that_weigh_close_experts_alone_may_have_no_gradient() -> None:
 def test_sinks_of_one_head_before_a_norm_may_have_no_gradient() -> None:
     attention = {"kind": "multi_head", "heads": 1, "bias": False, "sinks": True}
     layers = {"layers": 1, "block": {**BLOCK, "kind": "reordered_norm", "attention": attention}}
-    check = named(check_behaviour(gpt2(decoder=layers)).checks, "gradients")
-    assert check.status == "passed"
-    assert "except sinks of single heads" in check.explanation
+    for spec in (gpt2(decoder=layers), seq2seq(decoder=layers)):
+        check = named(check_behaviour(spec).checks, "gradients")
+        assert check.status == "passed"
+        assert "except sinks of single heads" in check.explanation
 
 
 @pytest.mark.parametrize(
@@ -322,6 +323,15 @@ def test_a_bidirectional_encoder_without_positions_sees_a_set() -> None:
     assert check.figure is not None
     assert check.figure < 1e-12
     assert statuses(gpt2(position={"kind": "none"}))["order"] == "passed"
+
+
+def test_latent_attention_has_the_biases_of_its_layer() -> None:
+    latent = {"kind": "latent", "heads": 2, "kv_rank": 4, "head_dim": 4, "value_dim": 4, "rope_dim": 2}
+    layers = {"layers": 2, "block": {**BLOCK, "attention": latent}}
+    spec = bert(position={"kind": "relative_bias", "per_layer": True}, encoder=layers)
+    tables = [name for name, _ in assemble(spec).named_parameters() if name.endswith("position.table.weight")]
+    assert tables == [f"encoder.blocks.{layer}.attention.position.table.weight" for layer in range(2)]
+    assert statuses(spec)["order"] == "passed"
 
 
 def test_a_window_tells_a_bidirectional_encoder_where_tokens_stand_where_it_is_short() -> None:
@@ -578,3 +588,11 @@ def test_a_reduced_model_keeps_every_kind_of_block() -> None:
     assert [run.use for run in short.decoder.runs()] == [None, "wide", "last"]
     assert Model.model_validate(short.model_dump()) == short
     assert assemble(narrowed(short, 2))
+
+
+def test_every_check_is_announced_before_it_runs() -> None:
+    stages = list[str]()
+    report = check_behaviour(gpt2(), progress=lambda stage: stages.append(stage.name))
+    assert stages[0] == "check causal"
+    assert stages[-1] == "check gradients"
+    assert len(stages) <= len(report.checks)

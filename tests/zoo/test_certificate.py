@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,11 @@ from tests.cli.process import environment, zoo
 from tests.exporters.mixtures import MIXTURES
 from tests.thinned import one_in
 from tests.zoo import tiny
-from zoo.certificate import certify
+from zoo.certificate import certify, main
 
 ALONE = """
 import sys
+import zipfile
 for name in ("torch", "onnx", "pydantic", "typer", "rich", "yaml", "safetensors"):
     sys.modules[name] = None
 sys.argv = ["certificate", *sys.argv[1:]]
@@ -186,3 +189,98 @@ def test_the_command(copied: Path) -> None:
     bad = zoo("verify", str(copied), "--json")
     assert bad.returncode == 1
     assert json.loads(bad.stdout)["faults"]
+
+
+def _changed(record: dict[str, Any], path: str, value: Any) -> bytes:
+    *places, last = path.split("/")
+    inner: Any = record
+    for place in places:
+        inner = inner[place]
+    inner[last] = value
+    return json.dumps(record).encode()
+
+
+DAMAGES = {
+    "export.json": [
+        ("files", 3),
+        ("files", {"a": 3}),
+        ("graphs", None),
+        ("graphs/model.onnx/environment", 3),
+        ("providers", 5),
+    ],
+    "build.json": [("export", 3), ("probe", 3), ("probe", {"size": 1}), ("probe/sha256", None)],
+}
+
+
+@pytest.mark.parametrize("record", DAMAGES)
+def test_damaged_records_give_a_message_and_no_traceback(copied: Path, record: str) -> None:
+    good = json.loads((copied / record).read_bytes())
+    texts = [b"", b"[" * 100_000, b"{}", b"[]", b"\xff", b'{"files": 1e999}']
+    texts += [_changed(json.loads(json.dumps(good)), *damage) for damage in DAMAGES[record]]
+    for text in texts:
+        (copied / record).write_bytes(text)
+        assert main([str(copied)]) in (1, 2)
+    alone = subprocess.run(
+        [sys.executable, "-m", "zoo.certificate", str(copied)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert alone.returncode in (1, 2)
+    assert "Traceback" not in alone.stderr
+    assert alone.returncode == 1 or alone.stderr.endswith("export the model again.\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("a", "b", "c"), ("a", "tpu")])
+def test_wrong_arguments_give_the_usage(arguments: tuple[str, ...]) -> None:
+    assert main(arguments) == 2
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "probe.npz", "export.json", "build.json"])
+@pytest.mark.parametrize("attack", ["link", "pipe", "device"])
+def test_links_pipes_and_devices_do_not_pass(copied: Path, name: str, attack: str) -> None:
+    shutil.copyfile(copied / name, copied.parent / "same")
+    (copied / name).unlink()
+    if attack == "pipe":
+        os.mkfifo(copied / name)
+    else:
+        (copied / name).symlink_to("../same" if attack == "link" else "/dev/zero")
+    assert main([str(copied)]) in (1, 2)
+
+
+def test_a_record_sets_no_other_environment(copied: Path) -> None:
+    manifest = json.loads((copied / "export.json").read_bytes())
+    for graph in manifest["graphs"].values():
+        graph["environment"] = {"LD_PRELOAD": "evil.so"}
+    (copied / "export.json").write_text(json.dumps(manifest))
+    build = json.loads((copied / "build.json").read_bytes())
+    build["export"] = hashlib.sha256((copied / "export.json").read_bytes()).hexdigest()
+    (copied / "build.json").write_text(json.dumps(build))
+    assert certify(copied).passed
+    assert "LD_PRELOAD" not in os.environ
+
+
+def test_a_damaged_case_is_a_fault(copied: Path) -> None:
+    for content in (b"", b"PK\x03\x04", b"\x93NUMPY"):
+        (copied / "probe.npz").write_bytes(content)
+        build = json.loads((copied / "build.json").read_bytes())
+        build["probe"] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        (copied / "build.json").write_text(json.dumps(build))
+        found = certify(copied)
+        assert not found.passed
+        assert found.faults
+        assert not found.faults[0].endswith(": ")
+
+
+def test_a_case_that_unpacks_without_end_is_a_fault(copied: Path) -> None:
+    with (
+        zipfile.ZipFile(copied / "probe.npz", "w", zipfile.ZIP_DEFLATED) as held,
+        held.open("probe.npy", "w") as file,
+    ):
+        for _ in range(300):
+            file.write(bytes(2**20))
+    build = json.loads((copied / "build.json").read_bytes())
+    build["probe"]["sha256"] = hashlib.sha256((copied / "probe.npz").read_bytes()).hexdigest()
+    (copied / "build.json").write_text(json.dumps(build))
+    assert "probe.npz unpacks to more than 256 MiB" in certify(copied).faults[0]

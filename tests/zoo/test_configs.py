@@ -54,9 +54,9 @@ def read(**changes: Any) -> Any:
             "config.json: model_type: is not supported: specs cannot express images whose width and resolution change",
         ),
         ({"model_type": "parakeet_rnnt"}, "config.json: model_type: is not supported: specs cannot express a decoder that steps"),
-        ({"model_type": None}, "config.json: model_type: is not a supported family"),
+        ({"model_type": None}, "config.json: model_type: is required, as it names the family"),
         ({"model_type": ["llama"]}, "config.json: model_type: is not a supported family\n  value: ['llama']"),
-        ({"architectures": ["LlamaForVision"]}, "config.json: architectures: must name a supported class\n  value: ['LlamaForVision']\n  Choose from: LlamaForCausalLM"),
+        ({"architectures": ["LlamaForVision"]}, "config.json: architectures: must name a supported class of llama\n  value: ['LlamaForVision']\n  Choose from: LlamaForCausalLM"),
         ({"architectures": "LlamaModel"}, "config.json: architectures: must be a list of class names"),
         ({"hidden_act": "silu_"}, "config.json: hidden_act: is not supported\n  value: 'silu_'\n  Did you mean 'silu'?"),
         ({"hidden_size": "32"}, "config.json: hidden_size: must be a whole number\n  value: '32'"),
@@ -229,7 +229,7 @@ def test_fields_without_effect_on_the_model_are_ignored() -> None:
         (b"[" * 1_000_000, "is nested more than 64 levels deep"),
         (b'{"a": ' * 500 + b"1" + b"}" * 500, "is nested more than 64 levels deep"),
         (b'{"model_type": "\\ud800"}', "an unpaired surrogate"),
-        (b"{}", "model_type: is not a supported family"),
+        (b"{}", "model_type: is required, as it names the family"),
     ],
 )
 def test_a_file_that_is_not_a_config_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
@@ -286,6 +286,30 @@ def test_inexpressible_specs_are_refused_with_the_differences_from_the_nearest_c
 def test_an_unknown_family_is_refused_with_a_suggestion() -> None:
     with pytest.raises(NoFamilyError, match="Family 'lama' is unknown\n  Did you mean 'llama'"):
         write_config(load("gpt2"), "lama")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({}, 'model_type: is required, as it names the family\n  Add it, such as "model_type": "bert".'),
+        (
+            {"architectures": ["LlamaForCausalLM"]},
+            'is required, as it names the family\n  Add "model_type": "llama", the family of LlamaForCausalLM.',
+        ),
+        ({"model_type": "gpt-neox", "vocab_size": -1}, "Did you mean 'gpt_neox'?"),
+        ({"model_type": "deberta"}, "value: 'deberta'\n  Supported families: albert"),
+        ({"model_type": "internlm2"}, "value: 'internlm2'\n  Supported families: albert"),
+        ({"model_type": "internlm2", "quantization_config": {"quant_method": "?"}}, "model_type: is not a supported"),
+        (
+            {"model_type": "bert", "architectures": ["JinaBertForMaskedLM"]},
+            "must name a supported class of bert\n  value: ['JinaBertForMaskedLM']\n  Choose from: BertModel, ",
+        ),
+    ],
+)  # fmt: skip
+def test_other_families_are_no_misspelt_ones(data: Any, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        spec_of_config(Config(data, "config.json"), name="x")
+    assert said in str(caught.value)
 
 
 def test_the_preferred_one_of_equally_fitting_families_is_taken() -> None:

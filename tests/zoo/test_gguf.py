@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from transformers import LlamaForCausalLM
 
+from specs.canonical import canonical
 from specs.errors import UserError
 from specs.model import Model
 from specs.resolved import resolved
@@ -23,11 +24,13 @@ from tests.parity.families.test_llama import config_of
 from tests.parity.reference import build, llama_spec
 from tests.zoo.gguf_files import Kind, write
 from zoo.builder import assemble
+from zoo.checkpoints.carried import tokenizer_origin
 from zoo.checkpoints.gguf import PairsTogether
 from zoo.checkpoints.open import open_weights
 from zoo.configs.gguf import config_of_gguf
 from zoo.configs.importing import import_spec
 from zoo.families.common.config import UnsupportedFieldsError
+from zoo.reference_kind import reference_kind
 from zoo.weights.gguf import read_gguf
 from zoo.weights.gguf_header import FREQUENCIES, read_header
 from zoo.weights.materialize import materialize
@@ -127,6 +130,16 @@ def test_a_directory_with_one_file_is_read(reference, spec, path):
     assert "has several .gguf files and no index\n  Name one of them: model.gguf, other.gguf." in refused(
         path.parent, spec
     )
+
+
+def test_a_file_without_a_suffix_is_known_by_its_first_bytes(reference, spec, path):
+    write(reference, path)
+    expected = canonical(import_spec(path))
+    plain = path.rename(path.with_name("sha256-0123"))
+    assert canonical(import_spec(plain)) == expected
+    assert opened(plain, spec).names.name == "llama GGUF"
+    assert tokenizer_origin(str(plain)) == plain
+    assert reference_kind(str(plain)) == "checkpoint"
 
 
 def test_rows_in_pairs_can_be_undone():

@@ -50,9 +50,9 @@ def test_the_largest_value_may_be_negative():
     ("ids", "mask", "expected"),
     [
         ([[0, 7, 0, 7, 0], [7, 7, 7, 7, 7]], None, [2, 6]),  # the first of several
-        ([[0, 7, 0, 7, 0], [0, 0, 0, 0, 0]], None, [2, 10]),  # none: the last token
-        ([[7, 0, 7, 0, 0], [7, 7, 7, 0, 0]], LEFT, [3, 10]),  # padding does not count
-        ([[0, 7, 0, 0, 7], [0, 0, 7, 7, 7]], RIGHT, [2, 7]),
+        ([[0, 7, 0, 7, 0], [0, 0, 0, 0, 0]], None, [2, 6]),  # none: the first token
+        ([[7, 0, 7, 0, 0], [7, 7, 7, 0, 0]], LEFT, [3, 9]),  # padding does not count
+        ([[0, 7, 0, 0, 7], [0, 0, 7, 7, 7]], RIGHT, [2, 6]),
     ],
 )
 def test_at_a_token(ids, mask, expected):
@@ -60,7 +60,24 @@ def test_at_a_token(ids, mask, expected):
     assert found.flatten().tolist() == expected
 
 
-@pytest.mark.parametrize("pooling", [*get_args(TokenPooling), AtToken(token=7)])
+@pytest.mark.parametrize(
+    ("ids", "mask", "expected"),
+    [
+        (
+            [[0, 7, 9, 7, 9], [8, 7, 7, 7, 7]],
+            None,
+            [3, 6],
+        ),  # the first of several, and of other ids in other rows
+        ([[9, 0, 0, 0, 0], [9, 9, 9, 1, 2]], LEFT, [2, 10]),  # padding does not count
+        ([[0, 7, 0, 0, 9], [0, 0, 9, 9, 9]], RIGHT, [2, 6]),
+    ],
+)
+def test_at_the_highest_id(ids, mask, expected):
+    found = pool(X, TokenSequence(torch.tensor(ids), mask), AtToken(token="highest"))
+    assert found.flatten().tolist() == expected
+
+
+@pytest.mark.parametrize("pooling", [*get_args(TokenPooling), AtToken(token=7), AtToken(token="highest")])
 def test_a_row_of_padding_gives_zeros(pooling):
     mask = torch.zeros(2, 5, dtype=torch.int64)
     assert not pool(X, TokenSequence(torch.full((2, 5), 7), mask), pooling).any()

@@ -20,7 +20,10 @@ from tests.parallel.models import MODELS
 from tests.whole_specs import specs_of_seed
 from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, whisper
+from zoo import registry
 from zoo.builder import assemble
+from zoo.components.norm import BatchNorm
+from zoo.remote_code import refusals
 from zoo.remote_code.collected import RemoteCodeError
 from zoo.remote_code.generate import generate
 
@@ -349,3 +352,26 @@ def test_what_the_code_cannot_express_is_refused_by_name(tmp_path: Path) -> None
     with pytest.raises(UserError, match="layer 0 cannot be written as remote code"):
         zoo.convert(grouped(chunk=4), "random", tmp_path / "out", remote_code=True)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_norm_of_the_batch_is_refused_by_name(tmp_path: Path) -> None:
+    block = {**BLOCK, "norm": {"kind": "batch_norm"}}
+    with pytest.raises(UserError, match="batch_norm cannot be written as remote code\n  Use another kind"):
+        zoo.convert(gpt2(decoder={"layers": 1, "block": block}), "random", tmp_path / "out", remote_code=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("per_layer", [False, True])
+def test_biases_of_latent_attention_are_refused_by_name(per_layer: bool, tmp_path: Path) -> None:
+    data = MODELS["latent"].model_dump(mode="json")
+    data["position"] = {"kind": "relative_bias", "per_layer": per_layer}
+    with pytest.raises(
+        UserError, match="latent attention with biases of distances in layer 0 cannot be written"
+    ):
+        zoo.convert(Model.model_validate(data), "random", tmp_path / "out", remote_code=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_refusals_name_classes_that_are_built() -> None:
+    built = {each for each in registry._builders.values() if isinstance(each, type)}
+    assert {*refusals._KINDS, BatchNorm} <= built

@@ -280,9 +280,9 @@ def test_symlink_loops_and_forbidden_files_are_refused(tmp_path, monkeypatch):
 
 def test_special_files_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert f"{tmp_path / 'pipe'} is not a regular file" in refused(tmp_path / "pipe")
+    assert f"{tmp_path / 'pipe'} cannot be read: it is a pipe, and only" in refused(tmp_path / "pipe")
     (tmp_path / SINGLE).mkdir()
-    assert f"{tmp_path / SINGLE} is not a regular file" in refused(tmp_path)
+    assert f"{tmp_path / SINGLE} cannot be read: it is a directory, and only" in refused(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from zoo.checkpoints.recorded_spec import recorded_spec
 from zoo.configs.importing import import_spec
 from zoo.families.common.config import CONFIG
 from zoo.progress import Progress
+from zoo.weights.gguf_header import is_gguf
 from zoo.weights.random import RandomWeights
 from zoo.weights.saving import SHARD
 
@@ -47,7 +48,7 @@ def source_spec(origin: Path, stated: str | None = None) -> Model:
     """
     if stated is not None:
         return load(stated)
-    if origin.suffix == ".gguf" or (origin / CONFIG).is_file():
+    if is_gguf(origin) or (origin / CONFIG).is_file():
         return import_spec(origin)
     beside = origin / SPEC if origin.is_dir() else origin.parent / SPEC
     if beside.is_file():

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from specs.errors import UserError, option_name
 from specs.model import Model
-from specs.stack import Stack
+from specs.stack import MAX_LAYERS, Stack
 from specs.suggest import suggestion
 
 LayerSources = tuple[tuple[int, ...], ...]
 """For each layer of the variant, the layers of the source that it is the mean of; mostly one."""
 
-_STEP = re.compile(r"(\d+)-(\d+)|\d+(\+\d+)*")
+_STEP = re.compile(r"(\d{1,9})-(\d{1,9})|\d{1,9}(\+\d{1,9})*")
 
 
 def evenly_spaced(depth: int, wanted: int) -> LayerSources:
@@ -92,16 +92,25 @@ def _checked(text: str, stack: str, depth: int, wanted: int) -> LayerSources:
                 f"{option_name('layers')} of {stack}: {step!r} is neither a layer, a range nor a sum\n"
                 "  Write layers as 4, ranges as 0-23, and means as 0+1, with commas between them."
             )
+        named = [int(each) for each in re.split(r"[-+]", fits[0])]
+        if max(named) >= depth:
+            raise UserError(
+                f"{option_name('layers')} of {stack}: layer {max(named)} is beyond the {depth} layers of the weights\n"
+                f"  Use 0 to {depth - 1}."
+            )
         if fits[1] is not None:
-            found += [(layer,) for layer in range(int(fits[1]), int(fits[2]) + 1)]
+            first, last = named
+            if last < first:
+                raise UserError(
+                    f"{option_name('layers')} of {stack}: the range {fits[0]} is empty\n  Write {last}-{first}."
+                )
+            found += [(layer,) for layer in range(first, last + 1)]
         else:
-            found.append(tuple(map(int, fits[0].split("+"))))
-    beyond = max((layer for layers in found for layer in layers), default=0)
-    if beyond >= depth:
-        raise UserError(
-            f"{option_name('layers')} of {stack}: layer {beyond} is beyond the {depth} layers of the weights\n"
-            f"  Use 0 to {depth - 1}."
-        )
+            found.append(tuple(named))
+        if len(found) > MAX_LAYERS:
+            raise UserError(
+                f"{option_name('layers')} of {stack} must list at most {MAX_LAYERS:,} layers\n  List {wanted}."
+            )
     if len(found) != wanted:
         raise UserError(
             f"{option_name('layers')} of {stack}: {len(found)} layers are listed, and the spec has {wanted}\n"

@@ -133,6 +133,8 @@ def embedding_name(spec: Model, stack: str) -> str:
 
 
 def _drawn(distribution: Distribution) -> str:
+    if distribution.values is not None:
+        return "as the module sets it"
     if distribution.constant is not None:
         return f"constant {distribution.constant:g}"
     if distribution.bound:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from specs.canonical import differences
-from specs.errors import path_text, shorten
+from specs.errors import UserError, path_text, shorten
 from specs.resolved import resolved
 from zoo.catalog.entries import CatalogEntry, distinct_models
 
@@ -49,14 +49,19 @@ class Changes:
     @staticmethod
     def of(data: Mapping[str, Any]) -> Changes:
         """Changes from JSON data."""
-        changed = {name: tuple(reasons) for name, reasons in data["changed"].items()}
-        return Changes(data["at"], tuple(data["added"]), tuple(data["removed"]), changed)
+        changed = {name: tuple(map(str, reasons)) for name, reasons in data["changed"].items()}
+        return Changes(
+            str(data["at"]), tuple(map(str, data["added"])), tuple(map(str, data["removed"])), changed
+        )
 
 
 def data_of(
     entries: Sequence[CatalogEntry], earlier: Data | None, at: str
 ) -> tuple[Changes | None, dict[str, Any]]:
-    """Return the changes since an earlier catalog, if any, and the data of this one; ``at`` is the current time."""
+    """Return the changes since an earlier catalog, if any, and the data of this one; ``at`` is the current time.
+
+    Raises :class:`specs.errors.UserError` for damaged data of an earlier one.
+    """
     models, places = distinct_models(entries)
     specs = [resolved(model) for model in models]
     artefacts = {
@@ -65,8 +70,12 @@ def data_of(
     data: dict[str, Any] = {"format": FORMAT, "specs": specs, "artefacts": artefacts, "changes": []}
     if earlier is None:
         return None, data
-    found = compared(earlier, data, at)
-    data["changes"] = [*([found.as_dict()] if found else []), *earlier["changes"]][:KEPT]
+    try:
+        found = compared(earlier, data, at)
+        kept = [Changes.of(each).as_dict() for each in earlier["changes"]]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        raise UserError("The earlier catalog is damaged.\n  Write to another file, or remove it.") from None
+    data["changes"] = [*([found.as_dict()] if found else []), *kept][:KEPT]
     return found or None, data
 
 

@@ -14,7 +14,7 @@ from specs.load import load
 from specs.model import Model
 from specs.resolved import resolved
 from zoo.files.ownership import MANIFEST
-from zoo.integrity import Integrity, check_integrity
+from zoo.integrity import Integrity, check_integrity, sha256_of
 from zoo.manifest import ExportRecord, Manifest, read_record
 from zoo.usage import Usage
 
@@ -64,7 +64,7 @@ class CatalogEntry:
         options = {"target": manifest.target, "precision": manifest.precision, "layout": manifest.layout}
         kind = manifest.weights if manifest.seed is None else f"random, seed {manifest.seed}"
         return {
-            "export": hashlib.sha256((self.record.directory / MANIFEST).read_bytes()).hexdigest(),
+            "export": sha256_of(self.record.directory / MANIFEST, self.record.directory),
             "state": self.state,
             "weights": made_from.get("weights", kind),
             "weights_digest": _weights_digest(manifest),
@@ -113,7 +113,7 @@ def read_entry(name: str, directory: Path, client: Client, *, contents: bool) ->
     """
     record = read_record(directory)
     spec = load(directory / "spec.yaml")
-    integrity = check_integrity(directory, record.manifest, contents=contents)
+    integrity = check_integrity(record, contents=contents)
     return CatalogEntry(name, record, spec, integrity, *client(spec, record.manifest))
 
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from specs.errors import UserError
 from specs.model import Model
-from specs.reference import is_hub_id
 from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.families.common.config import CONFIG
-from zoo.hub import fetch
-from zoo.json_values import read_object
-
-GENERATION = "generation_config.json"
+from zoo.files.reading import copy_regular, read_regular, unreadable
+from zoo.generation.settings import GENERATION, generation_fields
+from zoo.hub import located
+from zoo.json_values import parse_object
+from zoo.weights.gguf_header import is_gguf
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
@@ -28,7 +27,7 @@ _TOKENS = (
     "forced_bos_token_id",
     "forced_eos_token_id",
 )
-_FILES = [
+FILES = (
     "added_tokens.json",
     "chat_template.jinja",
     GENERATION,
@@ -43,15 +42,13 @@ _FILES = [
     "tokenizer_config.json",
     "vocab.json",
     "vocab.txt",
-]
+)
 """What a checkpoint's directory has beside config and weights: the same tokens go into what is made of it."""
 
 
 def origin_of(weights: str) -> Path:
     """Return the path of the weights that a user named; hub repositories are fetched."""
-    return (
-        fetch(weights, weights=False) if not os.path.exists(weights) and is_hub_id(weights) else Path(weights)
-    )
+    return located(weights, weights=False)
 
 
 def tokenizer_origin(weights: str) -> Path:
@@ -59,7 +56,7 @@ def tokenizer_origin(weights: str) -> Path:
     origin = origin_of(weights)
     if not origin.exists():
         return origin
-    return origin if origin.is_dir() or origin.suffix == ".gguf" else origin.parent
+    return origin if origin.is_dir() or is_gguf(origin) else origin.parent
 
 
 def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any]:
@@ -85,19 +82,37 @@ def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[s
 
 
 def carry_files(origin: Path, directory: Path) -> None:
-    """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them."""
-    if origin.suffix == ".gguf" and origin.is_file():
+    """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them.
+
+    Settings in the config of a checkpoint without a file of them, as in early ones, become one.  Raises
+    :class:`specs.errors.UserError` for a file that is not a regular one of the checkpoint's directory.
+    """
+    if is_gguf(origin):
         for name, text in gguf_tokenizer(origin).items():
             (directory / name).write_text(text, encoding="utf-8")
         return
-    for name in _FILES:
-        if (origin / name).is_file():
-            shutil.copyfile(origin / name, directory / name)
+    for name in FILES:
+        carry(origin, directory, name)
+    stated = {} if os.path.lexists(origin / GENERATION) else generation_fields(stated_in(origin / CONFIG))
+    if stated:
+        (directory / GENERATION).write_text(json.dumps(stated, indent=2) + "\n", encoding="utf-8")
+
+
+def carry(origin: Path, directory: Path, name: str) -> None:
+    """Copy a file of a checkpoint where present.
+
+    Raises :class:`specs.errors.UserError` for one that is not a regular one of its directory.
+    """
+    if os.path.lexists(origin / name):
+        try:
+            copy_regular(origin / name, directory / name, origin)
+        except OSError as error:
+            raise UserError(unreadable(origin / name, error)) from None
 
 
 def special_tokens(origin: Path) -> dict[str, Any]:
     """Return the ids of special tokens from a checkpoint's config and generation settings, or from a GGUF file."""
-    if origin.suffix == ".gguf" and origin.is_file():
+    if is_gguf(origin):
         return dict(json.loads(gguf_tokenizer(origin).get(GENERATION, "{}")))
     return {**stated_in(origin / CONFIG), **stated_in(origin / GENERATION)}
 
@@ -109,9 +124,18 @@ def token_fields(origin: Path) -> dict[str, Any]:
 
 
 def stated_in(path: Path) -> dict[str, Any]:
-    """Return the fields of a JSON file; none where it is absent or not an object."""
+    """Return the fields of a JSON file in a directory; none where it is absent or not an object.
+
+    Raises :class:`specs.errors.UserError` for a file that is not a regular one of its directory.
+    """
+    if not os.path.lexists(path):
+        return {}
     try:
-        return read_object(path, UserError)
+        text = read_regular(path, path.parent)
+    except OSError as error:
+        raise UserError(unreadable(path, error)) from None
+    try:
+        return parse_object(text, str(path), UserError)
     except UserError:
         return {}
 

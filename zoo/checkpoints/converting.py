@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,6 +19,7 @@ from specs.writing import dump
 from zoo.builder import assemble
 from zoo.checkpoints.carried import carry_files, described, module_files, origin_of
 from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.original import Unused, by_width, kept_headers, kept_tensors, original
 from zoo.checkpoints.write import stored_tensors
 from zoo.configs.exporting import NoFamilyError
 from zoo.destination import CONVERSION
@@ -77,8 +80,18 @@ def convert(
     config = described(spec, origin, model_type)
     model = assemble(spec, DTYPES[dtype])
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
+    config, unused = original(spec, config, origin, source)
     return write_checkpoint(
-        spec, model, source, origin, directory, config, dtype=dtype, shard=shard, progress=progress
+        spec,
+        model,
+        source,
+        origin,
+        directory,
+        config,
+        unused=unused,
+        dtype=dtype,
+        shard=shard,
+        progress=progress,
     )
 
 
@@ -104,18 +117,42 @@ def write_checkpoint(
     config: dict[str, Any] | None,
     *,
     names: Tensors | None = None,
+    unused: Unused = MappingProxyType({}),
     dtype: str,
     shard: int = SHARD,
     progress: Progress = lambda stage: None,
 ) -> Conversion:
     """Write a module's config, its weights from ``source``, and the files at ``origin`` that accompany them.
 
-    ``names`` are those of the tensors (default: of the config's family). Without a ``config`` they are zoo's own.
+    ``names`` are those of the tensors (default: of the config's family). Without a ``config`` they are zoo's own. ``unused`` are
+    further tensors to write.
     """
     modules = {} if config is None or names is not None else module_files(spec, config, origin)
     if names is None:
         names = OWN if config is None else family(config["model_type"]).tensors
-    _write_weights(model, spec, names, source, directory, shard, progress)
+    layout = {name: TensorHeader(tuple(tensor.shape), tensor.dtype)
+              for name, tensor in stored_tensors(model, spec, names)}  # fmt: skip
+    shapes = dict(weight_tensors(model))
+    tensors = stored_tensors(model, spec, names, lambda name: whole(shapes[name], source.pieces(name)))
+    wide, narrow = by_width(unused, DTYPES[dtype])
+    body = len([name for name in layout if not split_name(name)[0]])
+    _write_weights(
+        {
+            **kept_headers(wide, DTYPES[dtype]),
+            **dict(itertools.islice(layout.items(), body)),
+            **kept_headers(narrow, DTYPES[dtype]),
+            **layout,
+        },
+        itertools.chain(
+            kept_tensors(wide, DTYPES[dtype]),
+            itertools.islice(tensors, body),
+            kept_tensors(narrow, DTYPES[dtype]),
+            tensors,
+        ),
+        directory,
+        shard,
+        progress,
+    )
     if config is not None:
         dtype_name = str(DTYPES[dtype]).removeprefix("torch.")
         for name, data in {CONFIG: {**config, "dtype": dtype_name}, **modules}.items():
@@ -140,17 +177,13 @@ def write_checkpoint(
 
 
 def _write_weights(
-    model: nn.Module,
-    spec: Model,
-    names: Tensors,
-    source: WeightSource,
+    layout: dict[str, TensorHeader],
+    tensors: Iterator[tuple[str, torch.Tensor]],
     directory: Path,
     shard: int,
     progress: Progress,
 ) -> None:
     """Write the tensors of the body into the directory, and those of later modules into their own directories."""
-    layout = {name: TensorHeader(tuple(tensor.shape), tensor.dtype)
-              for name, tensor in stored_tensors(model, spec, names)}  # fmt: skip
     done, total = 0, sum(entry.nbytes for entry in layout.values())
 
     def advance(count: int) -> None:
@@ -158,8 +191,6 @@ def _write_weights(
         done += count
         progress(Stage("write weights", done, total))
 
-    shapes = dict(weight_tensors(model))
-    tensors = stored_tensors(model, spec, names, lambda name: whole(shapes[name], source.pieces(name)))
     for place, group in itertools.groupby(layout, key=lambda name: split_name(name)[0]):
         (directory / place).mkdir(exist_ok=True)
         entries = {split_name(name)[1]: layout[name] for name in group}

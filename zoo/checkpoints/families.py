@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from torch import nn
@@ -29,8 +30,8 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Tensors:
         names = _of_model_type(model_type_of(first.header), first.path)
         return as_gguf(names, first.header, spec)
     config = files.path / "config.json"
-    if config.is_file():
-        return _of_model_type(read_object(config, WeightError).get("model_type"), config)
+    if os.path.lexists(config):
+        return _of_model_type(read_object(config, WeightError, config.parent).get("model_type"), config)
     shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(model)}
 
     def names_found(names: Tensors) -> float:

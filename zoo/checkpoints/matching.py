@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from specs.model import Model
 from specs.printable import printable
+from zoo.families.common.held import stacked_experts
 from zoo.families.common.tensors import StoredParameter, Tensors
 from zoo.families.common.transforms import Shape
 from zoo.families.own import OWN
@@ -63,11 +64,15 @@ class Found:
 
 @dataclass
 class Match:
-    """The locations of all parameters, the values of optional parameters that are not stored, and the unused tensors."""
+    """The locations of all parameters, the values of optional parameters that are not stored, and the unused tensors.
+
+    Of the ``unused`` tensors, by their plain names, those in ``ignored`` are read by models of other specs.
+    """
 
     found: dict[str, Found] = field(default_factory=dict)
     fixed: dict[str, Tensor] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
+    unused: dict[str, StoredTensor] = field(default_factory=dict)
 
 
 def match(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -> Match:
@@ -78,10 +83,10 @@ def match(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -> 
     """
     matching = _Matching(files, names, model, spec)
     matching.find()
-    if names.older is not None and matching.faulty:
-        older = _Matching(files, names.older, model, spec)
-        older.find()
-        matching = matching if older.faulty else older
+    if names.other is not None and matching.faulty:
+        other = _Matching(files, names.other, model, spec)
+        other.find()
+        matching = matching if other.faulty else other
     matching.raise_faults()
     matching.check_copies()
     return matching.match
@@ -128,7 +133,7 @@ class _Matching:
     def find(self) -> None:
         """Look up every parameter, and collect the faults."""
         for names in self._aliases.values():
-            slots = [slot for slot in map(self._table.find, names) if slot is not None]
+            slots = [self._as_stored(slot) for slot in map(self._table.find, names) if slot is not None]
             self._used.update(
                 name
                 for slot in slots
@@ -146,9 +151,17 @@ class _Matching:
             else:
                 self._take(names[0], present)
         unread = set(self._names.unread(self._available))
-        left_over = [name for name in self._available if name not in self._used and name not in unread]
+        self.match.unused = {
+            name: stored for name, stored in self._available.items() if name not in self._used
+        }
+        left_over = [name for name in self.match.unused if name not in unread]
         self.match.ignored = sorted(name for name in left_over if self._names.is_optional(name))
         self._left_over = sorted(name for name in left_over if not self._names.is_optional(name))
+
+    def _as_stored(self, slot: StoredParameter) -> StoredParameter:
+        """Return a slot, or that of stacked experts where the files have those instead."""
+        stacked = None if self._first_of(slot) else stacked_experts(slot, self._shapes)
+        return stacked if stacked is not None and self._first_of(stacked) else slot
 
     def _first_of(self, slot: StoredParameter) -> tuple[str, ...]:
         """Return the plain names under which a slot's tensor, or some of its tensors, are stored."""

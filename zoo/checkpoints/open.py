@@ -9,14 +9,13 @@ import torch
 from torch import nn
 
 from specs.model import Model
-from specs.reference import is_hub_id
 from specs.suggest import did_you_mean
 from zoo.checkpoints.families import family_of
 from zoo.checkpoints.recorded_spec import check_recorded_spec
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.checkpoints.token_scores import with_token_scores
 from zoo.configs.reranking import scored_tokens
-from zoo.hub import fetch
+from zoo.hub import located
 from zoo.packed.formats import unpacked_files
 from zoo.weights.distributed import METADATA
 from zoo.weights.files import TensorFiles
@@ -35,8 +34,7 @@ def open_weights(
     """
     if argument == "random":
         return RandomWeights(model, spec, seed, dtype)
-    if not os.path.exists(argument) and is_hub_id(argument):
-        argument = str(fetch(argument, weights=True))
+    argument = str(located(argument, weights=True))
     if not os.path.exists(argument):
         close = did_you_mean(argument, ("random", "none"))
         hint = f" ({close})" if close.startswith("did you mean") else ""
@@ -44,7 +42,7 @@ def open_weights(
             f"{argument!r} has no weights{hint}\n  Pass random, none, a file (.safetensors, .bin, .gguf), a directory with one, "
             "or a repository on the Hugging Face hub (org/name)."
         )
-    if (Path(argument) / METADATA).is_file():
+    if os.path.lexists(Path(argument) / METADATA):
         check_recorded_spec(Path(argument), spec)
     files = unpacked_files(TensorFiles.open(Path(argument)))
     names = family_of(files, model, spec)

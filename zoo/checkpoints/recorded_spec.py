@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from specs.canonical import canonical, differences
 from specs.errors import SpecPath, path_text, shorten
 from specs.model import Model
+from zoo.files.reading import read_regular, unreadable
 from zoo.weights.source import WeightError
 
 SPEC = "spec.json"
@@ -25,11 +26,11 @@ def recorded_spec(directory: Path) -> Model | None:
     """Return the spec that a directory records, or None. Raises :class:`WeightError` where it is damaged."""
     path = directory / SPEC
     try:
-        return Model.model_validate_json(path.read_bytes())
+        return Model.model_validate_json(read_regular(path, directory))
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise WeightError(f"{path} cannot be read: {error.strerror}") from None
+        raise WeightError(unreadable(path, error)) from None
     except ValidationError as error:
         first = error.errors()[0]
         place = path_text(first["loc"]) or "the file"

@@ -28,7 +28,8 @@ CODES = 2**20
 class CheckpointWeights(WeightSource):
     """The weights of a model from the files of a checkpoint with a family's names and layouts.
 
-    ``ignored`` names the tensors that the spec does not use, such as another head's. Raises :class:`WeightError` at once
+    ``ignored`` names the tensors that the spec does not use, such as another head's; ``unused`` are these and those that no
+    model reads, by the names that checkpoints of the spec give them. Raises :class:`WeightError` at once
     where any tensor is missing, unused, or of the wrong shape or dtype.
     """
 
@@ -44,6 +45,7 @@ class CheckpointWeights(WeightSource):
         self.names = names
         self.dtype = dtype
         self.ignored: tuple[str, ...] = tuple(found.ignored)
+        self.unused = {names.full(name, spec.head.kind): stored for name, stored in found.unused.items()}
         self._found, self._fixed = found.found, found.fixed
         self.description = f"{files.path} ({names.name} names)"
         if self.ignored:

@@ -17,6 +17,7 @@ from zoo.checks.result import Check
 from zoo.checks.stack_runner import StackRunner, stack_runners
 from zoo.checks.subject import CheckedModel, subject_of
 from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
 SideCheck = Callable[[StackRunner, CheckedModel], Check | Iterator[Check]]
@@ -60,7 +61,13 @@ class BehaviourReport:
         return {"passed": self.passed, "subject": self.subject, "weights": self.weights, "checks": checks}
 
 
-def check_behaviour(spec: Model, weights: WeightSource | None = None, *, seed: int = 0) -> BehaviourReport:
+def check_behaviour(
+    spec: Model,
+    weights: WeightSource | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress = lambda stage: None,
+) -> BehaviourReport:
     """Run every check that applies to a spec.
 
     ``weights`` belong to the spec's model (default: random ones drawn for checking). A model too large to run is
@@ -68,17 +75,25 @@ def check_behaviour(spec: Model, weights: WeightSource | None = None, *, seed: i
     small enough.
     """
     subject = subject_of(spec, weights, seed)
-    return BehaviourReport(subject.description, subject.weights.description, tuple(run_checks(subject)))
+    return BehaviourReport(
+        subject.description, subject.weights.description, tuple(run_checks(subject, progress))
+    )
 
 
-def run_checks(subject: CheckedModel) -> Iterator[Check]:
-    """Run every check that applies to a model, in turn."""
+def run_checks(
+    subject: CheckedModel, progress: Progress = lambda stage: None, *, cached: bool = True
+) -> Iterator[Check]:
+    """Run every check that applies to a model, in turn; unless ``cached``, those of cached decoding are left out."""
     for side in stack_runners(subject.model, subject.spec):
         for check in _checks_of(side, subject):
+            if check in CACHES and not cached:
+                continue
+            progress(Stage(f"check {check.__name__.replace('_', ' ')}"))
             with torch.no_grad():
                 results = check(side, subject)
                 found = [results] if isinstance(results, Check) else list(results)
             yield from found
+    progress(Stage("check gradients"))
     yield gradients(subject)
 
 

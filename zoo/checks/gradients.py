@@ -19,6 +19,7 @@ from zoo.checks.subject import CheckedModel
 from zoo.components.attention import Projections, SelfAttention
 from zoo.components.block import ReorderedNorm, Sandwich
 from zoo.components.router import Router
+from zoo.components.waveform import StemLayer, TimeNorm
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
@@ -46,7 +47,8 @@ def gradients(subject: CheckedModel) -> Check:
     idle = _score_one_key(model)
     constant = _route_alone(model)
     rescaled = _scale_a_whole_branch(model)
-    without: set[str] = set(names) - optional - idle - constant - rescaled
+    centred = _centred_over_time(model)
+    without: set[str] = set(names) - optional - idle - constant - rescaled - centred
     for _ in subject.draws():
         without &= _without_gradient(model, spec)
         if not without:
@@ -64,6 +66,8 @@ def gradients(subject: CheckedModel) -> Check:
         )
     if rescaled:
         explanation += " (except sinks of single heads, which scale an output that is normalized next)"
+    if centred:
+        explanation += " (except convolution biases before a norm over time, which subtracts them)"
     listed = sorted(without, key=names.index)
     reason = f"no gradient for {', '.join(listed[:_SHOWN])}" if listed else ""
     reason += f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
@@ -108,13 +112,21 @@ def _scale_a_whole_branch(model: ZooModel) -> set[str]:
         path: each for path, each in model.named_modules() if isinstance(each, ReorderedNorm | Sandwich)
     }
     alone = [
-        f"{path}.attention"
+        f"{path}.{branch}"
         for path, block in blocks.items()
-        if isinstance(attention := block.attention, SelfAttention)
+        for branch in ("attention", "cross_attention")
+        if isinstance(attention := getattr(block, branch, None), Projections)
         and attention.heads == 1
         and attention.output.bias is None
     ]
     return {f"{path}.sinks" for path in alone} & _trained(model).keys()
+
+
+def _centred_over_time(model: ZooModel) -> set[str]:
+    """The biases of convolutions followed by a norm of each channel over time: a constant is part of the mean."""
+    stems = {path: each for path, each in model.named_modules() if isinstance(each, StemLayer)}
+    centred = [path for path, each in stems.items() if type(each.norm) is TimeNorm]
+    return {f"{path}.convolution.bias" for path in centred} & _trained(model).keys()
 
 
 def _positions_in_attention(model: ZooModel) -> dict[str, nn.Module]:

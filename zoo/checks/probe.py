@@ -45,6 +45,8 @@ class ProbeWeights(WeightSource):
         shape, constant = tensor.shape, self._recipe[name].constant
         if name in self._fixed:
             yield self._draw(name, shape.numel(), 0.1).add_(self._fixed[name].reshape(-1))
+        elif (values := self._recipe[name].values) is not None:
+            yield self._draw(name, shape.numel(), 0.1).add_(values.reshape(-1))
         elif len(shape) < 2 or constant is not None:
             yield self._draw(name, shape.numel(), 0.1).add_(constant or 0.0)
         else:

@@ -30,6 +30,11 @@ class Check:
     expected: str = ""
     reason: str = ""
 
+    @property
+    def measured(self) -> str:
+        """The figure and the expected one."""
+        return self.expected if self.figure is None else f"{self.figure:.2g}; expected {self.expected}"
+
     def as_dict(self) -> dict[str, Any]:
         """As JSON data; figures that are not finite are given as text."""
         figure = self.figure if self.figure is None or math.isfinite(self.figure) else str(self.figure)

@@ -14,7 +14,7 @@ import specs.latent as spec
 from zoo import functional
 from zoo.components.attention import key_value_state, merge_heads, split_heads
 from zoo.components.linear import Linear
-from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
+from zoo.components.mixer import BiasKey, Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.registry import build_component, builds
 from zoo.sharding import COLUMNS, HEADS, READ_BY_ALL, ROWS, SHARED, Sharding, counted
@@ -22,7 +22,10 @@ from zoo.sharding import COLUMNS, HEADS, READ_BY_ALL, ROWS, SHARED, Sharding, co
 
 @builds(spec.Latent)
 class Latent(Mixer):
-    """Heads have an unrotated and a rotated part; the cache holds both parts of the keys, and the values, of every head."""
+    """Heads have an unrotated and a rotated part; the cache holds both parts of the keys, and the values, of every head.
+
+    ``position`` is the attention's own, where every layer has its own, or None for the stack's.
+    """
 
     def __init__(self, spec: spec.Latent, context: BuildContext) -> None:
         super().__init__()
@@ -32,6 +35,7 @@ class Latent(Mixer):
         width = spec.head_dim + spec.rope_dim
         self.scale = width**-0.5 if spec.scale is None else spec.scale
         self.dropout = spec.dropout
+        self.position = context.position
         self.low_rank = spec.query_rank is not None
         if spec.query_rank is None:
             self.query = Linear(d_model, heads * width, bias=False)
@@ -68,19 +72,18 @@ class Latent(Mixer):
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B H P (N + R) and B H P V -> B T D, and all keys and values: B H S (N + R) and B H S V."""
-        rotate, positions = context.position.rotate, context.positions
+        position, positions = self.position or context.position, context.positions
         query = self.query_up(self.query_norm(self.query_down(x))) if self.low_rank else self.query(x)
         query = split_heads(query, self.unrotated + self.rotated)  # B H T (N + R)
-        turned = rotate(query[..., self.unrotated :], positions, self.rotated)  # B H T R
+        turned = position.rotate(query[..., self.unrotated :], positions, self.rotated)  # B H T R
         query = torch.cat((query[..., : self.unrotated], turned), -1)
         down = self.key_value_down(x)  # B T (C + R)
         latent, common = self.key_value_norm(down[..., : self.kv_rank]), down[..., self.kv_rank :]
         up = split_heads(self.key_value_up(latent), self.unrotated + self.value_dim)  # B H T (N + V)
-        common = rotate(common[:, None], positions, self.rotated)  # B 1 T R
+        common = position.rotate(common[:, None], positions, self.rotated)  # B 1 T R
         key = torch.cat((up[..., : self.unrotated], common.expand(-1, self.heads, -1, -1)), -1)
         key, value = context.cached(past, key, up[..., self.unrotated :])
+        bias = context.biases[BiasKey(position.name, None)]
         dropout = self.dropout if self.training else 0.0
-        mixed = functional.attention(
-            query, key, value, context.bias, scale=self.scale, dropout=dropout
-        )  # B H T V
+        mixed = functional.attention(query, key, value, bias, scale=self.scale, dropout=dropout)  # B H T V
         return self.output(merge_heads(mixed)), (key, value)

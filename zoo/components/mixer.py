@@ -148,11 +148,6 @@ class MixerContext:
         """The same for a layer that attends to the keys and values of another, which left this state."""
         return replace(self, reused=state[:2])
 
-    @property
-    def bias(self) -> Tensor | None:
-        """The bias of an attention without a window or a position of its own."""
-        return self.biases[BiasKey(self.position.name)]
-
     def cached(self, past: State | None, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The cached keys and values followed by the new ones, B G T K each: B G S K."""
         if past is None:

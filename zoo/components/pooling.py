@@ -26,15 +26,17 @@ class TokenSequence:
 def pool(x: Tensor, tokens: TokenSequence, pooling: TokenPooling | AtToken) -> Tensor:
     """One vector per sequence, from its real tokens: x: B T D -> B D; zeros if all are padding.
 
-    Pooling at the first token of a given id uses the last token if the sequence has none.
+    Pooling at the first token of a given id uses the first token if the sequence has none.
     """
     if isinstance(pooling, AtToken):
         assert tokens.ids is not None
-        found = (tokens.ids == pooling.token).to(torch.int64)  # B T
+        ids = tokens.ids if tokens.mask is None else tokens.ids * tokens.mask
+        sought = ids.amax(1, keepdim=True) if pooling.token == "highest" else pooling.token
+        found = (ids == sought).to(torch.int64)  # B T
         if tokens.mask is not None:
             found = found * tokens.mask
         count = found.cumsum(1)
-        return torch.where(count[:, -1:] > 0, _mix(x, found * (count == 1)), pool(x, tokens, "last"))
+        return torch.where(count[:, -1:] > 0, _mix(x, found * (count == 1)), pool(x, tokens, "first"))
     return _unpadded(x, pooling) if tokens.mask is None else _padded(x, tokens.mask, pooling)
 
 

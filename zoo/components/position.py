@@ -153,7 +153,7 @@ class Sinusoidal(Position):
 
     def __init__(self, spec: spec.Sinusoidal, context: BuildContext) -> None:
         super().__init__(spec, context)
-        self.interleaved, self.offset = spec.layout == "interleaved", spec.offset
+        self.interleaved, self.offset, self.zero = spec.layout == "interleaved", spec.offset, spec.zero
         self.frequencies = sinusoid_frequencies(spec, context.d_model // 2)
         self.table: SinusoidTable | None = None
         if spec.table:
@@ -164,7 +164,10 @@ class Sinusoidal(Position):
         if self.table is not None:
             return x + self.table(positions)
         angles = functional.angles(positions + self.offset, self.frequencies)  # B T D/2
-        return x + sines_and_cosines(angles, interleaved=self.interleaved).to(x.dtype)
+        vectors = sines_and_cosines(angles, interleaved=self.interleaved)
+        if self.zero is not None:
+            vectors = vectors * (1 - (positions == self.zero).to(vectors.dtype)).unsqueeze(-1)
+        return x + vectors.to(x.dtype)
 
 
 @builds(spec.Convolutional)
@@ -213,7 +216,7 @@ class Rope(Position):
         return self._rotated(pieces, positions, width).transpose(1, 2).flatten(2)
 
     def _rotated(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
-        if positions.ndim == 3:
+        if self.spec.sections is not None and positions.ndim == 3:
             return self._rotate_by_axis(x, positions, width)
         frequencies, amplitude = self.frequencies(width)
         return functional.rotate(

@@ -140,7 +140,8 @@ class RWKV7(Mixer):
         """The values, with a share of the first layer's: B T D -> B T (H K)."""
         value, width = self.value(x), self.heads * self.head_dim
         if self.share_in is None or self.share_out is None:
-            return context.first_values.setdefault(width, value)
+            context.first_values.setdefault(width, value)
+            return value
         share = torch.sigmoid(self.share_out(self.share_in(x)))
         return value + (context.first_values[width] - value) * share
 

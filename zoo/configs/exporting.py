@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from specs.canonical import canonical, differences
+from specs.canonical import canonical, complete, differences
 from specs.errors import SpecPath, UserError, path_text, shorten
 from specs.head import Classification, Pooled
 from specs.model import Model
@@ -81,24 +81,46 @@ def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
         yield bare, True
 
 
+def describes(model: Model, stated: Data, written: Data) -> bool:
+    """Return whether a stated config describes a spec, training and input length included, for the class of the config that
+    :func:`write_config` wrote for it."""
+    (class_name,) = written["architectures"]
+    head = family(written["model_type"]).classes[class_name].kind
+    sentence = head != model.head.kind
+    try:
+        model = as_encoder(model) if sentence else model
+        read = _reading(model, sentence=sentence)
+        back = spec_of_config(Config(stated, "the stated config"), name=model.name, read=read)
+    except (UnfitError, ConfigError):
+        return False
+    return not any(differences(complete(model), complete(back)))
+
+
+def _reading(model: Model, *, sentence: bool) -> Read:
+    """Return what reads a config of a model back."""
+    if sentence:
+        own_head = model.head.model_dump(mode="json", exclude_none=True)
+        return functools.partial(sentence_spec, lambda width: own_head)
+    scores_text = isinstance(model.head, Classification) and model.head.pooling == "last"
+    return of_causal_class if scores_text and model.architecture == "encoder" else of_class
+
+
 def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool) -> Data | Misfit:
-    read: Read
     try:
         if sentence:
-            own_head = model.head.model_dump(mode="json", exclude_none=True)
             write_modules(model, {})
             model = as_encoder(model)
             data = candidate.body_config(as_decoder(model), class_name)
-            read = functools.partial(sentence_spec, lambda width: own_head)
         else:
             scores_text = isinstance(model.head, Classification) and model.head.pooling == "last"
             data = candidate.config(as_decoder(model) if scores_text else model, class_name)
-            read = of_causal_class if scores_text and model.architecture == "encoder" else of_class
+        read = _reading(model, sentence=sentence)
         back = spec_of_config(Config(data, "the written config"), name=model.name, strict=True, read=read)
     except UnfitError as error:
         return Misfit(class_name, (str(error),))
     except ConfigError as error:
-        return Misfit(class_name, (str(error).splitlines()[-1].strip(),))
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return Misfit(class_name, tuple(lines[-1:]) or (type(error).__name__,))
     found = list(differences(canonical(model), canonical(back)))
     reasons = tuple(dict.fromkeys(_reason(path, ours, theirs) for path, ours, theirs in found))
     unlike = any(path[0] == "architecture" for path, _, _ in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -11,15 +12,19 @@ from specs.document import Document
 from specs.errors import SpecError
 from specs.model import Model
 from specs.named_blocks import with_named_blocks
-from specs.suggest import suggestion
+from specs.suggest import misspelt, suggestion
 from specs.validation import validate
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.configs.reranking import reranker_spec, scored_tokens
 from zoo.configs.sentence import read_head, sentence_modules, sentence_spec
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
+from zoo.families.common.layers import laid_over
 from zoo.families.common.template import Data
 from zoo.families.registry import family_of_config
+from zoo.hub import repository_name, snapshot_of
+from zoo.weights.adapters import refuse_adapter
+from zoo.weights.gguf_header import is_gguf
 
 Tell = Callable[[Sequence[str]], None]
 """Receives the names of the fields that an import skips because the reference does not have them."""
@@ -43,16 +48,19 @@ def import_spec(
     not have are skipped and passed to ``tell``, or refused where ``strict``. Raises :class:`ConfigError`, which names
     the field, for unsupported or contradictory fields.
     """
+    if path.is_dir():
+        path = snapshot_of(path)
+        refuse_adapter(path)
     file = path / CONFIG if path.is_dir() else path
-    if not file.is_file():
+    if not os.path.lexists(file):
         remedy = "Pass a directory with a config.json, the config.json itself, or a GGUF file."
         raise ConfigError(f"{file} is missing\n  {remedy}")
-    if file.suffix == ".gguf":
+    if is_gguf(file):
         from zoo.configs.gguf import config_of_gguf
 
         config = Config(config_of_gguf(file, ignored), str(file))
     else:
-        config = Config.load(file, lambda: _stored(file.parent))
+        config = Config.load(file, lambda: _stored(file.parent), path if path.is_dir() else None)
     read = _of_modules(path) if path.is_dir() else None
     return spec_of_config(
         config, name=name or _name(file), ignored=ignored, strict=strict, tell=tell, read=read or of_class
@@ -88,11 +96,11 @@ def spec_of_config(
     read: Read = of_class,
 ) -> Model:
     """Return the spec of a config, which ``read`` reads.  Raises as :func:`import_spec`."""
-    _check_quantization(config)
-    config.must("pruned_heads", {}, "pruned layers are not supported")
+    config.ignored, config.strict = ignored, strict
     family = family_of_config(config)
+    _check_quantization(config)
     data = read(config, family)
-    if passed_over := config.finish(ignored, strict=strict):
+    if passed_over := config.finish():
         tell(passed_over)
     return validated({"name": name, **data}, config.where)
 
@@ -114,9 +122,40 @@ def _check_quantization(config: Config) -> None:
 def validated(data: Data, where: str) -> Model:
     """Return the model of plain data. Raises :class:`ConfigError`, which names the config, where it breaks a rule."""
     try:
-        return validate(with_named_blocks(Document(_tidy(data), {}, {})))
+        return validate(with_named_blocks(Document(_tidy(_positioned(data)), {}, {})))
     except SpecError as error:
         raise ConfigError(f"{where} describes a model that breaks a rule\n{error}") from None
+
+
+_IN_ATTENTION = ("alibi", "relative_bias", "rope")
+"""Kinds of positions that act where a layer attends."""
+
+
+def _positioned(data: Data) -> Data:
+    """Return a spec without the position that its config states, where it acts in attention and no layer attends."""
+    stack = data.get("decoder") or data.get("encoder") or {}
+    position = data.get("position") or {}
+    if position.get("kind") not in _IN_ATTENTION or len(_STACKS & data.keys()) != 1 or _attends(stack):
+        return data
+    return {**data, "position": {"kind": "none"}}
+
+
+_STACKS = {"decoder", "encoder", "image", "text"}
+
+
+def _attends(stack: Data) -> bool:
+    """Return whether a block that a layer uses has an attention."""
+    layers = stack["layers"]
+    runs: list[Data] = [{"repeat": layers}] if isinstance(layers, int) else layers
+    used = {run.get("use") for each in runs for run in each.get("pattern", [each])}
+    block = stack["block"]
+    blocks = [block if name is None else laid_over(block, stack["blocks"][name]) for name in used]
+    return any(map(_has_attention, blocks))
+
+
+def _has_attention(part: Data) -> bool:
+    inner = (value for value in part.values() if isinstance(value, dict))
+    return isinstance(part.get("attention"), dict) or any(map(_has_attention, inner))
 
 
 def _stored(directory: Path) -> Collection[str]:
@@ -143,13 +182,15 @@ def _class_name(config: Config, family: Family) -> str:
         if because := family.refused.get(named[0]):
             remedy = suggestion(named[0], family.classes)
             config.refuse("architectures", f"must not name {named[0]}, {because}", remedy)
-        config.refuse("architectures", "must name a supported class", suggestion(named[0], family.classes))
+        near = misspelt(named[0], family.classes)
+        remedy = f"Did you mean {near!r}?" if near else f"Choose from: {', '.join(family.classes)}."
+        config.refuse("architectures", f"must name a supported class of {family.model_type}", remedy)
     return known
 
 
 def _name(file: Path) -> str:
     """Return a name for a spec, from the path of its config."""
-    stem = file.resolve().parent.name if file.name == CONFIG else file.stem
+    stem = repository_name(file.parent) or file.resolve().parent.name if file.name == CONFIG else file.stem
     return re.sub(r"[^A-Za-z0-9._+=,@-]+", "-", stem).strip("-._+=,@")[:200] or "imported"
 
 

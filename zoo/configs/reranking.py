@@ -43,13 +43,14 @@ def scored_tokens(directory: Path) -> ScoredTokens | None:
 
 def _tokens(modules: Sequence[Module]) -> ScoredTokens:
     body, score = modules
-    settings = Config.load(body.directory / _SETTINGS)
+    settings = Config.load(body.directory / _SETTINGS, within=body.directory)
     settings.must("transformer_task", "text-generation", "LogitScore reads the scores of tokens")
     settings.must("module_output_name", _LOGITS, "LogitScore reads the scores of tokens")
-    config = Config.load(score.directory / CONFIG)
+    config = Config.load(score.directory / CONFIG, within=score.directory)
     config.must("module_input_name", _LOGITS, "only the scores of tokens are supported")
     found = ScoredTokens(config.int("true_token_id", default=REQUIRED), config.int("false_token_id"))
-    config.finish(strict=True)
+    config.strict = True
+    config.finish()
     return found
 
 

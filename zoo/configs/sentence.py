@@ -5,6 +5,7 @@ The head of such a model is ``pooled``: Pooling, at most two Dense layers, Norma
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -64,12 +65,12 @@ def sentence_modules(directory: Path) -> list[Module]:
     Raises :class:`specs.errors.UserError` for unsupported modules.
     """
     modules = modules_in(directory)
-    if len(modules) < 2:
+    if not modules:
         return []
     body, *others = modules
     kinds = [module.kind for module in others]
     dense = kinds.count(DENSE)
-    if body.kind != "Transformer" or kinds not in _chains(dense):
+    if body.kind != "Transformer" or (kinds and kinds not in _chains(dense)):
         raise ConfigError(
             f"{directory / MODULES}: the modules {' -> '.join(module.kind for module in modules)} are not supported\n"
             "  Use Transformer, Pooling, at most two Dense and Normalize, in this order, or Transformer and LogitScore, "
@@ -80,7 +81,8 @@ def sentence_modules(directory: Path) -> list[Module]:
             f"{directory / MODULES}: the path of the Transformer must be empty (the directory itself)\n"
             f"  value: {body.directory.name!r}\n  Move the files of {body.directory} up."
         )
-    _check_body(directory / SETTINGS)
+    if others:
+        _check_body(directory / SETTINGS)
     return others
 
 
@@ -91,8 +93,8 @@ def _chains(dense: int) -> list[list[str]]:
 
 
 def _check_body(path: Path) -> None:
-    if path.exists():
-        settings = Config.load(path)
+    if os.path.lexists(path):
+        settings = Config.load(path, within=path.parent)
         settings.must("transformer_task", "feature-extraction", "later modules read the last hidden state")
         settings.must("module_output_name", "token_embeddings", "later modules read the last hidden state")
 
@@ -122,7 +124,8 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
     head: Data = {"kind": "pooled", "output": OUTPUT}
     for module in modules:
         path = module.directory / CONFIG
-        config = Config.load(path) if path.exists() or module.kind != "Normalize" else Config({}, str(path))
+        present = os.path.lexists(path) or module.kind != "Normalize"
+        config = Config.load(path, within=path.parent) if present else Config({}, str(path))
         match module.kind:
             case "Pooling":
                 head["pooling"] = _pooling(config, d_model)
@@ -131,7 +134,8 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
                 head["normalize"] = True
             case _:
                 head |= _dense(config, d_model, head)
-        config.finish(strict=True)
+        config.strict = True
+        config.finish()
     return head
 
 

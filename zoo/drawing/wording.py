@@ -287,7 +287,7 @@ def pooling_words(pooling: Pooling) -> str:
     if isinstance(pooling, AttentionPooling):
         return "by attention"
     if isinstance(pooling, AtToken):
-        return f"at token {pooling.token}"
+        return "at the highest token id" if pooling.token == "highest" else f"at token {pooling.token}"
     if pooling in ("first", "last"):
         return f"{pooling} token"
     return f"{pooling.replace('_', ' ')} of tokens"

@@ -15,6 +15,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
+from zoo.families.common.held import LAYERS_OF_IMAGES, also_named
 from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, Place, read
@@ -134,11 +135,18 @@ _TENSORS = Tensors(
                 "layernorm": "encoder.final_norm",
             }
         ),
-        same(f"encoder.{_TABLE}", "encoder.position.table.weight"),
-        same(f"{_STORED}attention.attention.{_TABLE}", f"{_OURS}attention.position.table.weight"),
-        same(f"{_STORED}lambda_1", f"{_OURS}attention_scale.weight"),
-        same(f"{_STORED}lambda_2", f"{_OURS}feed_forward_scale.weight"),
-        *modules(_LAYER, _STORED, _OURS),
+        *also_named(
+            (
+                same(f"encoder.{_TABLE}", "encoder.position.table.weight"),
+                same(f"{_STORED}attention.attention.{_TABLE}", f"{_OURS}attention.position.table.weight"),
+                same(f"{_STORED}lambda_1", f"{_OURS}attention_scale.weight"),
+                same(f"{_STORED}lambda_2", f"{_OURS}feed_forward_scale.weight"),
+                *modules(_LAYER, _STORED, _OURS),
+            ),
+            *LAYERS_OF_IMAGES,
+            (r"attention\.attention\.relative", "relative"),
+            (r"^encoder\.relative_position_bias\.", "shared_position_bias."),
+        ),
     ),
     prefix="beit.",
     outside=("classifier.",),

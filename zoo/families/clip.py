@@ -96,21 +96,23 @@ VISION_BODY = vision_body(
 class _End(Field):
     """The token at which a text is pooled.
 
-    Configs from before 2023 set eos_token_id to 2, for which the reference takes the highest token id: the tokenizer's end of
-    text.
+    Configs from before 2023 set eos_token_id to 2, for which the reference takes the highest id in the text: that of the
+    tokenizer's end of text, unless tokens were added after it.
     """
 
     def read(self, config: Config) -> Data:
         end: int = config.int("eos_token_id", default=49407)
+        if end == 2:
+            return {"token": "highest"}
         vocab_size: int = _TEXT_BODY["vocab_size"].read(config)
         if not 0 <= end < vocab_size:
             config.refuse("eos_token_id", f"must be below vocab_size, which is {vocab_size}: texts end there")
-        return {"token": vocab_size - 1 if end == 2 else end}
+        return {"token": end}
 
     def write(self, value: Any, place: Place) -> Data:
         if not isinstance(value, AtToken):
             raise UnfitError(f"head.pooling {value}")
-        return {"eos_token_id": value.token}
+        return {"eos_token_id": 2 if value.token == "highest" else value.token}
 
 
 TEXT_LAYER = {
@@ -202,15 +204,12 @@ CLIP = DualEncoderFamily(
             "contrastive", {"log_scale": f.Float("logit_scale_init_value", default=2.6592)}
         )
     },
-    fixed={
-        "text_config_dict": (None, "it is an old second copy of text_config"),
-        "vision_config_dict": (None, "it is an old second copy of vision_config"),
-    },
     ignored=("initializer_factor",),
     towers={
         "text": Tower(TEXT, "CLIPTextModel", {**_TEXT_HEAD, **_VECTORS, "output": "text_embeds"}),
         "image": Tower(VISION, "CLIPVisionModel", {**_VISION_HEAD, **_VECTORS, "output": "image_embeds"}),
     },
     shared=_PROJECTED,
+    second=True,
 )
 FAMILIES = (TEXT, VISION, CLIP)

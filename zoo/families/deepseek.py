@@ -6,6 +6,7 @@ Latent attention; the first layers have an ordinary feed-forward, the others a m
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from specs.mixture import Groups
@@ -30,7 +31,7 @@ from zoo.families.common.mixtures import (
     shared,
     sigmoid_mixture,
 )
-from zoo.families.common.rope import RopeField, yarn_amplitude, yarn_mscale
+from zoo.families.common.rope import RopeField, stated_parameters, yarn_amplitude, yarn_mscale
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError
 
 _UNROTATED = f.Int("qk_nope_head_dim", default=128)
@@ -45,7 +46,7 @@ class _YarnScale(Field):
         self.rope = rope
 
     def read(self, config: Config) -> float | None:
-        scaling = config.part("rope_scaling") or config.part("rope_parameters")
+        scaling = stated_parameters(config)
         mscale = None if scaling is None else scaling.float("mscale_all_dim")
         if scaling is None or not mscale:
             return None
@@ -231,4 +232,6 @@ V3 = Family(
         *TRAINING,
     ),  # layers beyond the model itself
 )
-FAMILIES = (V2, V3)
+K2 = replace(V3, model_type="kimi_k2")
+"""Kimi K2 (Moonshot AI, 2025), whose code is that of DeepSeek-V3."""
+FAMILIES = (V2, V3, K2)

@@ -5,10 +5,13 @@ At other image sizes the reference interpolates the positions.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import ATTENTION_OF_IMAGES, also_named, apart
 from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError
@@ -119,16 +122,26 @@ _RULES = (
 _CLASSIFIER = "whose classifier reads the class token beside the mean of the patches"
 
 
+_GATED = {f"{_STORED}mlp.{part}_proj": f"{_OURS}feed_forward.{part}" for part in ("gate", "up")}
+_IN_MEMORY = (*ATTENTION_OF_IMAGES, ("weights_out", "down_proj"))
+
+
+def _tensors(model_type: str) -> Tensors:
+    """The tensors, and those of the model in memory, whose gate is a module of its own."""
+    stored = Tensors(
+        model_type,
+        also_named(_RULES, *_IN_MEMORY),
+        prefix=f"{model_type}.",
+        outside=("classifier.",),
+        optional=("classifier.*", "embeddings.mask_token"),
+    )
+    return replace(stored, other=apart(stored, _GATED))
+
+
 def _family(model_type: str, name: str, body: Template) -> Family:
     return Family(
         model_type,
-        Tensors(
-            model_type,
-            _RULES,
-            prefix=f"{model_type}.",
-            outside=("classifier.",),
-            optional=("classifier.*", "embeddings.mask_token"),
-        ),
+        _tensors(model_type),
         body,
         {f"{name}Model": HeadClass("pooled", {"pooling": "first"})},
         refused={f"{name}ForImageClassification": _CLASSIFIER},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from zoo.families.common import fields as f
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import also_named
 from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
@@ -71,9 +72,14 @@ _TENSORS = Tensors(
         Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
         Rule("embeddings.register_tokens", ("embedding.register.weight",), Unsqueezed()),
         *modules({"embeddings.patch_embeddings": "embedding.patch", "norm": "encoder.final_norm"}),
-        same(f"{_STORED}layer_scale1.lambda1", f"{_OURS}attention_scale.weight"),
-        same(f"{_STORED}layer_scale2.lambda1", f"{_OURS}feed_forward_scale.weight"),
-        *modules(_LAYER, _STORED, _OURS),
+        *also_named(
+            (
+                same(f"{_STORED}layer_scale1.lambda1", f"{_OURS}attention_scale.weight"),
+                same(f"{_STORED}layer_scale2.lambda1", f"{_OURS}feed_forward_scale.weight"),
+                *modules(_LAYER, _STORED, _OURS),
+            ),
+            ("^", "model."),
+        ),
     ),
     optional=("embeddings.mask_token", "embeddings.register_tokens"),
 )

@@ -90,6 +90,7 @@ FAMILIES = (
                 f"{LAYER}mlp.moe_statics.e_score_correction_bias",
                 (f"{BLOCK}feed_forward.router.score_correction_bias",),
                 Unsqueezed(),
+                also=(f"{LAYER}mlp.gate.moe_statics.e_score_correction_bias",),  # as transformers 5 holds it
             ),
             unused=("mtp*",),  # layers that guess further tokens
         ),

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 from specs.connector import LinearConnector
-from specs.embedding import Patches
 from specs.model import Model
 from specs.norm import RMSNorm
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.template import Data, Place, UnfitError, read, write
 from zoo.families.common.tensors import Rule, Tensors, same
 from zoo.families.common.transforms import Transposed
@@ -27,6 +27,7 @@ from zoo.families.common.vision_language import (
     image_rules,
     images_of,
     joined,
+    patches_of,
 )
 from zoo.families.gemma import CAP
 from zoo.families.gemma3 import FAMILIES as TEXT_FAMILIES
@@ -76,7 +77,7 @@ class _Gemma3(Family):
         seen, connector = images_of(model), model.connector
         if not isinstance(connector, LinearConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
-        assert isinstance(seen.embedding, Patches)
+        patches = patches_of(seen)
         norm, of_images = connector.norm, seen.last_stack.layer_blocks()[-1].norm
         if not isinstance(norm, RMSNorm) or norm.eps != getattr(of_images, "eps", None):
             raise UnfitError("connector without an rms_norm of the same eps as the norms of the images")
@@ -88,29 +89,34 @@ class _Gemma3(Family):
             VISION_CONFIG: {**SIGLIP.body_config(seen, _IMAGE_CLASS), _USE_HEAD: False},
             TEXT_CONFIG: text,
             TIED: text[TIED],
-            _VECTORS: (seen.embedding.side // connector.pool) ** 2,
+            _VECTORS: (patches.side // connector.pool) ** 2,
             **write(_CONNECTOR, connector, place),
         }
 
+
+_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
 
 FAMILIES = (
     _Gemma3(
         "gemma3",
         Tensors(
             "gemma3",
-            (
-                *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
-                same("multi_modal_projector.mm_soft_emb_norm.weight", "connector.norm.weight"),
-                Rule(
-                    "multi_modal_projector.mm_input_projection_weight",
-                    ("connector.projection.weight",),
-                    Transposed(),
+            also_named(
+                (
+                    *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
+                    same("multi_modal_projector.mm_soft_emb_norm.weight", "connector.norm.weight"),
+                    Rule(
+                        "multi_modal_projector.mm_input_projection_weight",
+                        ("connector.projection.weight",),
+                        Transposed(),
+                    ),
+                    *decoder_rules("language_model.model.", _TEXT.tensors.rules),
                 ),
-                *decoder_rules("language_model.model.", _TEXT.tensors.rules),
+                *PARTS,
             ),
-            heads={"language_modeling": (same("language_model.lm_head.weight", "head.vocabulary.weight"),)},
-            optional=("language_model.lm_head.weight",),
-            unused=("*.embeddings.position_ids", "vision_tower.*head.*"),
+            heads={"language_modeling": also_named(_HEAD, *PARTS)},
+            optional=("language_model.lm_head.weight", "lm_head.weight"),
+            unused=("*.embeddings.position_ids", "*vision_tower.*head.*"),
         ),
         classes={"Gemma3ForConditionalGeneration": HeadClass("language_modeling")},
     ),

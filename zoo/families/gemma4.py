@@ -19,7 +19,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.layers import FULL, Varies, Windows
 from zoo.families.common.llama_like import BLOCK, WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
-from zoo.families.common.rope_by_window import RopeByWindow
+from zoo.families.common.rope_by_window import RopeByWindow, kind_of_layer
 from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import Stacked
@@ -40,12 +40,18 @@ def _windowed(block: BlockParts) -> bool:
     return getattr(block.attention, "window", None) is not None
 
 
+def _of_images(config: Config) -> str | None:
+    """The value that lets tokens of images see each other, which changes nothing for text, or none."""
+    return "vision" if config.data.get("use_bidirectional_attention") == "vision" else None
+
+
 def _overrides(config: Config) -> Data | None:
     """What a config says of the layers without a window, layer by layer; None where it says it once."""
     stated = config.part(_OVERRIDES)
     if stated is None:
         return None
     layers = list(stated.data.values())
+    named = {name.lstrip("0") or "0" for name in stated.data}  # transformers 5.24 writes 05
     allowed = {"head_dim", "num_key_value_heads"}
     if any(
         not isinstance(each, dict) or each != layers[0] or not allowed.issuperset(each) for each in layers
@@ -58,7 +64,7 @@ def _overrides(config: Config) -> Data | None:
         for layer, windowed in enumerate(_WINDOWS.read(config, _FIELDS.depth.read(config)))
         if not windowed
     }
-    if layers and set(stated.data) != wide:
+    if layers and named != wide:
         config.refuse(_OVERRIDES, f"must name the layers of {FULL}: {', '.join(sorted(wide, key=int))}")
     return layers[0] if layers else {}
 
@@ -123,7 +129,8 @@ class _WideRope(RopeByWindow):
         whole = parameters.part(FULL) or Config(self.usual, config.where)
         parameters.ignore("sliding_attention")
         parameters.finish()
-        return self.read_parameters(config, whole)
+        config.pass_over("rope_theta")
+        return self.read_parameters(*kind_of_layer(config, whole), self.theta)
 
 
 _POSITIONS = _WideRope(f.Derived(_GLOBAL.width), _FIELDS.context, whole=WHOLE_HEADS)
@@ -335,7 +342,7 @@ FAMILIES = (
             "Gemma4TextModel": BODY,
         },
         fixed={
-            "use_bidirectional_attention": (None, "a token sees none after it"),
+            "use_bidirectional_attention": (f.Derived(_of_images), "a token of text sees none after it"),
         },
         ignored=("num_experts", "top_k_experts", "moe_intermediate_size", "hidden_act", CAP),
     ),

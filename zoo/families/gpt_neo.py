@@ -15,7 +15,8 @@ from zoo.families.common.tensors import modules, projections, same
 
 
 class _LocalByType(Windows):
-    """The local layers: ``attention_types`` lists the types of layers as [[[types], times], ...]."""
+    """The local layers: ``attention_types`` lists the types of layers as [[[types], times], ...], unless ``attention_layers``
+    lists them one by one."""
 
     def __init__(self) -> None:
         super().__init__("local", f.Int("window_size", default=256), _local)
@@ -29,6 +30,21 @@ class _LocalByType(Windows):
 
 
 def _local(config: Config, depth: int) -> list[bool]:
+    stated = config.list("attention_layers")
+    if stated is None:
+        return [kind == "local" for kind in _repeated(config, depth)]
+    config.ignore("attention_types")
+    if not all(kind in ("global", "local") for kind in stated):
+        config.refuse("attention_layers", "must have only types global and local")
+    if len(stated) != depth:
+        config.refuse(
+            "attention_layers", f"must have an entry for each layer of num_layers, which is {depth}"
+        )
+    return [kind == "local" for kind in stated]
+
+
+def _repeated(config: Config, depth: int) -> list[str]:
+    """The types of layers that ``attention_types`` lists."""
     groups = config.list("attention_types", default=[[["global", "local"], 12]])
     layers: list[str] = []
     for group in groups:
@@ -41,7 +57,7 @@ def _local(config: Config, depth: int) -> list[bool]:
         layers += group[0] * group[1]
     if len(layers) != depth:
         config.refuse("attention_types", f"must cover num_layers, which is {depth}; it covers {len(layers)}")
-    return [layer == "local" for layer in layers]
+    return layers
 
 
 _D_MODEL = f.Int("hidden_size", default=2048)
@@ -98,7 +114,6 @@ FAMILIES = (
         _TENSORS,
         _BODY,
         decoder_classes("GPTNeo", tied=True),
-        # attention_layers follow from attention_types
-        ignored=("attention_layers", "classifier_dropout", *SUMMARY),
+        ignored=("classifier_dropout", *SUMMARY),
     ),
 )

@@ -15,6 +15,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
+from zoo.families.common.held import also_named
 from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
 from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import BLOCK, LAYER, LLAMA, WHOLE_HEADS, LlamaFields, llama_tensors
@@ -127,14 +128,19 @@ _MIXTURE = {
     "expert": _FIELDS.feed_forward(),
 }
 
-_MIXTURE_RULES = (
-    same(f"{_EXPERTS}.router.layer.weight", f"{_OURS}.router.weight"),
-    Rule(
-        f"{_EXPERTS}.input_linear.weight",
-        (f"{_OURS}.experts.gate.weight", f"{_OURS}.experts.up.weight"),
-        Stacked(1),
+_MIXTURE_RULES = also_named(
+    (
+        same(f"{_EXPERTS}.router.layer.weight", f"{_OURS}.router.weight"),
+        Rule(
+            f"{_EXPERTS}.input_linear.weight",
+            (f"{_OURS}.experts.gate.weight", f"{_OURS}.experts.up.weight"),
+            Stacked(1),
+        ),
+        same(f"{_EXPERTS}.output_linear.weight", f"{_OURS}.experts.down.weight"),
     ),
-    same(f"{_EXPERTS}.output_linear.weight", f"{_OURS}.experts.down.weight"),
+    (r"router\.layer", "router"),
+    (r"input_linear\.weight", "experts.gate_up_proj"),
+    (r"output_linear\.weight", "experts.down_proj"),
 )
 
 

@@ -5,6 +5,8 @@ BERT with rotary positions and gated feed-forwards, whose last layer alone has a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from zoo.families.common import fields as f
 from zoo.families.common.decoders import query_key_value
 from zoo.families.common.encoders import (
@@ -16,6 +18,7 @@ from zoo.families.common.encoders import (
 )
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, token_classes
+from zoo.families.common.held import apart
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
 _BODY = rotary_body(
@@ -59,6 +62,23 @@ _TENSORS = Tensors(
     optional=("pooler.*", "lm_head.*", "classifier.*"),
 )
 
+_APART = {
+    **{
+        f"{_STORED}self_attn.{part[0]}_proj": f"{_BLOCK}attention.{part}"
+        for part in ("query", "key", "value")
+    },
+    **{f"{_STORED}mlp.{part}_proj": f"{_BLOCK}feed_forward.{part}" for part in ("up", "gate")},
+}
+_IN_MEMORY = apart(
+    _TENSORS,
+    {name.replace("encoder.layer.", "layers."): ours for name, ours in _APART.items()},
+    (r"encoder\.layer\.", "layers."),
+    (r"attention\.o_proj", "self_attn.o_proj"),
+    ("attn_ln", "post_attention_layernorm"),
+    ("mlp_ln", "post_mlp_layernorm"),
+    (r"lm_head\.norm", "lm_head.layer_norm"),
+)
+
 _OF_CODE = (
     "layer_norm_type",
     "logn_attention_clip1",
@@ -70,7 +90,7 @@ _OF_CODE = (
 FAMILIES = (
     Family(
         "gte",
-        _TENSORS,
+        replace(_TENSORS, other=_IN_MEMORY),
         _BODY,
         {
             "GteModel": BODY,

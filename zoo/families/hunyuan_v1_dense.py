@@ -18,7 +18,7 @@ class _HunyuanRope(RopeField):
 
     def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
         alpha = stated.float("alpha")
-        if not alpha or stated.text("rope_type", "type", default="default") != "dynamic":
+        if not alpha or stated.text("rope_type", default=stated.text("type", default="default")) != "dynamic":
             return super().read_parameters(config, stated, theta)
         width: int = read(self.width, config)
         base = stated.float("rope_theta", default=config.float("rope_theta", default=self.theta))

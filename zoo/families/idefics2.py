@@ -7,7 +7,7 @@ from specs.attention import MultiHeadShape
 from specs.connector import ResamplerConnector
 from specs.model import Model
 from zoo.families.common import fields as f
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, projections, same, weights
@@ -77,14 +77,12 @@ class _Idefics2(Family):
 
     def _resampler(self, config: Config, decoder: Data) -> Data:
         """The resampler, in the width of the decoder; where a config states another, norms are those of the decoder."""
-        part = config.part(_RESAMPLER_CONFIG) or Config({}, config.where, f"{_RESAMPLER_CONFIG}.")
+        part = config.inner(_RESAMPLER_CONFIG)
         width, block = decoder["d_model"], decoder["decoder"]["block"]
         found: Data = read(_RESAMPLER, part)
         found["block"]["feed_forward"]["hidden"] = 4 * width
         if part.int(_WIDTH, default=4096) != width:
             found["block"]["norm"] = block["norm"]
-        part.ignore(*NEUTRAL)
-        part.finish()
         return {**found, "projection": block["feed_forward"]}
 
     def config(self, model: Model, class_name: str) -> Data:

@@ -4,11 +4,10 @@ tokens of Llama, with pixel shuffle between."""
 from __future__ import annotations
 
 from specs.connector import LinearConnector
-from specs.embedding import Patches
 from specs.model import Model
 from zoo.families.clip import vision_body
 from zoo.families.common import fields as f
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.template import Data, Place, UnfitError, read, write
@@ -23,6 +22,7 @@ from zoo.families.common.vision_language import (
     image_rules,
     images_of,
     joined,
+    patches_of,
 )
 from zoo.families.siglip import VISION as SIGLIP
 
@@ -76,15 +76,14 @@ def images_of_siglip(
             activation=f.Activation("hidden_act", "gelu_pytorch_tanh"),
         ),
         {class_name: HeadClass("none")},
-        ignored=(*NEUTRAL, *ignored),
+        ignored=ignored,
     )
 
 
 def read_images(images: Family, config: Config) -> Data:
     """The spec of the encoder of images; a grid whose positions the reference does not tell apart is refused."""
-    seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
+    seen = config.inner(VISION_CONFIG)
     body = images.body_spec(seen, *images.classes)
-    seen.finish()
     if fault := fault_of_side(body["embedding"]["image_size"] // body["embedding"]["patch_size"]):
         seen.refuse("image_size", fault)
     return body
@@ -93,8 +92,8 @@ def read_images(images: Family, config: Config) -> Data:
 def write_images(images: Family, model: Model) -> Data:
     """The config of the encoder of images.  Raises UnfitError where the reference does not tell its positions apart."""
     seen = images_of(model)
-    assert isinstance(seen.embedding, Patches)
-    if fault := fault_of_side(seen.embedding.side):
+    patches = patches_of(seen)
+    if fault := fault_of_side(patches.side):
         raise UnfitError(f"images whose patch_size {fault}")
     found = images.body_config(seen, *images.classes)
     del found["architectures"]

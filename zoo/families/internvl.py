@@ -4,12 +4,12 @@ tokens of Qwen2, Qwen3 or Llama, with pixel shuffle between."""
 from __future__ import annotations
 
 from specs.connector import MlpConnector
-from specs.embedding import Patches
 from specs.model import Model
 from specs.norm import LayerNorm
 from zoo.families.common import fields as f
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
@@ -27,6 +27,7 @@ from zoo.families.common.vision_language import (
     images_of,
     joined,
     layers_seen,
+    patches_of,
 )
 
 _VISION_CLASS = "InternVLVisionModel"
@@ -122,7 +123,7 @@ VISION = Family(
     _BODY,
     {_VISION_CLASS: HeadClass("none")},
     fixed={"use_absolute_position_embeddings": (True, "images need positions")},
-    ignored=(*NEUTRAL, "use_mask_token"),
+    ignored=("use_mask_token",),
 )
 """The encoder of images."""
 
@@ -136,9 +137,8 @@ class _InternVL(Family):
     """The config of an InternViT and that of a decoder, which is of a family of its own."""
 
     def spec(self, config: Config, class_name: str) -> Data:
-        seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
+        seen = config.inner(VISION_CONFIG)
         body = VISION.body_spec(seen, _VISION_CLASS)
-        seen.finish()
         stack = body["encoder"]
         layers = layers_seen(config, stack["layers"], default=-1)
         normed = bool(stack["final_norm"]) and layers == stack["layers"]
@@ -173,7 +173,7 @@ class _InternVL(Family):
             raise UnfitError(
                 "connector without a layer_norm of joined vectors, or of squares with other sides"
             )
-        assert isinstance(seen.embedding, Patches)
+        patches_of(seen)
         place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         text, images = decoder_config(model), VISION.body_config(seen, _VISION_CLASS)
         del images["architectures"]
@@ -190,19 +190,23 @@ class _InternVL(Family):
         }
 
 
+_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
 _TENSORS = Tensors(
     "internvl",
-    (
-        *image_rules(VISION.tensors.rules, "vision_tower."),
-        *modules(
-            {"layer_norm": "joined_norm", "linear_1": "up", "linear_2": "down"},
-            "multi_modal_projector.",
-            "connector.",
+    also_named(
+        (
+            *image_rules(VISION.tensors.rules, "vision_tower."),
+            *modules(
+                {"layer_norm": "joined_norm", "linear_1": "up", "linear_2": "down"},
+                "multi_modal_projector.",
+                "connector.",
+            ),
+            *decoder_rules("language_model.model."),
         ),
-        *decoder_rules("language_model.model."),
+        *PARTS,
     ),
-    heads={"language_modeling": (same("language_model.lm_head.weight", "head.vocabulary.weight"),)},
-    optional=("vision_tower.*", "language_model.lm_head.weight"),
+    heads={"language_modeling": also_named(_HEAD, *PARTS)},
+    optional=("*vision_tower.*", "language_model.lm_head.weight", "lm_head.weight"),
 )
 
 FAMILIES = (

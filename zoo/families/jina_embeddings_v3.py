@@ -5,6 +5,8 @@ XLM-RoBERTa with rotary positions. Adapters are stored beside its checkpoints, a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from zoo.families.common.decoders import layer_norm, query_key_value
 from zoo.families.common.encoders import (
     CLASSIFIER_RULES,
@@ -16,6 +18,7 @@ from zoo.families.common.encoders import (
     rotary_body,
 )
 from zoo.families.common.family import Family
+from zoo.families.common.held import apart
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
 _NORM = layer_norm("layer_norm_eps", default=1e-5)
@@ -62,10 +65,23 @@ _TENSORS = Tensors(
     optional=("pooler.*", "lm_head.*", "classifier.*", "qa_outputs.*"),
 )
 
+_IN_MEMORY = apart(
+    _TENSORS,
+    {
+        f"{_STORED[8:]}self_attn.{part[0]}_proj": f"{_BLOCK}attention.{part}"
+        for part in ("query", "key", "value")
+    },
+    (r"encoder\.layers", "layers"),
+    ("emb_ln", "embeddings.LayerNorm"),
+    (r"mixer\.out_proj", "self_attn.o_proj"),
+    ("norm1", "post_attention_layernorm"),
+    ("norm2", "post_mlp_layernorm"),
+)
+
 FAMILIES = (
     Family(
         "jina_embeddings_v3",
-        _TENSORS,
+        replace(_TENSORS, other=_IN_MEMORY),
         _BODY,
         {
             "JinaEmbeddingsV3Model": pooler(),

@@ -4,11 +4,13 @@ attention without positions in the others, and mixtures of experts."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
+from zoo.families.common.held import also_named
 from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
 from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import (
@@ -19,7 +21,14 @@ from zoo.families.common.llama_like import (
     layer_weights,
     llama_tensors,
 )
-from zoo.families.common.mixtures import TRAINING, DenseLayers, ExpertGroups, Shared, experts
+from zoo.families.common.mixtures import (
+    MIXTRAL_EXPERTS,
+    MIXTRAL_MODULE,
+    TRAINING,
+    DenseLayers,
+    ExpertGroups,
+    Shared,
+)
 from zoo.families.common.template import Data, Place, Template
 from zoo.families.common.tensors import Rule, projections, same
 from zoo.families.common.transforms import Depthwise, PerHead
@@ -146,7 +155,7 @@ _TENSORS = llama_tensors(
     ),
     Rule(f"{_STORED}A_log", (f"{_OURS}rate_log",), PerHead()),
     same(f"{_STORED}dt_bias", f"{_OURS}step_bias"),
-    *experts("block_sparse_moe", "w1", "w3", "w2"),
+    *MIXTRAL_EXPERTS,
     same(
         f"{LAYER}block_sparse_moe.gate.e_score_correction_bias",
         f"{BLOCK}feed_forward.router.score_correction_bias",
@@ -161,11 +170,27 @@ _TENSORS = llama_tensors(
     ),
     without=("q_norm", "k_norm", "mlp."),
 )
+_IN_MEMORY = replace(
+    _TENSORS,
+    rules=(
+        *also_named(
+            [rule for rule in _TENSORS.rules if "_conv1d." not in rule.stored],
+            MIXTRAL_MODULE,
+            (r"self_attn\.(f_a_proj|f_b_proj|dt_bias|A_log)", r"self_attn.forget_gate.\1"),
+        ),
+        Rule(
+            f"{_STORED}conv1d.weight",
+            tuple(f"{_OURS}{part}_kernel" for part in ("query", "key", "value")),
+            Depthwise(),
+        ),
+    ),
+)
+"""The tensors as transformers 5 holds them: one convolution for queries, keys and values."""
 
 FAMILIES = (
     Family(
         "kimi_linear",
-        _TENSORS,
+        replace(_TENSORS, other=_IN_MEMORY),
         _FIELDS.body(
             attention=_ATTENTION,
             position={"kind": "none"},

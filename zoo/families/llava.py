@@ -9,6 +9,7 @@ from zoo.families.clip import VISION as CLIP
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.template import Data, Place, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, affine, same
 from zoo.families.common.vision_language import (
@@ -45,7 +46,7 @@ class _Llava(Family):
         seen = config.model(VISION_CONFIG, _IMAGES, ("vocab_size", "vision_use_head"))
         images, class_of_images = _IMAGES[seen.data["model_type"]]
         body, decoder = images.body_spec(seen, class_of_images), decoder_spec(config)
-        tied = config.bool(TIED, default=False) or config.data[TEXT_CONFIG].get(TIED, False)
+        tied = config.bool(TIED, default=False) or bool(config.data[TEXT_CONFIG].get(TIED))
         layers = layers_seen(config, body["encoder"]["layers"], default=-2)
         connector = {"kind": "mlp", **read(_CONNECTOR, config), **self._kept(config, body["embedding"])}
         config.ignore("image_seq_length")
@@ -96,19 +97,24 @@ _OF_IMAGES = tuple(
     if "final_norm" not in rule.parameters[0]
 )
 
+_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
+
 FAMILIES = (
     _Llava(
         "llava",
         Tensors(
             "llava",
-            (
-                *_OF_IMAGES,
-                *affine("multi_modal_projector.linear_1", "connector.up"),
-                *affine("multi_modal_projector.linear_2", "connector.down"),
-                *decoder_rules("language_model.model."),
+            also_named(
+                (
+                    *_OF_IMAGES,
+                    *affine("multi_modal_projector.linear_1", "connector.up"),
+                    *affine("multi_modal_projector.linear_2", "connector.down"),
+                    *decoder_rules("language_model.model."),
+                ),
+                *PARTS,
             ),
-            heads={"language_modeling": (same("language_model.lm_head.weight", "head.vocabulary.weight"),)},
-            optional=("vision_tower.*", "language_model.lm_head.weight"),
+            heads={"language_modeling": also_named(_HEAD, *PARTS)},
+            optional=("*vision_tower.*", "language_model.lm_head.weight", "lm_head.weight"),
             unused=("*.embeddings.position_ids",),
         ),
         classes={"LlavaForConditionalGeneration": HeadClass("language_modeling")},

@@ -24,7 +24,7 @@ from zoo.families.common.llama_like import (
     layer_weights,
     llama_tensors,
 )
-from zoo.families.common.mixtures import TRAINING, experts
+from zoo.families.common.mixtures import MIXTRAL_EXPERTS, TRAINING
 from zoo.families.common.rope import RopeField, rope_of
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
 from zoo.families.common.tensors import fused
@@ -121,7 +121,7 @@ FAMILIES = (
                 }
             ),
             *layer_modules({"input_layernorm": "mixer_norm"}),
-            *experts("block_sparse_moe", "w1", "w3", "w2"),
+            *MIXTRAL_EXPERTS,
             without=("mlp.", "q_norm", "k_norm"),
             unused=(
                 "layers.*.self_attn.slope_rate",

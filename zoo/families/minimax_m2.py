@@ -6,8 +6,9 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
+from zoo.families.common.held import also_named
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, llama_tensors
-from zoo.families.common.mixtures import TRAINING, experts
+from zoo.families.common.mixtures import MIXTRAL_EXPERTS, MIXTRAL_MODULE, TRAINING
 from zoo.families.common.tensors import same
 
 _FIELDS = LlamaFields(
@@ -28,10 +29,15 @@ FAMILIES = (
         "minimax_m2",
         llama_tensors(
             "minimax_m2",
-            *experts("block_sparse_moe", "w1", "w3", "w2"),
-            same(
-                f"{LAYER}block_sparse_moe.e_score_correction_bias",
-                f"{BLOCK}feed_forward.router.score_correction_bias",
+            *MIXTRAL_EXPERTS,
+            *also_named(
+                [
+                    same(
+                        f"{LAYER}block_sparse_moe.e_score_correction_bias",
+                        f"{BLOCK}feed_forward.router.score_correction_bias",
+                    )
+                ],
+                MIXTRAL_MODULE,
             ),
         ),
         _FIELDS.body(

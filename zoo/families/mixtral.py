@@ -6,7 +6,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.fields import Int
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, llama_tensors
-from zoo.families.common.mixtures import TRAINING, experts
+from zoo.families.common.mixtures import MIXTRAL_EXPERTS, TRAINING
 
 _FIELDS = LlamaFields(intermediate_size=14336, kv_heads=8, context=131072, eps=1e-5)
 _MIXTURE = {
@@ -19,7 +19,7 @@ _MIXTURE = {
 FAMILIES = (
     Family(
         "mixtral",
-        llama_tensors("mixtral", *experts("block_sparse_moe", "w1", "w3", "w2")),
+        llama_tensors("mixtral", *MIXTRAL_EXPERTS),
         _FIELDS.body(
             attention={"bias": False, "window": Int("sliding_window")},
             feed_forward=_MIXTURE,

@@ -20,6 +20,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.layers import FULL, SLIDING, Layers, Varies, Windows
 from zoo.families.common.rope import RopeField
+from zoo.families.common.rope_by_window import kind_of_layer
 from zoo.families.common.template import Data, Place, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules
 
@@ -38,13 +39,13 @@ class _ModernBertRope(RopeField):
         name, usual = _THETAS[kind]
         theta = config.float(name, default=usual)
         both = config.part("rope_parameters")
+        config.pass_over("rope_theta")
         if both is None:
-            stated = config.part("rope_scaling") or Config({}, config.where)
-            return self.read_parameters(config, stated, theta)
+            return self.read_parameters(*kind_of_layer(config, config.part("rope_scaling")), theta)
         config.must("rope_scaling", None, "rope_parameters hold it")
-        parts = {each: both.part(each) or Config({}, config.where) for each in _THETAS}
+        parts = {each: both.part(each) for each in _THETAS}
         both.finish()
-        return self.read_parameters(config, parts[kind], theta)
+        return self.read_parameters(*kind_of_layer(config, parts[kind]), theta)
 
     def write(self, value: PositionKind, place: Place) -> Data:
         """Return both positions in the form for old readers, and in full where they hold more than their base."""

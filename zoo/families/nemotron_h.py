@@ -128,6 +128,7 @@ FAMILIES = (
             same(f"{_STORED}gate.e_score_correction_bias", f"{_FEED_FORWARD}router.score_correction_bias"),
             same(f"{_EXPERT}.up_proj.weight", f"{_FEED_FORWARD}experts.up.weight"),
             same(f"{_EXPERT}.down_proj.weight", f"{_FEED_FORWARD}experts.down.weight"),
+            held="model.",
         ),
         {
             "architecture": "decoder",
@@ -177,6 +178,8 @@ FAMILIES = (
             "n_shared_experts",  # the reference reads their width alone
             "num_logits_to_keep",
             "num_nextn_predict_layers",
+            "partial_rotary_factor",  # which, like the base, states positions that the reference does not have
+            "rope_theta",
             "residual_in_fp32",
             "rms_norm_eps",  # the reference reads layer_norm_epsilon
             "use_mamba_kernels",

@@ -6,6 +6,7 @@ their own, have GPT-2's names for the fields.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from zoo.families.common import fields as f
@@ -15,6 +16,7 @@ from zoo.families.common.decoders import query_key_value
 from zoo.families.common.encoders import TokenTypes, classification, masked, masked_rules
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, SUMMARY, token_classes
+from zoo.families.common.held import apart
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import WHOLE_HEADS
 from zoo.families.common.rope import RopeField
@@ -112,6 +114,22 @@ _TENSORS = Tensors(
     optional=("pooler.*", "cls.*", "classifier.*"),
 )
 
+_IN_MEMORY = apart(
+    _TENSORS,
+    {
+        f"{_STORED[8:]}self_attn.{part[0]}_proj": f"{_BLOCK}attention.{part}"
+        for part in ("query", "key", "value")
+    },
+    (r"encoder\.layers", "layers"),
+    ("emb_ln", "embeddings.LayerNorm"),
+    (r"attn\.out_proj", "self_attn.o_proj"),
+    ("fc11", "up_proj"),
+    ("fc12", "gate_proj"),
+    ("fc2", "down_proj"),
+    ("norm1", "post_attention_layernorm"),
+    ("norm2", "post_mlp_layernorm"),
+)
+
 _UNLIKE = "the present class has no field for it"
 _NEVER = (
     "causal", "mlp_fc1_bias", "mlp_fc2_bias", "parallel_block", "prenorm", "qkv_proj_bias", "rotary_emb_interleaved",
@@ -125,7 +143,7 @@ _OF_CODE = (
 FAMILIES = (
     Family(
         "nomic_bert",
-        _TENSORS,
+        replace(_TENSORS, other=_IN_MEMORY),
         _BODY,
         {
             "NomicBertModel": BODY,

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from specs.head import AtToken
 from zoo.families.clip import TEXT as CLIP_TEXT
 from zoo.families.clip import TEXT_FIELDS, TEXT_LAYER, VISION_BODY, text_body
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.dual import DualEncoderFamily, Tower, rules_of_tower
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.template import Data, Field, Place, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, same
 from zoo.families.common.transforms import Squeezed
 
 _NORM = layer_norm("layer_norm_eps")
-_VOCABULARY = f.Int("vocab_size", default=49408)
-
-
-class _Highest(Field):
-    """The highest token id, at which a text is pooled whatever eos_token_id says: the tokenizer's end of text."""
-
-    def read(self, config: Config) -> Data:
-        config.ignore("eos_token_id")
-        return {"token": _VOCABULARY.read(config) - 1}
-
-    def write(self, value: Any, place: Place) -> Data:
-        last = (place.model.vocab_size or 0) - 1
-        if not isinstance(value, AtToken) or value.token != last:
-            raise UnfitError(f"{place.key} {value}, and texts end with token {last}")
-        return {"eos_token_id": last}
 
 
 _TEXT = Family(
@@ -39,7 +19,7 @@ _TEXT = Family(
     Tensors("owlvit", CLIP_TEXT.tensors.rules),
     text_body(rows=16, **TEXT_FIELDS),
     {"OwlViTTextModel": HeadClass("pooled")},
-    ignored=("dropout", "initializer_factor", "projection_dim"),
+    ignored=("dropout", "eos_token_id", "initializer_factor", "projection_dim"),
 )
 _VISION = Family(
     "owlvit_vision_model",
@@ -93,7 +73,7 @@ FAMILIES = (
             "text": Tower(
                 _TEXT,
                 "OwlViTTextModel",
-                {"pooling": _Highest(), "normalize": True, "output": "text_embeds"},
+                {"pooling": {"token": "highest"}, "normalize": True, "output": "text_embeds"},
             ),
             "image": Tower(_VISION, "OwlViTVisionModel", {"kind": "patch_boxes", "norm": _NORM}),
         },

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specs.connector import LinearConnector
-from specs.embedding import Patches
 from specs.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.template import Data, Place, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, affine, same
 from zoo.families.common.vision_language import (
@@ -26,6 +26,7 @@ from zoo.families.common.vision_language import (
     image_rules,
     images_of,
     joined,
+    patches_of,
 )
 from zoo.families.gemma import FAMILIES as TEXT_FAMILIES
 from zoo.families.siglip import VISION as SIGLIP
@@ -59,7 +60,7 @@ class _PaliGemma(Family):
         seen, connector = images_of(model), model.connector
         if not isinstance(connector, LinearConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
-        assert isinstance(seen.embedding, Patches)
+        patches_of(seen)
         place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         decoder = decoder_alone(model)
         family, text_class = _TEXTS["gemma2" if _is_second(model) else "gemma"]
@@ -91,19 +92,24 @@ _DECODER = tuple(
     for rule in decoder_rules("language_model.model.", family.tensors.rules)
 )
 
+_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
+
 FAMILIES = (
     _PaliGemma(
         "paligemma",
         Tensors(
             "paligemma",
-            (
-                *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
-                *affine("multi_modal_projector.linear", "connector.projection"),
-                *_DECODER,
+            also_named(
+                (
+                    *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
+                    *affine("multi_modal_projector.linear", "connector.projection"),
+                    *_DECODER,
+                ),
+                *PARTS,
             ),
-            heads={"language_modeling": (same("language_model.lm_head.weight", "head.vocabulary.weight"),)},
-            optional=("language_model.lm_head.weight",),
-            unused=("*.embeddings.position_ids", "vision_tower.*head.*"),
+            heads={"language_modeling": also_named(_HEAD, *PARTS)},
+            optional=("language_model.lm_head.weight", "lm_head.weight"),
+            unused=("*.embeddings.position_ids", "*vision_tower.*head.*"),
         ),
         classes={"PaliGemmaForConditionalGeneration": HeadClass("language_modeling")},
     ),

@@ -7,7 +7,7 @@ from typing import Any
 from specs.head import NoHead
 from specs.model import Model
 from zoo.families.common import fields as f
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
@@ -148,10 +148,8 @@ class _WithHead(Family):
     """A config that holds that of the encoder."""
 
     def body_spec(self, config: Config, class_name: str) -> Data:
-        encoder = config.part(ENCODER_CONFIG) or Config({}, config.where, f"{ENCODER_CONFIG}.")
-        encoder.ignore(*NEUTRAL)
+        encoder = config.inner(ENCODER_CONFIG)
         data = _ENCODER.body_spec(encoder, ENCODER_CLASS)
-        encoder.finish()
         config.ignore(*self.ignored)
         return data
 

@@ -9,8 +9,9 @@ from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, language_modeling
+from zoo.families.common.held import also_named
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_modules, llama_tensors
-from zoo.families.common.mixtures import TRAINING, experts
+from zoo.families.common.mixtures import MIXTRAL_MODULE, TRAINING, experts
 from zoo.families.common.rope import RopeField, rope_of
 from zoo.families.common.template import Data, Place
 from zoo.families.common.tensors import affine
@@ -47,7 +48,9 @@ FAMILIES = (
         "phimoe",
         llama_tensors(
             "phimoe",
-            *experts("block_sparse_moe", "w1", "w3", "w2"),
+            *also_named(
+                experts("block_sparse_moe", "w1", "w3", "w2"), MIXTRAL_MODULE, (r"mlp\.gate\.", "mlp.router.")
+            ),
             *layer_modules(_NORMS),
             *affine("norm", "decoder.final_norm"),
             without=("layernorm",),

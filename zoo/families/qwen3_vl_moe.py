@@ -51,13 +51,13 @@ TEXT = Family(
 """The decoder."""
 
 
-def _whole(decoder: Tensors, older: Tensors | None = None) -> Tensors:
+def _whole(decoder: Tensors, other: Tensors | None = None) -> Tensors:
     return Tensors(
         "qwen3_vl_moe",
         (*OF_IMAGES, *decoder_rules("model.language_model.", decoder.rules)),
         heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
         optional=("lm_head.weight",),
-        older=older,
+        other=other,
     )
 
 

@@ -6,7 +6,7 @@ import importlib
 import textwrap
 from collections.abc import Iterator
 
-from specs.suggest import nearest
+from specs.suggest import misspelt
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.tensors import Tensors
@@ -32,6 +32,7 @@ MODULES = {
     "llama4_text": "llama4",
     "deepseek_v2": "deepseek",
     "deepseek_v3": "deepseek",
+    "kimi_k2": "deepseek",
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3_text": "gemma3",
@@ -182,8 +183,10 @@ def tensor_names() -> list[Tensors]:
 
 
 def family_of_config(config: Config) -> Family:
-    """Return the family that a config names. Raises :class:`ConfigError` with a suggestion for an unknown one."""
+    """Return the family that a config names. Raises :class:`ConfigError` with a suggestion for a misspelt one."""
     model_type = config.any("model_type")
+    if model_type is None:
+        config.refuse("model_type", "is required, as it names the family", _remedy(config))
     config.refuse_inexpressible()
     if isinstance(model_type, str) and model_type not in MODEL_TYPES and config.has("text_config"):
         config.refuse(
@@ -192,7 +195,7 @@ def family_of_config(config: Config) -> Family:
             "Save text_config as a config.json of its own, with the tensors of the text model.",
         )
     if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
-        near = nearest(str(model_type), sorted(MODEL_TYPES))
+        near = misspelt(str(model_type), sorted(MODEL_TYPES))
         supported = textwrap.fill(
             f"Supported families: {', '.join(sorted(MODEL_TYPES))}.",
             100,
@@ -203,3 +206,12 @@ def family_of_config(config: Config) -> Family:
             "model_type", "is not a supported family", f"Did you mean {near!r}?" if near else supported
         )
     return family(model_type)
+
+
+def _remedy(config: Config) -> str:
+    """Return the family to add to a config without one: that of its class, where it names one."""
+    named = config.any("architectures")
+    for each in families():
+        if isinstance(named, list) and any(name in each.classes for name in named if isinstance(name, str)):
+            return f'Add "model_type": "{each.model_type}", the family of {named[0]}.'
+    return 'Add it, such as "model_type": "bert".'

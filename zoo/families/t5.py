@@ -21,7 +21,10 @@ from zoo.families.common.tensors import Rule, Tensors, modules, same, weights
 
 
 class _GatedOrNot(Field):
-    """The kind of the feed-forward and its activation in one word; "gated-gelu" means the tanh approximation."""
+    """The kind of the feed-forward and its activation in one word; "gated-gelu" means the tanh approximation.
+
+    Fields of their own, which later versions write beside the word, go before it.
+    """
 
     component = TwoLayer
 
@@ -34,7 +37,9 @@ class _GatedOrNot(Field):
         if word not in f.ACTIVATIONS:
             known = {f"{form}{name}": None for form in ("", "gated-") for name in f.ACTIVATIONS}
             config.choice("feed_forward_proj", known)
-        activation = "gelu_tanh" if stated == "gated-gelu" else f.ACTIVATIONS[word]
+        usual = "gelu_new" if stated == "gated-gelu" else word
+        activation = config.choice("dense_act_fn", f.ACTIVATIONS, usual)
+        gated = config.bool("is_gated_act", default=gated)
         return {"kind": "gated" if gated else "mlp", "activation": activation}
 
     def write(self, value: Any, place: Place) -> Data:
@@ -119,9 +124,10 @@ class _ScaledIfTied(Field):
     component = LanguageModeling
 
     def read(self, config: Config) -> Data:
-        old = config.bool("tie_word_embeddings", default=True)
-        tied = config.bool("scale_decoder_outputs", default=old)
-        return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if tied else None}
+        old = config.bool("tie_word_embeddings", default=True, null=True)
+        scaled = config.bool("scale_decoder_outputs", default=old)
+        tied = scaled or config.lacks("lm_head.weight")
+        return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
 
     def write(self, value: Any, place: Place) -> Data:
         return {"tie_word_embeddings": value.tie_embeddings}
@@ -134,7 +140,7 @@ class _ScaledAndTiedUnlessStored(Field):
     component = LanguageModeling
 
     def read(self, config: Config) -> Data:
-        old = config.bool("tie_word_embeddings", default=True)
+        old = config.bool("tie_word_embeddings", default=True, null=True)
         scaled = config.bool("scale_decoder_outputs", default=old)
         tied = old and not config.stores("lm_head.weight")
         return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
@@ -217,8 +223,6 @@ OF_CONFIG = (
     "n_positions",
     "output_past",
     "num_decoder_layers",
-    "dense_act_fn",  # which, like the next, follows from feed_forward_proj
-    "is_gated_act",
 )
 """Fields that do not change the spec."""
 

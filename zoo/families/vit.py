@@ -8,6 +8,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
+from zoo.families.common.held import LAYERS_OF_IMAGES, also_named
 from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections
@@ -58,11 +59,14 @@ _LAYER = {
     "output.dense": "feed_forward.down",
 }
 _AROUND = {"embeddings.patch_embeddings.projection": "embedding.patch", "layernorm": "encoder.final_norm"}
-RULES = (
-    Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
-    Rule("embeddings.position_embeddings", ("embedding.position.table.weight",), Unsqueezed()),
-    *modules(_AROUND),
-    *modules(_LAYER, "encoder.layer.{layer}.", "encoder.blocks.{layer}."),
+RULES = also_named(
+    (
+        Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
+        Rule("embeddings.position_embeddings", ("embedding.position.table.weight",), Unsqueezed()),
+        *modules(_AROUND),
+        *modules(_LAYER, "encoder.layer.{layer}.", "encoder.blocks.{layer}."),
+    ),
+    *LAYERS_OF_IMAGES,
 )
 HEADS = {
     "pooler": affine("pooler.dense", "head.dense"),

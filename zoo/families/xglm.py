@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
+from zoo.families.common.template import Data, Field, Place
 from zoo.families.common.tensors import modules, projections
+
+_START = 2
+"""The row of the first position in the reference's table."""
+
+
+class _PaddingRow(Field):
+    """The position whose row of the table is that of the padding token's id, which is zero."""
+
+    def read(self, config: Config) -> int | None:
+        position: int = config.int("pad_token_id", default=1) - _START
+        return position if position >= 0 else None
+
+    def write(self, value: int | None, place: Place) -> Data:
+        return {} if value is None else {"pad_token_id": value + _START}
+
 
 _NORM = {"kind": "layer_norm", "eps": 1e-5}
 _BODY = {
@@ -15,7 +32,13 @@ _BODY = {
     "vocab_size": f.Int("vocab_size", default=256008),
     "d_model": f.Int("d_model", "hidden_size", default=1024),
     "context_length": f.ContextLength("max_position_embeddings", default=2048),
-    "position": {"kind": "sinusoidal", "layout": "half_split", "spacing": "tensor2tensor", "offset": 2},
+    "position": {
+        "kind": "sinusoidal",
+        "layout": "half_split",
+        "spacing": "tensor2tensor",
+        "offset": _START,
+        "zero": _PaddingRow(),
+    },
     "embedding": {
         "scale": f.When(f.Bool("scale_embedding", default=True), "sqrt_d_model"),
         "dropout": f.Float("dropout", default=0.1),

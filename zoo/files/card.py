@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import stat
 from pathlib import Path
+
+from zoo.files.reading import read_regular
 
 CARD = "README.md"
 
@@ -25,14 +25,13 @@ def sealed(text: str) -> bytes:
 
 def has_own_card(directory: Path) -> bool:
     """Whether a directory has a card that zoo wrote and nobody edited."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would wait
     try:
-        with open(os.open(directory / CARD, flags), "rb") as file:
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            content = file.read(_LARGEST + 1) if regular else b""
+        content = (
+            b"" if (directory / CARD).is_symlink() else read_regular(directory / CARD, directory, _LARGEST)
+        )
     except OSError:
         return False
     found = _SEALED.search(content)
-    if found is None or len(content) > _LARGEST:
+    if found is None:
         return False
     return hashlib.sha256(content[: found.start()]).hexdigest().encode() == found[1]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
+
+from zoo.files.reading import copy_regular
 
 
 def link_file(source: Path, target: Path) -> None:
@@ -13,4 +14,4 @@ def link_file(source: Path, target: Path) -> None:
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
-        shutil.copy2(source, target)
+        copy_regular(source, target, source.parent, most=os.stat(source).st_size)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from zoo.files.card import CARD, has_own_card
+from zoo.files.reading import read_regular
 
 MANIFEST, CONVERSION = "export.json", "conversion.json"
 """The manifests of exports and of converted checkpoints."""
@@ -19,9 +19,6 @@ SIGNATURE, BILL_OF_MATERIALS = "model.sig", "bom.cdx.json"
 """The signature of an export, and its bill of materials, beside its manifest."""
 PROBE = "probe.npz"
 """A verified case of an export: inputs, and the outputs that are expected of them."""
-
-_LARGEST = 2**28
-"""Bytes of a manifest at most; what is larger was not written by zoo."""
 
 _REQUIRED = {MANIFEST: {"zoo", "graphs", "files"}, CONVERSION: {"model_type", "files"}}
 BESIDE: dict[str, dict[str, set[str]]] = {
@@ -93,14 +90,8 @@ def _is_inside(path: str) -> bool:
 
 def _read_object(path: Path, required: set[str]) -> dict[str, Any]:
     """The object in a regular file, if it has some keys; else an empty one."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would wait
     try:
-        descriptor = os.open(path, flags)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return {}
-            content = file.read(_LARGEST + 1)
-        data = json.loads(content) if len(content) <= _LARGEST else None
+        data = None if path.is_symlink() else json.loads(read_regular(path, path.parent))
     except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) and data.keys() >= required else {}

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
+import sys
+import time
 from pathlib import Path
 
+from zoo.files.reading import kind_of, open_regular
 from zoo.files.sync import sync
 
+_JUST_MADE = 60
+"""Seconds in which a new file may not be locked yet."""
+
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_KINDS = {
-    stat.S_IFDIR: "a directory",
-    stat.S_IFLNK: "a symbolic link",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-}
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -27,10 +27,13 @@ def write_file(path: Path, content: bytes) -> None:
     Raises OSError, with nothing changed, where the file cannot be written or the existing one is not a regular file.
     """
     mode = _replaceable_mode(path)
-    partial = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}")
+    prefix = f".{path.name[:40]}."
+    _clear_left_behind(path.parent, prefix)
+    partial = path.with_name(f"{prefix}{secrets.token_hex(8)}")
     try:
         descriptor = os.open(partial, _NEW, 0o666)
         with open(descriptor, "wb") as file:
+            _lock(descriptor)
             file.write(content)
             file.flush()
             os.fsync(descriptor)
@@ -43,13 +46,41 @@ def write_file(path: Path, content: bytes) -> None:
     sync(path.parent)
 
 
+def _clear_left_behind(directory: Path, prefix: str) -> None:
+    """Remove what processes that were killed had written of a file: their locks are gone."""
+    pattern = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{16}}")
+    for name in filter(pattern.fullmatch, os.listdir(directory)):
+        with contextlib.suppress(OSError), open_regular(directory / name, directory) as file:
+            found = os.fstat(file.fileno())
+            ours = sys.platform == "win32" or found.st_uid == os.geteuid()
+            if (
+                ours
+                and time.time() - found.st_mtime > _JUST_MADE
+                and _lock(file.fileno())
+                and not (directory / name).is_symlink()
+            ):
+                (directory / name).unlink()
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file until it is closed; False where another process has it, or there are no locks."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def irregular(path: Path) -> str | None:
     """Return the kind of file at a path, such as "a symbolic link"; None for a regular file or nothing."""
     try:
-        kind = stat.S_IFMT(path.lstat().st_mode)
+        return kind_of(path.lstat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return None if kind == stat.S_IFREG else _KINDS.get(kind, "not a regular file")
 
 
 def _replaceable_mode(path: Path) -> int | None:

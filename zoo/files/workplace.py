@@ -31,7 +31,7 @@ def workplace(place: Path) -> Iterator[Path]:
     It is locked while it is in use: a process that is killed leaves it behind, for the next one to clear.
     """
     prefix = f".{place.name[:40]}.partial-"
-    _clear_left_behind(place.parent, prefix)
+    clear_left_behind(place.parent, re.compile(rf"{re.escape(prefix)}[0-9a-f]{{8}}"))
     while True:
         made = place.parent / f"{prefix}{secrets.token_hex(4)}"
         try:
@@ -44,8 +44,8 @@ def workplace(place: Path) -> Iterator[Path]:
             _clear(made)
 
 
-def _clear_left_behind(parent: Path, prefix: str) -> None:
-    pattern = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{8}}")
+def clear_left_behind(parent: Path, pattern: re.Pattern[str]) -> None:
+    """Remove the workplaces of a directory, by a pattern of their names, whose processes were killed."""
     for name in filter(pattern.fullmatch, os.listdir(parent)):
         left = parent / name
         with contextlib.suppress(OSError), locked(left) as free:  # neither a link nor a file has a lock

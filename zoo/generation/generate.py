@@ -13,6 +13,8 @@ from specs.head import LanguageModeling
 from specs.model import Model
 from zoo.generation.prompts import check_prompts
 from zoo.generation.sampling import Sampler, Sampling
+from zoo.generation.score_rules import ScoreRules
+from zoo.generation.settings import NO_SETTINGS, GenerationSettings, stops
 
 if TYPE_CHECKING:
     from zoo.models.decoder import Decoder
@@ -29,15 +31,17 @@ StepFunction = Callable[[Tensor, Tensor, "Outputs | None"], "Outputs"]
 class How(TypedDict, total=False):
     """The sampling options of generation.
 
-    ``temperature``, ``top_k``, ``top_p`` and ``seed`` are those of :class:`zoo.generation.sampling.Sampling`
-    (default: greedy decoding). A sequence ends with a token of ``stop``. ``tell`` receives the tokens of every step,
-    one per row, None for sequences that have ended.
+    ``temperature``, ``top_k``, ``top_p``, ``min_p`` and ``seed`` are those of :class:`zoo.generation.sampling.Sampling`
+    (default: greedy decoding). ``settings`` are a checkpoint's. A sequence ends with a token of ``stop`` (default: those of
+    the settings). ``tell`` receives the tokens of every step, one per row, None for sequences that have ended.
     """
 
     temperature: float
     top_k: int | None
     top_p: float | None
+    min_p: float | None
     seed: int
+    settings: GenerationSettings
     stop: Collection[int]
     tell: Callable[[list[int | None]], None]
 
@@ -58,7 +62,7 @@ def generate(model: Decoder, prompts: Prompts, max_new_tokens: int, **how: Unpac
         past = None if before is None else before.present_key_values
         return model(ids, mask, past, last_only=True)
 
-    return continued(model, prompts, max_new_tokens, step, how)
+    return continued(model, prompts, max_new_tokens, step, how, prompts)
 
 
 def generate_from(
@@ -79,6 +83,7 @@ def generate_from(
     assert spec.encoder is not None
     assert spec.decoder is not None
     check_generates(model)
+    read = None if isinstance(inputs, Tensor) else inputs
     if not isinstance(inputs, Tensor):
         check_prompts(spec, spec.encoder, inputs)
         inputs, attention_mask = _padded(model, inputs, right=True)
@@ -91,7 +96,7 @@ def generate_from(
         past = None if before is None else before.present_key_values
         return model.decode(ids, encoded, attention_mask, past, mask, last_only=True)
 
-    return continued(model, prompts, max_new_tokens, step, how)
+    return continued(model, prompts, max_new_tokens, step, how, read)
 
 
 class Generates(Protocol):
@@ -117,10 +122,15 @@ def check_generates(model: Generates) -> None:
 
 
 @torch.no_grad()
-def continued(model: Generates, prompts: Prompts, most: int, step: StepFunction, how: How) -> list[list[int]]:
-    """The tokens that ``step`` leads to after each prompt, until all have ended."""
-    stop, tell = how.get("stop", ()), how.get("tell", lambda tokens: None)
-    sampling = Sampling(how.get("temperature", 0.0), how.get("top_k"), how.get("top_p"), how.get("seed", 0))
+def continued(
+    model: Generates, prompts: Prompts, most: int, step: StepFunction, how: How, read: Prompts | None
+) -> list[list[int]]:
+    """The tokens that ``step`` leads to after each prompt, until all have ended; ``read`` are those that the model read."""
+    settings, tell = how.get("settings", NO_SETTINGS), how.get("tell", lambda tokens: None)
+    stop = stops(how.get("stop"), settings)
+    sampling = Sampling(
+        how.get("temperature", 0.0), how.get("top_k"), how.get("top_p"), how.get("seed", 0), how.get("min_p")
+    )
     sampler = Sampler(sampling, len(prompts))
     assert model.spec.decoder is not None
     context = model.spec.context_length_of(model.spec.decoder)
@@ -129,9 +139,10 @@ def continued(model: Generates, prompts: Prompts, most: int, step: StepFunction,
     ended = [False for _ in prompts]
     ids, mask = _padded(model, prompts, right=False)  # B T
     outputs: Outputs | None = None
+    rules = ScoreRules(settings, prompts, read, min(most, room), stop)
     for _ in range(min(most, room)):
         outputs = step(ids, mask, outputs)
-        chosen = sampler.choose(outputs.logits[:, -1].float().cpu().numpy())
+        chosen = sampler.choose(rules.apply(outputs.logits[:, -1].float().cpu().numpy(), found))
         tell([None if over else token for token, over in zip(chosen, ended, strict=True)])
         for row, token in enumerate(chosen):
             if not ended[row]:

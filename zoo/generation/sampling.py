@@ -17,20 +17,22 @@ Floats = NDArray[np.float32]
 class Sampling:
     """The sampling options: greedy at a ``temperature`` of 0, otherwise random.
 
-    ``top_k`` keeps the k best tokens, and ``top_p`` then the fewest that together have this probability. Raises
-    :class:`specs.errors.UserError` for invalid numbers.
+    ``top_k`` keeps the k best tokens, ``top_p`` then the fewest that together have this probability, and ``min_p`` those with at
+    least this part of the best one's. Raises :class:`specs.errors.UserError` for invalid numbers.
     """
 
     temperature: float = 0.0
     top_k: int | None = None
     top_p: float | None = None
     seed: int = 0
+    min_p: float | None = None
 
     def __post_init__(self) -> None:
         for option, value, good, rule, remedy in (
             (option_name("temperature"), self.temperature, 0 <= self.temperature < math.inf, "be 0 or more, and finite", "Use 0 for greedy decoding, or 1 for the model's own probabilities."),
             (option_name("top_k"), self.top_k, self.top_k is None or self.top_k > 0, "be 1 or more", "Leave it out to keep all tokens."),
             (option_name("top_p"), self.top_p, self.top_p is None or 0 < self.top_p <= 1, "be above 0 and at most 1", "Leave it out or use 1 to keep all tokens."),
+            ("min_p", self.min_p, self.min_p is None or 0 <= self.min_p <= 1, "be 0 to 1", "Leave it out to keep all tokens."),
             (option_name("seed"), self.seed, self.seed >= 0, "be 0 or more", "Use 0."),
         ):  # fmt: skip
             if not good:
@@ -78,4 +80,7 @@ def distribution(scores: Floats, sampling: Sampling) -> tuple[np.ndarray, np.nda
     if sampling.top_p is not None:
         count = int(np.searchsorted(np.cumsum(shares), sampling.top_p)) + 1
         kept, shares = kept[:count], shares[:count] / shares[:count].sum()
+    if sampling.min_p is not None:
+        likely = shares >= sampling.min_p * shares[0]
+        kept, shares = kept[likely], shares[likely] / shares[likely].sum()
     return kept, shares

@@ -33,7 +33,7 @@ AfterLayer = Callable[[int, Tensor], Tensor]
 
 
 class Stack(nn.Module):
-    """TokenBlocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
+    """Blocks in order, an optional final norm, an optional sum over the layers, and the position that acts inside attention.
 
     A shared block stands for several layers.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from zoo.packed.gptq import read_gptq
 from zoo.packed.mxfp4 import read_mxfp4
 from zoo.packed.scaled import read_scaled
 from zoo.weights.files import TensorFiles
+from zoo.weights.gguf import GgufTensor
 from zoo.weights.source import WeightError
 from zoo.weights.stored import StoredTensor
 
@@ -41,9 +43,11 @@ def unpacked_files(files: TensorFiles) -> TensorFiles:
     """
     directory = files.path if files.path.is_dir() else files.path.parent
     config_file = directory / "config.json"
-    if not config_file.is_file() or any(stored.path.suffix == ".gguf" for stored in files.tensors.values()):
+    if not os.path.lexists(config_file) or any(
+        isinstance(stored, GgufTensor) for stored in files.tensors.values()
+    ):
         return files
-    config = read_object(config_file, WeightError).get("quantization_config")
+    config = read_object(config_file, WeightError, config_file.parent).get("quantization_config")
     if config is None:
         return files
     where = str(config_file)

@@ -77,7 +77,7 @@ def data_in(text: str) -> Any:
     found = _DATA.search(text)
     try:
         return json.loads(found[1]) if found else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

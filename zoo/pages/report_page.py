@@ -36,7 +36,7 @@ def report_page(report: Report, export: tuple[ExportRecord, Integrity] | None = 
         "architecture": _architecture(spec),
         "parameters": parameters,
         "costs": costs,
-        "shapes": shapes_section(spec),
+        "shapes": shapes_section(drawn, spec),  # before positions get values
         "attention": visibility_section(drawn, spec),
     }
     parts["positions"], positions = positions_section(drawn, spec)

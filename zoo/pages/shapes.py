@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from specs.model import Model
-from specs.stack import Stack
-from zoo.builder import assemble
+from zoo.builder import ZooModel
 from zoo.checks.shapes import ModuleShapes, check_shapes
 from zoo.pages.markup import code, layers_text, section, table
-from zoo.reduced import fewer_layers, kept_layers
 
 _BLOCK = re.compile(r"(\w+)\.blocks\.(\d+)(.*)")
 
 
-def shapes_section(spec: Model) -> str:
-    """The table of a reduced model with a few layers of each kind."""
-    small = fewer_layers(spec)
-    report = check_shapes(assemble(small), small)
+def shapes_section(model: ZooModel, spec: Model) -> str:
+    """The table of a model on the meta device."""
+    report = check_shapes(model, spec)
     symbols = ", ".join(f"{code(symbol)} {meaning}" for symbol, meaning in report.symbols.items())
-    body = table(
-        "Shapes of modules", ("module", "kind", "takes", "gives"), _rows(report.modules, dict(spec.stacks()))
-    )
+    body = table("Shapes of modules", ("module", "kind", "takes", "gives"), _rows(report.modules))
     return section("shapes", "Shapes", f"{symbols}; layers of equal shapes are listed once.", body)
 
 
-def _rows(modules: Sequence[ModuleShapes], stacks: dict[str, Stack]) -> Iterator[list[str]]:
+def _rows(modules: Sequence[ModuleShapes]) -> Iterator[list[str]]:
     blocks: dict[tuple[str, int], list[tuple[str, ModuleShapes]]] = {}
     for module in modules:
         if found := _BLOCK.fullmatch(module.path):
@@ -39,33 +34,23 @@ def _rows(modules: Sequence[ModuleShapes], stacks: dict[str, Stack]) -> Iterator
         elif found[1] not in told:
             told.add(found[1])
             own = {i: block for (stack, i), block in blocks.items() if stack == found[1]}
-            yield from _block_rows(own, stacks[found[1]])
+            yield from _block_rows(own)
 
 
-def _block_rows(blocks: dict[int, list[tuple[str, ModuleShapes]]], stack: Stack) -> Iterator[list[str]]:
-    """The distinct blocks of a reduced stack, with the layers that each stands for."""
+def _block_rows(blocks: Mapping[int, Sequence[tuple[str, ModuleShapes]]]) -> Iterator[list[str]]:
+    """The distinct blocks of a stack, each with the layers that have it."""
     alike: dict[object, list[int]] = {}
-    for i, block in blocks.items():
-        alike.setdefault(_content(block), []).append(i)
-    for layers, first in sorted(
-        (_layers(stack, len(blocks), places), places[0]) for places in alike.values()
-    ):
-        for suffix, module in blocks[first]:
-            title = suffix.rpartition(".")[2] or f"blocks, {layers_text(layers, stack.depth)}"
+    for layer, block in blocks.items():
+        alike.setdefault(_content(block), []).append(layer)
+    for layers in alike.values():
+        for suffix, module in blocks[layers[0]]:
+            title = suffix.rpartition(".")[2] or f"blocks, {layers_text(layers, len(blocks))}"
             yield _row(module, 2 + suffix.count("."), title)
 
 
 def _content(block: Sequence[tuple[str, ModuleShapes]]) -> tuple[object, ...]:
     """A key that is equal for layers with equal rows."""
     return tuple((suffix, m.kind, m.method, m.inputs, m.outputs) for suffix, m in block)
-
-
-def _layers(stack: Stack, depth: int, kept: Sequence[int]) -> list[int]:
-    """The layers of a stack whose kinds are those of some layers of its reduced model, which has ``depth`` layers."""
-    names = [run.use for run in stack.runs() for _ in range(run.repeat)]
-    originals = kept_layers(stack, depth)
-    kinds = {names[originals[i]] for i in kept}
-    return [i for i, name in enumerate(names) if name in kinds]
 
 
 def _row(module: ModuleShapes, level: int, name: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def save_checkpoint(model: nn.Module, directory: Path, optimizer: Optimizer | No
 
 def load_checkpoint(model: nn.Module, directory: Path, optimizer: Optimizer | None = None) -> None:
     """See :func:`zoo.load_checkpoint`."""
-    if not (directory / METADATA).is_file():
+    if not os.path.lexists(directory / METADATA):
         raise UserError(
             f"{directory} is no checkpoint of torch.distributed.checkpoint (no {METADATA})\n"
             "  Pass a directory that zoo.save_checkpoint wrote."

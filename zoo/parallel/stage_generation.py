@@ -32,7 +32,7 @@ def generate(
             _send(stage, x)
         return Outputs({"logits": _from_last(stage, x, len(ids))}, present)
 
-    return continued(stage, prompts, max_new_tokens, step, how)
+    return continued(stage, prompts, max_new_tokens, step, how, prompts)
 
 
 def _send(stage: StageModule, x: Tensor) -> None:

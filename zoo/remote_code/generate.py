@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from specs.model import Model
+from specs.printable import printable
 from zoo.functional import (
     attention,
     attention_bias,
@@ -87,7 +88,8 @@ class _Generator:
             [*parts, self.collected.source(), *(each.strip() for each in (*self._shared(), *classes))]
         )
         title = f"{self.spec.name}{f': {self.spec.summary}' if self.spec.summary else ''}"
-        header = template.HEADER.format(title=title.replace("\\", "").replace('"', "'"), version=self.version)
+        shown = printable(title, keep="\t\n").replace("\\", "").replace('"', "'")
+        header = template.HEADER.format(title=shown, version=self.version)
         config = config_of(
             self.spec, self.parts[-1].stack, self.module_name, self.prefix, head, tied=bool(self._ties())
         )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import nn
-
 from specs.model import Model
 from zoo.components.block import Block, NormedResidual, Parallel, PostNorm, PreNorm, ReorderedNorm, Sandwich
 from zoo.components.disentangled import Disentangled
+from zoo.components.latent import Latent
+from zoo.components.norm import BatchNorm
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.models.stack import Stack
 from zoo.remote_code.collected import RemoteCodeError
 from zoo.remote_code.heads import HEADS
+from zoo.remote_code.modules import overrides
 from zoo.remote_code.parts import parts_of
 
 _KINDS = (PreNorm, PostNorm, Parallel, ReorderedNorm, Sandwich, NormedResidual,
@@ -54,13 +55,16 @@ def _check_stack(spec: Model, stack: Stack) -> None:
     for layer, block in enumerate(stack.blocks):
         extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
         summed = getattr(block.attention, "summaries", None) is not None
+        biased = isinstance(block.attention, Latent) and overrides(stack.position_of(block.attention), "bias")
         limited = any(getattr(block.attention, each, None) for each in ("patch_window", "chunk"))
-        if extra or summed or limited or stack.sources[layer] is not None:
+        if extra or summed or biased or limited or stack.sources[layer] is not None:
             what = (
                 extra[0]
                 if extra
                 else "block_summaries"
                 if summed
+                else "latent attention with biases of distances"
+                if biased
                 else "attention to the keys of another layer, or within chunks or windows of patches,"
             )
             raise RemoteCodeError(
@@ -72,7 +76,7 @@ def _check_kinds(model: Any, spec: Model) -> None:
     """Refuse the kinds of blocks and positions that call each other in ways of their own."""
     for module in model.modules():
         own = isinstance(module, Block | Position) and type(module) not in _KINDS
-        if own or isinstance(module, nn.BatchNorm1d):
+        if own or isinstance(module, BatchNorm):
             kind = getattr(module, "component_kind", type(module).__name__)
             raise RemoteCodeError(
                 f"{spec.name}: {kind} cannot be written as remote code\n  Use another kind, or a family that has it."

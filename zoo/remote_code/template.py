@@ -49,11 +49,6 @@ class Context:
     def __post_init__(self):
         self.layer_options = self.options  # the interface's of one layer, as its cache changes them
 
-    @property
-    def bias(self):
-        """The bias of an attention without a window or a position of its own."""
-        return self.biases[self.position.name, None]
-
     def cached(self, layer, key, value):
         """The keys and values of all tokens, B G S K: those of a layer's cache, and the new ones."""
         if self.cache is None:

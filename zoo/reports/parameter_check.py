@@ -22,6 +22,13 @@ class ParameterCheck:
     def met(self) -> bool:
         return self.expected == self.built
 
+    @property
+    def key(self) -> str:
+        """The key of the spec that states the expected count."""
+        if self.path:
+            return f"expect.modules[{self.path}]"
+        return "expect.active_parameters" if self.active else "expect.parameters"
+
     def __str__(self) -> str:
         of = "active per token: " if self.active else f"{self.path}: " if self.path else ""
         if self.met:

@@ -70,4 +70,4 @@ def compare_specs(a: Side, b: Side, *, digests: bool | None = None) -> SpecDiffe
 def _integrity(side: Side, digests: bool | None) -> Integrity | None:
     if side.export is None:
         return None
-    return check_integrity(side.export.directory, side.export.manifest, contents=digests)
+    return check_integrity(side.export, contents=digests)

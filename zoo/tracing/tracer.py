@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from specs.errors import UserError, option_name
+from specs.errors import UserError, option_name, reason_of
 from zoo import functional, ops
 from zoo.ops import TensorInfo, operation_of, result_info
 from zoo.ops.creation import size
@@ -106,9 +106,8 @@ class Tracer(fx.Tracer):
         line = (
             f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else "an unknown line"
         )
-        reason = str(error).splitlines()[0] if str(error) else ""
         return UntraceableError(
-            f"{self._where()} cannot be traced: {type(error).__name__}: {reason}\n"
+            f"{self._where()} cannot be traced: {type(error).__name__}: {reason_of(error)}\n"
             f"  at {line}\n"
             f"  Remove Python control flow on tensor values, or export through torch.onnx ({option_name('via')} torch)."
         )

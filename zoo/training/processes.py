@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import torch
 
 from specs.errors import UserError, option_name
+from zoo.own_packages import command_of
 from zoo.training.run import Moment, OnMoment, Run
 from zoo.training.settings import Settings
 from zoo.training.task import TrainingTask
@@ -82,7 +83,7 @@ class TrainingProcess:
         self.label, self.place, self._events = label, place, events
         self._words = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "zoo.training.worker"],
+            command_of("zoo.training.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,

@@ -18,6 +18,7 @@ from specs.base import PositiveFloat
 from specs.errors import UserError, option_name, path_text
 from specs.model import Model
 from specs.resolved import resolved
+from zoo.files.reading import open_regular, read_regular
 from zoo.files.whole import write_file
 from zoo.training.score import Score
 from zoo.training.settings import Settings
@@ -75,7 +76,8 @@ class Store:
     def resume(self, trainer: Trainer) -> None:
         """Resume an interrupted training run, if there is one.  Raises :class:`UserError` for a damaged state."""
         try:
-            trainer.resume(torch.load(self._state, map_location="cpu", weights_only=True))
+            with open_regular(self._state, self.directory) as file:
+                trainer.resume(torch.load(file, map_location="cpu", weights_only=True))
         except FileNotFoundError:
             return
         except Exception:  # a damaged or foreign pickle may raise anything
@@ -92,7 +94,7 @@ class Store:
     def result(self) -> TrainingResult | None:
         """The result of a finished training, or None.  Raises :class:`UserError` for a damaged file."""
         try:
-            return TrainingResult.model_validate_json(self._result.read_bytes())
+            return TrainingResult.model_validate_json(read_regular(self._result, self.directory))
         except FileNotFoundError:
             return None
         except ValidationError as error:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from specs.errors import UserError, option_name
 from specs.model import Architecture
+from zoo.files.reading import read_regular, unreadable
 from zoo.training.names import MASKED_BYTE, NEXT_BYTE
 from zoo.training.passage import Passage
 from zoo.training.task import Part, TrainingTask
@@ -107,7 +108,10 @@ class MaskedByte(TextTask):
 
 def read_text(path: Path, length: int) -> bytes:
     """The bytes of a file.  Raises :class:`UserError` if its held-out part is shorter than ``length``."""
-    content = path.read_bytes()
+    try:
+        content = read_regular(path)
+    except OSError as error:
+        raise UserError(unreadable(path, error)) from None
     if len(content) // HELD_OUT < length:
         fits = len(content) // HELD_OUT
         remedy = (

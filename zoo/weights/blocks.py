@@ -44,7 +44,7 @@ class Blocks:
 
     Symmetric zero points are half the code range; asymmetric ones are the code of 0 in each block. Blocks with a
     float minimum have the zero point ``base`` throughout, the code of the minimum. ``half``: scales and minima are
-    float16 numbers, otherwise float32.
+    float16 numbers, otherwise float32. Scales of symmetric blocks have either sign, unless they are ``positive``.
     """
 
     bits: int
@@ -52,6 +52,7 @@ class Blocks:
     symmetric: bool = True
     half: bool = False
     base: int | None = None
+    positive: bool = False
 
     @property
     def middle(self) -> int:
@@ -81,6 +82,10 @@ class Blocks:
         """Blocks per row; the last is padded."""
         return -(-width // self.size_in(width))
 
+    def divides(self, width: int) -> bool:
+        """Whether a row of ``width`` values is in whole blocks."""
+        return width % self.size_in(width) == 0
+
     def quantize(self, rows: Tensor, dtype: torch.dtype = torch.float32) -> Quantized:
         """The nearest codes to the values of rows, N K, with scales in a dtype."""
         blocks = self.split(rows)
@@ -97,7 +102,9 @@ class Blocks:
 
     def scaled(self, low: Tensor, high: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Scales in a dtype and zero points of blocks with values from ``low`` to ``high``: N B each."""
-        if self.symmetric:  # the value furthest from 0 gets the code furthest from the middle, 0
+        if self.symmetric and self.positive:
+            scales = torch.maximum(high / (self.middle - 1), low / -self.middle)
+        elif self.symmetric:  # the value furthest from 0 gets the code furthest from the middle, 0
             scales = torch.where(high > -low, high, low) / -self.middle
         else:
             low, high = low.clamp(max=0), high.clamp(min=0)

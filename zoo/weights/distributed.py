@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from zoo.files.reading import check_regular, open_regular, unreadable
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, read_bytes
 
@@ -93,7 +94,7 @@ def read_distributed(directory: Path) -> dict[str, DistributedTensor]:
     """
     index = directory / METADATA
     try:
-        with index.open("rb") as file:
+        with open_regular(index, directory) as file:
             metadata: Any = _Restricted(file).load()
         entries, places = metadata.state_dict_metadata, metadata.storage_data
         found = {
@@ -102,7 +103,7 @@ def read_distributed(directory: Path) -> dict[str, DistributedTensor]:
             if name.startswith(f"{MODEL}.") and hasattr(entry, "chunks")
         }
     except OSError as error:
-        raise WeightError(f"{index} cannot be read: {error.strerror}") from None
+        raise WeightError(unreadable(index, error)) from None
     except WeightError:
         raise
     except Exception as error:
@@ -118,10 +119,12 @@ def _tensor(directory: Path, name: str, entry: Any, places: Any) -> DistributedT
     for chunk in entry.chunks:
         info = stored[tuple(chunk.offsets)]
         path = directory / Path(info.relative_path).name
-        if not path.is_file():
+        try:
+            check_regular(path, directory)
+        except FileNotFoundError:
             raise WeightError(
                 f"{path} is missing, and {directory / METADATA} lists it\n  Copy the whole directory."
-            )
+            ) from None
         shards.append(Shard(tuple(chunk.offsets), tuple(chunk.sizes), path, (info.offset, info.length)))
     dtype = entry.properties.dtype
     known = dtype if dtype in _KINDS else None

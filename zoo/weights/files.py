@@ -7,14 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from zoo.files.reading import open_regular, unreadable
+from zoo.weights.adapters import refuse_adapter, refuse_adapter_file
 from zoo.weights.distributed import METADATA, read_distributed
 from zoo.weights.gguf import read_gguf
+from zoo.weights.gguf_header import MAGIC
 from zoo.weights.modules import dense_modules
-from zoo.weights.names import file_among, read_index
+from zoo.weights.names import file_among, lone_shards, read_index
 from zoo.weights.pickled import read_archive, read_legacy
 from zoo.weights.safetensors import begins_safetensors, read_safetensors
 from zoo.weights.source import WeightError
 from zoo.weights.stored import StoredTensor
+from zoo.weights.wrappers import without_wrappers
 
 _START = 64  # bytes that identify the format of a file
 
@@ -35,7 +39,7 @@ _LEGACY = Format("a pickle of torch.save", _ARCHIVE.suffixes, read_legacy)
 _GGUF = Format("GGUF", (".gguf",), read_gguf)
 _FORMATS = (_SAFETENSORS, _ARCHIVE, _GGUF)
 
-_BEGINNINGS = {b"PK\x03\x04": _ARCHIVE, b"GGUF": _GGUF} | {
+_BEGINNINGS = {b"PK\x03\x04": _ARCHIVE, MAGIC: _GGUF} | {
     b"\x80" + bytes([protocol]): _LEGACY for protocol in range(2, 6)
 }
 _NO_WEIGHTS = {
@@ -65,21 +69,39 @@ class TensorFiles:
         fault.
         """
         if not path.is_dir():
-            return cls(path, _read_source(path))
-        if (path / METADATA).is_file():
-            return cls(path, read_distributed(path))
-        tensors = dict(_read_source(path / file_among(_listed(path), path)))
+            tensors = dict(_read_source(path, None))
+            refuse_adapter_file(path, iter(tensors))
+            return cls(path, without_wrappers(tensors, path))
+        refuse_adapter(path)
+        if os.path.lexists(path / METADATA):
+            return cls(path, without_wrappers(read_distributed(path), path))
+        tensors = _read_directory(path)
+        refuse_adapter_file(path, iter(tensors))
+        tensors = without_wrappers(tensors, path)
         for place, module in dense_modules(path).items():
-            inner = _read_source(module / file_among(_listed(module), module))
+            inner = _read_source(module / file_among(_listed(module), module), path)
             tensors |= {f"{place}.{name}": stored for name, stored in inner.items()}
         return cls(path, tensors)
 
 
-def _read_source(source: Path) -> Mapping[str, StoredTensor]:
+def _read_directory(path: Path) -> dict[str, StoredTensor]:
+    """The tensors of a directory: of its file, of the shards of its index, or of shards that name each other."""
+    names = _listed(path)
+    shards = lone_shards(names)
+    if not shards:
+        return dict(_read_source(path / file_among(names, path), path))
+    tensors: dict[str, StoredTensor] = {}
+    for shard in shards:
+        held = _read(path / shard, path)
+        if twice := sorted(tensors.keys() & held.keys()):
+            raise WeightError(f"{path} has {twice[0]} in several shards, and no index\n  Download its index.")
+        tensors |= held
+    return tensors
+
+
+def _read_source(source: Path, within: Path | None) -> Mapping[str, StoredTensor]:
     """The tensors of a file, or of the shards that an index names."""
-    if source.exists() and not source.is_file():
-        raise WeightError(f"{source} is not a regular file")
-    return _read_shards(source) if source.name.endswith(".json") else _read(source)
+    return _read_shards(source) if source.name.endswith(".json") else _read(source, within)
 
 
 def _listed(directory: Path) -> list[str]:
@@ -89,13 +111,13 @@ def _listed(directory: Path) -> list[str]:
         raise WeightError(f"{directory} cannot be read: {error.strerror}") from None
 
 
-def _read(path: Path) -> Mapping[str, StoredTensor]:
+def _read(path: Path, within: Path | None) -> Mapping[str, StoredTensor]:
     """The tensors of one file, by its contents, which its suffix must not contradict."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path, within) as file:
             start = file.read(_START)
     except OSError as error:
-        raise WeightError(f"{path} cannot be read: {error.strerror}") from None
+        raise WeightError(unreadable(path, error)) from None
     if not start:
         raise WeightError(
             f"{path} is empty, perhaps because its download was truncated\n  Download it again."
@@ -119,12 +141,12 @@ def _read_shards(index: Path) -> dict[str, StoredTensor]:
     """The tensors that an index names, from the files next to it."""
     places = read_index(index)
     shards = sorted(set(places.values()))
-    missing = [shard for shard in shards if not (index.parent / shard).is_file()]
+    missing = [shard for shard in shards if not os.path.lexists(index.parent / shard)]
     if missing:
         raise WeightError(
             f"{index} lists {len(shards)} files, {len(missing)} of them missing: {_some(missing)}\n  Download them."
         )
-    held = {shard: _read(index.parent / shard) for shard in shards}
+    held = {shard: _read(index.parent / shard, index.parent) for shard in shards}
     lacking = [f"{name} in {shard}" for name, shard in places.items() if name not in held[shard]]
     if lacking:
         raise WeightError(

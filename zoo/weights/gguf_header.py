@@ -5,6 +5,7 @@ The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The libra
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 
 from specs.errors import shorten
 from specs.suggest import suggestion
+from zoo.files.reading import check_regular, open_regular, unreadable
 from zoo.weights.source import WeightError
 
 MODEL_TYPES = {
@@ -27,8 +29,25 @@ MODEL_TYPES = {
 }
 """The model_type of transformers for each supported GGUF architecture."""
 
+MAGIC = b"GGUF"
+"""The first bytes of a file."""
+
 FREQUENCIES = "rope_freqs.weight"
 """The name of the tensor with the divisors of rotary frequencies."""
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a path is a GGUF file, by its first bytes: the file of a model library may have no suffix.
+
+    A file that is named so is one too, and refused where it is read.
+    """
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open_regular(path) as file:
+            return file.read(len(MAGIC)) == MAGIC or path.suffix == ".gguf"
+    except OSError:
+        return path.suffix == ".gguf"
 
 
 @dataclass(frozen=True)
@@ -86,6 +105,11 @@ def read_header(path: Path, whole: Collection[str] = ()) -> Header:
         import gguf
     except ImportError:
         raise WeightError(f"{path}: reading GGUF needs a library: pip install 'zoo[gguf]'") from None
+
+    try:
+        check_regular(path)
+    except OSError as error:
+        raise WeightError(unreadable(path, error)) from None
 
     class Reader(gguf.GGUFReader):  # type: ignore[misc, unused-ignore]
         """One that stops at the end of the file, where the library's own reads on as long as a list is announced, and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,19 +36,25 @@ def modules_in(directory: Path) -> list[Module]:
     Raises :class:`WeightError` where the list is damaged, or names a path outside the directory.
     """
     index = directory / MODULES
-    if not index.exists():
+    if not os.path.lexists(index):
         return []
-    return [_module(index, entry) for entry in read_list(index, WeightError)]
+    return [_module(index, entry) for entry in read_list(index, WeightError, directory)]
 
 
 def _module(index: Path, entry: Any) -> Module:
     match entry:
-        case {"type": str(kind), "path": str(path)} if _PATH.fullmatch(path) and path not in (".", ".."):
+        case {"type": str(kind), "path": str(path)} if _is_next_to(index, path):
             known = _TYPE.fullmatch(kind)
             return Module(known[1] if known else kind, index.parent / path)
     raise WeightError(
         f"{index}: each module must have a type, and a path that is empty or a directory next to it"
     )
+
+
+def _is_next_to(index: Path, path: str) -> bool:
+    """Whether a path is empty, or that of a directory next to the list, and no link to another place."""
+    plain = _PATH.fullmatch(path) and path not in (".", "..")
+    return bool(plain) and not (path and (index.parent / path).is_symlink())
 
 
 def dense_modules(directory: Path) -> dict[str, Path]:

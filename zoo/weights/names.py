@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path, PureWindowsPath
 
@@ -46,12 +47,35 @@ def file_among(names: Iterable[str], where: object) -> str:
     )
 
 
+def lone_shards(names: Iterable[str]) -> list[str]:
+    """The shards of a checkpoint whose index is missing, where a directory has no other weights; otherwise none.
+
+    Their names say how many there are. Raises :class:`WeightError` where some are missing.
+    """
+    names = [name for name in names if name.endswith(_SUFFIXES) or name in (INDEX, PICKLED_INDEX)]
+    found = {name: shard for name in names if (shard := _SHARD.fullmatch(name))}
+    kinds = {(shard["stem"], shard["count"], shard["suffix"]) for shard in found.values()}
+    if len(kinds) != 1 or len(found) != len(names):
+        return []
+    ((stem, count, suffix),) = kinds
+    every = [f"{stem}-{number:05}-of-{count}{suffix}" for number in range(1, int(count) + 1)]
+    if missing := [name for name in every if name not in found]:
+        more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+        raise WeightError(
+            f"{len(missing)} of {count.lstrip('0')} shards are missing: {', '.join(missing[:4])}{more}\n  Download them."
+        )
+    return every
+
+
+_SHARD = re.compile(r"(?P<stem>.+)-\d{5}-of-(?P<count>\d{5})(?P<suffix>\.safetensors|\.bin)")
+
+
 def read_index(index: Path) -> dict[str, str]:
     """The file of each tensor that an index names, in the same directory.
 
     Raises :class:`WeightError` for a damaged index, and for files elsewhere.
     """
-    places = read_object(index, WeightError).get("weight_map")
+    places = read_object(index, WeightError, index.parent).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
         raise WeightError(f"{index} has no weight_map from tensor names to file names")
     for shard in sorted(set(places.values())):

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from zoo.files.reading import open_regular
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, StoredTensor, read_bytes
 
@@ -108,7 +109,7 @@ def read_legacy(path: Path) -> dict[str, StoredTensor]:
 def _records(path: Path) -> dict[int, int]:
     """The sizes of the records of an archive by the offsets of their bytes."""
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             names = {name.partition("/")[2] for name in archive.namelist()}
             if "constants.pkl" in names:
                 raise WeightError(f"{path} is a TorchScript program, not weights\n  {_SAVE_AGAIN}")

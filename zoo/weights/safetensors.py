@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from specs.suggest import suggestion
+from zoo.files.reading import open_regular
 from zoo.json_values import parse_object
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, read_bytes
@@ -61,7 +62,7 @@ def begins_safetensors(start: bytes) -> bool:
 def read_safetensors(path: Path) -> dict[str, SafeTensor]:
     """The tensors of a .safetensors file by name. Raises :class:`WeightError` for a truncated file or invalid header."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size < 8:
                 raise WeightError(f"{path} is truncated or not a safetensors file: it has {size} bytes")

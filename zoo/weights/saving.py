@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from zoo.weights.names import INDEX, SINGLE
+from zoo.weights.stored import FLOATS, INTEGERS
 
-KINDS = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64"}
+KINDS = {dtype: name for name, dtype in {**FLOATS, **INTEGERS}.items()}
 SHARD = 5_000_000_000
 """The largest shard in bytes, as in transformers; a larger tensor gets its own."""
 

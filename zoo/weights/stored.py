@@ -10,11 +10,17 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from zoo.files.reading import open_regular
 from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightError
 
 FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 """The supported dtypes of weights, by their names in safetensors."""
+
+INTEGERS = {
+    "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool
+}  # fmt: skip
+"""The dtypes of counters and masks beside the weights."""
 
 _QUANTIZED = ("F8", "F4", "I8", "U8", "I4", "U4")
 
@@ -97,7 +103,7 @@ def read_bytes(path: Path, name: str, place: tuple[int, int]) -> Tensor:
     values = torch.empty(nbytes, dtype=torch.uint8)
     left = values.numpy().data
     try:
-        with path.open("rb", buffering=0) as file:
+        with open_regular(path, buffering=0) as file:
             file.seek(offset)
             while left:
                 count = file.readinto(left)

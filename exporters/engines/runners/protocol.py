@@ -40,7 +40,8 @@ def serve(engine):
     """Answer requests until standard input ends.
 
     ``engine`` has ``start(options) -> {"version": ...}``, and either ``load(name, path, options)`` and ``run(name, feeds)``, or
-    ``compile(path, options)``; ``node`` is a pattern that finds the name of a node in its errors.
+    ``compile(path, options)``; ``node`` is a pattern that finds the name of a node in its errors. ``start`` may also say what the
+    engine ``lacks`` on this machine, such as float16, and ``aside`` names what it did not run of what it was given.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -69,4 +70,5 @@ def _answer(engine, request):
         data = file.read()
     feeds = {stated["name"]: array_of(stated, data) for stated in request["tensors"]}
     outputs = engine.run(request["graph"], feeds)
-    return {"tensors": stated_arrays(outputs, request["answer"])}
+    aside = getattr(engine, "aside", "")
+    return {"tensors": stated_arrays(outputs, request["answer"]), **({"aside": aside} if aside else {})}

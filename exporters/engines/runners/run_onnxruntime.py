@@ -17,9 +17,6 @@ class Runtime:
     node = r"(?:node with name|Name|\(node|name)\s*:?\s*'([^']+)'|running \w+ node\. Name:'([^']*)'|Node \(([^)]+)\)"
 
     def start(self, options):
-        if "VK_ICD_FILENAMES" not in os.environ and not os.path.exists("/dev/dri"):
-            for driver in filter(os.path.exists, options.get("software_vulkan", ())):
-                os.environ["VK_ICD_FILENAMES"] = driver
         import onnxruntime
 
         onnxruntime.set_default_logger_severity(4)
@@ -53,4 +50,5 @@ class Runtime:
         return dict(zip(names, self.sessions[name].run(names, feeds), strict=True))
 
 
-serve(Runtime())
+if __name__ == "__main__":
+    serve(Runtime())

@@ -31,20 +31,23 @@ class Compiler:
             errors = [parser.get_error(place) for place in range(parser.num_errors)]
             raise RuntimeError("\n".join(f"node {e.node_name()}: {e.desc()}" for e in errors))
         config = builder.create_builder_config()
-        config.num_compute_capabilities = len(self.architectures)
-        for place, name in enumerate(self.architectures):
+        architectures = options.get("architectures", self.architectures)
+        config.num_compute_capabilities = len(architectures)
+        for place, name in enumerate(architectures):
             config.set_compute_capability(getattr(trt.ComputeCapability, name.upper()), place)
         profile = builder.create_optimization_profile()
         for place in range(network.num_inputs):
             given = network.get_input(place)
-            dims = options["inputs"][given.name]
             if -1 in tuple(given.shape):
-                profile.set_shape(given.name, dims, dims, dims)
+                profile.set_shape(given.name, *options["inputs"][given.name])
         config.add_optimization_profile(profile)
         engine = builder.build_serialized_network(network, config)
         if engine is None:
             raise RuntimeError("\n".join(self.said[-5:]) or "the compiler gave no reason")
-        return {"architectures": self.architectures, "bytes": engine.nbytes}
+        if "output" in options:
+            with open(options["output"], "wb") as file:
+                file.write(engine)
+        return {"architectures": architectures, "bytes": engine.nbytes}
 
 
 serve(Compiler())

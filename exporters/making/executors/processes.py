@@ -12,7 +12,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from typing import IO, Any
 
 from exporters.making.executors.executor import Tell
 from exporters.making.job import Job, JobResult
+from zoo.own_packages import command_of
 from zoo.progress import Stage
 
 _GRACE = 10
@@ -122,7 +122,7 @@ class _Worker:
                 return None
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "exporters.making.worker"],
+                    command_of("exporters.making.worker"),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=words,

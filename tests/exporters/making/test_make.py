@@ -13,10 +13,11 @@ from safetensors.torch import save_file
 
 import exporters.making.plan
 from exporters.making.inputs import tool_versions
-from exporters.making.lock import LOCK, Lock
+from exporters.making.lock import Lock
 from exporters.making.plan import make_plan
 from specs.errors import UserError
 from tests.exporters.making.zoos import (
+    LOCK,
     Here,
     cache_of,
     make,
@@ -75,8 +76,8 @@ def test_changed_weights_options_seeds_and_versions_are_named(
     make(zoo)
     write_zoo(tmp_path, text.replace("b: {spec: b.yaml}", "b: {spec: b.yaml, seed: 1}"))
     assert why(zoo, "b/portable-fp32") == "weights: random, seed 0 -> random, seed 1"
-    write_zoo(tmp_path, text.replace("verify: false", "verify: false, max_kl: 0.2"))
-    assert why(zoo, "b/portable-fp32") == "option max_kl: None -> 0.2"
+    write_zoo(tmp_path, text.replace("verify: false", "verify: true"))
+    assert why(zoo, "b/portable-fp32") == "option verify: False -> True"
     write_zoo(tmp_path, text)
     newer = {**tool_versions(), "torch": "99.0"}
     monkeypatch.setattr(exporters.making.plan, "tool_versions", lambda: newer)
@@ -142,24 +143,22 @@ def test_a_damaged_entry_of_the_cache_is_built_again(tmp_path: Path) -> None:
 
 
 def test_a_failure_stops_no_other(tmp_path: Path) -> None:
-    two_models(tmp_path)
-    zoo = write_zoo(
-        tmp_path,
-        "defaults: {options: {verify: false}}\nmodels:\n"
-        "  a: {spec: a.yaml, artefacts: [{precision: int9}]}\n"
-        "  missing: {weights: nowhere.safetensors}\n"
-        "  b: {spec: b.yaml}\n",
+    zoo = two_models(tmp_path)
+    plan = plan_of(zoo)
+    fails = next(
+        step.inputs.key for step in plan.steps if step.wanted.name == "a/portable-fp16" and step.inputs
     )
+    place = cache_of(zoo).entry(fails)
+    place.mkdir(parents=True)
+    (place / "not ours").write_text("mine")
     made = {each.step.wanted.name: each for each in make(zoo)}
     assert {name: each.state for name, each in made.items()} == {
-        "a/portable-int9": "failed",
-        "missing/portable-fp32": "failed",
+        "a/portable-fp32": "built",
+        "a/portable-fp16": "failed",
         "b/portable-fp32": "built",
     }
-    assert "precision 'int9' is unknown" in made["a/portable-int9"].error
-    assert "models.missing: weights: must be an existing path" in made["missing/portable-fp32"].error
-    assert not (tmp_path / "build" / "a" / "portable-int9").exists()
-    assert set(Lock.read(tmp_path / LOCK).artefacts) == {"b/portable-fp32"}
+    assert "zoo did not write it" in made["a/portable-fp16"].error
+    assert set(Lock.read(tmp_path / LOCK).artefacts) == {"a/portable-fp32", "b/portable-fp32"}
 
 
 def test_files_of_the_user_stay(tmp_path: Path) -> None:
@@ -186,7 +185,7 @@ def test_the_lock_records_all_inputs(tmp_path: Path) -> None:
     assert [step.wanted.name for step in plan_of(zoo).unlocked] == ["b/portable-fp32"]
     assert (tmp_path / LOCK).read_bytes() == before
     (tmp_path / LOCK).write_text("{")
-    with pytest.raises(UserError, match=r"zoo.lock cannot be read.*\n.*Restore it from version control"):
+    with pytest.raises(UserError, match=r"zoo.lock is not a JSON object\n.*Restore it from version control"):
         make_plan(zoo, [], cache_of(zoo))
 
 

@@ -31,6 +31,7 @@ head: {{kind: none}}
 """
 
 LIMIT = 10**9
+LOCK = "zoo.lock"
 
 
 class Here:

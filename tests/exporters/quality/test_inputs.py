@@ -215,7 +215,7 @@ def test_ids_that_are_none(decoder: Model, tmp_path: Path) -> None:
     assert "token ids must be below the vocab_size" in refused(decoder, path)
     path.write_bytes(b"nothing")
     assert f"{path} is not a NumPy file: " in refused(decoder, path)
-    assert "cannot be read: No such file or directory\n  Check the path." in refused(
+    assert "cannot be read: No such file or directory.\n  Check the path." in refused(
         decoder, tmp_path / "x.npy"
     )
 

@@ -17,6 +17,7 @@ from exporters.options import Options
 from specs.head import sought_token
 from specs.model import Model
 from tests.parity.families.harness import TOLERANCE
+from tests.parity.families.in_memory import check_in_memory_layout
 from tests.parity.families.recorded import RECORDED, Parity
 from tests.parity.reference import build, difference, load
 from zoo.checkpoints.converting import convert
@@ -37,6 +38,7 @@ def check(
     ours = load(spec, directory / "reference")
     given = drawn_inputs(spec, seed)
     expected = outputs_of(reference, given)
+    check_in_memory_layout(reference, spec, ours, directory / "in-memory")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
     result.pytorch = largest(outputs_of(ours, given), expected)
     assert result.pytorch <= TOLERANCE

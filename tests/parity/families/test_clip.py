@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import strategies as st
 from transformers import (
     CLIPConfig,
@@ -21,9 +22,10 @@ from specs.load import load as load_spec
 from tests.parity.families import pairs
 from tests.parity.families.encoders import ACTIVATIONS, EPS, EncoderTests
 from tests.parity.families.harness import check
+from tests.parity.reference import assert_close, build, load
 from tests.thinned import one_in
 from zoo.configs.exporting import NoFamilyError, write_config
-from zoo.configs.importing import spec_of_config
+from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -90,7 +92,31 @@ def test_unsupported_values_of_a_half_are_refused(field, change, message):
     data = CLIPConfig(text_config=text, vision_config=VISION["gray"], projection_dim=11).to_dict()
     data |= {"architectures": ["CLIPModel"], field: data[field] | change}
     with pytest.raises(ConfigError, match=message):
-        spec_of_config(Config(data, "config.json"), name="tiny")
+        spec_of_config(Config(data, "config.json"), name="tiny", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("end", "ids", "expected"),
+    [
+        (
+            2,
+            [[5, 60, 9, 60], [7, 7, 2, 1]],
+            [1, 0],
+        ),  # the highest id of each row, though there are higher ones
+        (50, [[5, 60, 50, 50], [7, 50, 2, 1]], [2, 1]),
+        (50, [[5, 60, 9, 60], [7, 7, 2, 1]], [0, 0]),  # texts without an end
+    ],
+)
+def test_texts_are_pooled_where_the_reference_pools_them(end, ids, expected, tmp_path):
+    values = {**CONFIGS["odd heads"], "vocab_size": 70, "eos_token_id": end}
+    reference = build(CLIPTextModel, config_of(**values), 4)
+    reference.save_pretrained(tmp_path)
+    ours, given = load(import_spec(tmp_path), tmp_path), torch.tensor(ids)
+    with torch.no_grad():
+        theirs, found = reference(given), ours(given)
+    rows = theirs.last_hidden_state[torch.arange(2), torch.tensor(expected)]
+    assert_close(theirs.pooler_output, rows)
+    assert_close(found.pooler_output, rows)
 
 
 def test_a_dual_encoder_is_no_text_encoder_of_its_own():

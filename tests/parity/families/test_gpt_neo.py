@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import strategies as st
 from transformers import (
     GPTNeoConfig,
@@ -13,6 +14,8 @@ from transformers import (
 )
 
 from tests.parity.families.family import FamilyTests
+from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config, ConfigError
 
 CONFIGS = {
     "alternating": dict(
@@ -38,8 +41,8 @@ def config_of(**values) -> GPTNeoConfig:
 
 
 REFUSED = {
-    "attention_types": ([[["global", "sparse"], 2]], "must have only types global and local"),
-    "num_layers": (5, "which is 5; it covers 4"),
+    "attention_layers": (["global", "sparse"] * 2, "must have only types global and local"),
+    "num_layers": (5, "each layer of num_layers, which is 5"),
     "activation_function": ("gelu_newer", "Did you mean 'gelu_new'"),
     "rotary_dim": (4, "unsupported fields"),
 }
@@ -80,3 +83,19 @@ class TestGPTNeo(FamilyTests):
             layer_norm_epsilon=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
             tie_word_embeddings=data.draw(st.booleans(), "tied"),
         )
+
+
+@pytest.mark.parametrize(
+    ("types", "said"),
+    [
+        ([[["global", "sparse"], 2]], "must have only types global and local"),
+        ([[["global", "local"], 3]], "must cover num_layers, which is 4"),
+        ([[["global"], 3]], "which is 4; it covers 3"),
+        ([["global", "local"]], r"must be a list of \[\[types\], times\]"),
+    ],
+)
+def test_types_of_layers_alone_are_checked(types, said):
+    data = {**config_of(**CONFIGS["alternating"]).to_dict(), "attention_types": types}
+    del data["attention_layers"]
+    with pytest.raises(ConfigError, match=said):
+        spec_of_config(Config(data, "config.json"), name="tiny")

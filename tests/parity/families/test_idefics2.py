@@ -81,8 +81,8 @@ def test_norms_are_those_of_the_decoder_where_no_width_is_stated():
     ("change", "message"),
     [
         ({"vision_config": {**VISION, "image_size": 100}}, "vision_config.image_size: makes 25 patches in a row, some of"),
-        ({"vision_config": {**VISION, "depth": 4}}, "unsupported fields:\n  vision_config.depth: 4"),
-        ({"perceiver_config": {**RESAMPLER, "depth": 4}}, "unsupported fields:\n  perceiver_config.depth: 4"),
+        ({"vision_config": {**VISION, "attention_chunk_size": 4}}, "unsupported fields:\n  vision_config.attention_chunk_size: 4"),
+        ({"perceiver_config": {**RESAMPLER, "attention_chunk_size": 4}}, "unsupported fields:\n  perceiver_config.attention_chunk_size: 4"),
         ({"perceiver_config": {**RESAMPLER, "hidden_act": "sillu"}}, "perceiver_config.hidden_act: is not supported"),
         ({"perceiver_config": {**RESAMPLER, "num_key_value_heads": 4}}, "connector.block.attention.kv_heads: must divide heads"),
         ({"text_config": {**MISTRAL, "model_type": "gpt2"}}, "text_config.model_type: is not a supported family here"),

@@ -147,7 +147,7 @@ def test_or_rounds_some_onto_one_another(side):
         ({"vision_config": {**VISION, "image_size": [16, 12]}}, "vision_config.image_size: must be a whole number"),
         ({"vision_config": {**VISION, "image_size": 100}}, "vision_config.image_size: makes 25 patches in a row, some of"),
         ({"vision_config": {**VISION, "image_size": 400}}, "vision_config.image_size: makes 100 patches in a row, some of"),
-        ({"vision_config": {**VISION, "depth": 4}}, "unsupported fields:\n  vision_config.depth: 4"),
+        ({"vision_config": {**VISION, "attention_chunk_size": 4}}, "unsupported fields:\n  vision_config.attention_chunk_size: 4"),
         ({"text_config": {**LLAMA, "model_type": "gpt2"}}, "text_config.model_type: is not a supported family here"),
         ({"text_config": {**LLAMA, "hidden_act": "sillu"}}, "text_config.hidden_act: is not supported"),
         ({"scale_factor": 3}, "connector.shuffle: must divide the number of patches in a row, which is 4"),

@@ -83,7 +83,7 @@ def test_unsupported_values_and_fields_are_refused(change, message):
     data = InternVLConfig(**CONFIGS["internvl 3"]).to_dict()
     data = {**data, "architectures": ["InternVLForConditionalGeneration"], **change}
     with pytest.raises(ConfigError, match=message):
-        spec_of_config(Config(data, "config.json"), name="tiny")
+        spec_of_config(Config(data, "config.json"), name="tiny", strict=True)
 
 
 @pytest.mark.parametrize(

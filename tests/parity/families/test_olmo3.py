@@ -71,7 +71,7 @@ def test_scaling_stated_once_is_that_of_layers_without_a_window():
     assert spec.decoder is not None
     own = [block.attention.model_dump()["position"] for block in spec.decoder.layer_blocks()]
     assert [position and (position["theta"], position["scaling"]) for position in own] == [
-        *[(300.0, None)] * 3, None, (300.0, None),
+        *[(500000.0, None)] * 3, None, (500000.0, None),
     ]  # fmt: skip
     common = spec.model_dump()["position"]
     assert (common["theta"], common["scaling"]["kind"]) == (300.0, "yarn")

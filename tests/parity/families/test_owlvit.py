@@ -148,7 +148,7 @@ def test_unsupported_values_and_fields_are_refused(change: dict[str, Any], said:
 
 def test_texts_end_with_the_highest_token() -> None:
     spec = load_spec("owlvit-base-32", ["text.head.pooling={token: 7}", "expect={}"])
-    with pytest.raises(NoFamilyError, match="texts end with token 49407"):
+    with pytest.raises(NoFamilyError, match="pooling"):
         write_config(spec, "owlvit")
 
 

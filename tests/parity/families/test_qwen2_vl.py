@@ -106,7 +106,7 @@ def test_unsupported_values_are_refused(part, change, rule):
     data = Qwen2VLConfig(**CONFIGS["qwen2-vl"]).to_dict()
     data[part] = {**data[part], **change}
     with pytest.raises(Exception, match=rule) as caught:
-        spec_of_config(Config(data, "config.json"), name="tiny")
+        spec_of_config(Config(data, "config.json"), name="tiny", strict=True)
     assert isinstance(caught.value, ConfigError) or "position.sections.pairs" in str(caught.value)
 
 

@@ -95,7 +95,7 @@ def test_unsupported_values_and_fields_are_refused(side, change, rule, remedy):
     data = config_of(*CONFIGS["another width"]).to_dict()
     data[side] |= change
     with pytest.raises(ConfigError, match=rule) as caught:
-        spec_of_config(Config(data, "config.json"), name="tiny")
+        spec_of_config(Config(data, "config.json"), name="tiny", strict=True)
     assert remedy in str(caught.value)
 
 

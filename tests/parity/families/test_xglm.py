@@ -21,6 +21,9 @@ class TestXGLM(FamilyTests):
             vocab_size=83, d_model=28, num_layers=1, attention_heads=2, ffn_dim=33, max_position_embeddings=9,
             activation_function="gelu_new",
         ),
+        "padding row on a position": dict(
+            vocab_size=61, d_model=24, num_layers=1, attention_heads=3, ffn_dim=17, pad_token_id=5,
+        ),
     }  # fmt: skip
     others = ((XGLMModel, {}),)
     refusals = (

@@ -22,6 +22,7 @@ from specs.connector import ConnectorKind
 from specs.model import Model
 from specs.packed_patches import PackedPatches
 from tests.parity.families.harness import TOLERANCE
+from tests.parity.families.in_memory import check_in_memory_layout
 from tests.parity.families.recorded import RECORDED, Parity
 from tests.parity.reference import build, difference, load
 from zoo.checkpoints.converting import convert
@@ -53,10 +54,13 @@ def check(
     reference = build(model_class, config, seed)
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
-    theirs: Inputs = partial(_by_row, spec) if by_row else partial(_marked, spec) if marked else dict
+    theirs: Inputs = (
+        partial(by_row_inputs, spec) if by_row else partial(marked_inputs, spec) if marked else dict
+    )
     if spec.packs_images:
         theirs = partial(typed, spec)
     ours = load(spec, directory / "reference")
+    check_in_memory_layout(reference, spec, ours, directory / "in-memory")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
     given = drawn_inputs(spec, seed)
     expected = scores(reference, theirs(given))
@@ -242,7 +246,7 @@ def _converted(spec: Model, directory: Path, reference: Any, without: Sequence[s
     return back.eval()
 
 
-def _marked(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def marked_inputs(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The inputs with token types: 1 for the placeholders of images, or 0 for the tokens of a prompt."""
     assert isinstance(spec.connector, ConnectorKind)
     assert spec.decoder is not None
@@ -258,7 +262,7 @@ def typed(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {**given, "mm_token_type_ids": (given["input_ids"] == spec.connector.token).int()}
 
 
-def _by_row(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def by_row_inputs(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The inputs of a reference that reads images as B x the largest number of any row, where those of zeros are none."""
     connector, pixels = spec.connector, given.get("pixel_values")
     if pixels is None:

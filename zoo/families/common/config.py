@@ -25,6 +25,7 @@ REQUIRED: Any = object()
 NEUTRAL = frozenset(
     [
         "_attn_implementation",
+        "_attn_implementation_autoset",
         "_commit_hash",
         "_name_or_path",
         "_num_labels",
@@ -101,6 +102,15 @@ NEUTRAL = frozenset(
 """Fields of every family that do not affect the forward pass, or that the head reads."""
 
 
+OF_EVERY_CONFIG: Mapping[str, Any] = {
+    "pruned_heads": {},
+    "add_cross_attention": False,
+    "is_decoder": False,
+    "dropout": 0.0,
+}
+"""Fields that transformers 4 wrote into every config, with the values that state nothing."""
+
+
 class ConfigError(UserError):
     """A config of an unknown family, or with a wrong or unsupported field; names the field."""
 
@@ -135,9 +145,8 @@ def _name(field: str) -> str:
 class Config:
     """The fields of a config, or of a mapping inside one.
 
-    Every requested field counts as read; ``finish`` refuses the others. Except in :meth:`null`, null means absent. A
-    method with several names takes the first one present, since config fields have been renamed. All methods raise
-    :class:`ConfigError`.
+    Every requested field counts as read; ``finish`` refuses the others. Except in :meth:`null` and :meth:`bool`, null means
+    absent. A method with several names reads a field that has been renamed. All methods raise :class:`ConfigError`.
     """
 
     def __init__(
@@ -153,11 +162,23 @@ class Config:
         self._tensors = tensors
         self._neutral = neutral
         self._models: list[Config] = []
+        self._unread: set[str] = set()
+        self._outer: Config | None = None
+        self.ignored: Collection[str] = ()
+        self.strict = False
 
     @classmethod
-    def load(cls, path: Path, tensors: Callable[[], Collection[str]] = tuple) -> Config:
-        """Return the config in a file; ``tensors`` gives the names of the tensors in its directory."""
-        data = read_object(path, ConfigError)
+    def load(
+        cls,
+        path: Path,
+        tensors: Callable[[], Collection[str]] = tuple,
+        within: Path | None = None,
+    ) -> Config:
+        """Return the config in a file, which must lie in the directory ``within`` where that is given.
+
+        ``tensors`` gives the names of the tensors in its directory.
+        """
+        data = read_object(path, ConfigError, within)
         return cls(data, str(path), tensors=tensors)
 
     def refuse(self, field: str, rule: str, remedy: str = "") -> NoReturn:
@@ -188,13 +209,18 @@ class Config:
         return self.data.get(name) is not None
 
     def null(self, name: str) -> bool:
-        """Return whether a field is present and null, where null differs from the family's default."""
+        """Return whether a field is present and null, where that differs from an absent field."""
         return name in self.data and self.data[name] is None
 
     def any(self, *names: str) -> Any:
-        """Return the value of a field unchecked, or None."""
+        """Return the value of a field unchecked, or None; refuse names of one field that state different values."""
         self._read.update(names)
-        return next((self.data[name] for name in names if self.has(name)), None)
+        stated = [name for name in names if self.has(name)]
+        for other in stated[1:]:
+            if self.data[other] != self.data[stated[0]]:
+                rule = f"must equal {stated[0]}, another name of the field, which is {shorten(self.data[stated[0]])}"
+                self.refuse(other, rule, "Delete the name whose value is wrong.")
+        return self.data[stated[0]] if stated else None
 
     def _typed(
         self, names: tuple[str, ...], types: tuple[type, ...], what: str, default: Value
@@ -229,9 +255,10 @@ class Config:
         value = self._typed(names, (int, float), "a number", default)
         return value if value is None else float(value)
 
-    def bool(self, *names: str, default: Any = None) -> Any:
-        """Return a boolean."""
-        return self._typed(names, (bool,), "true or false", default)
+    def bool(self, *names: str, default: Any = None, null: builtins.bool = False) -> Any:
+        """Return a boolean. A stated null is false, as Python reads it, or ``null`` in references that compare with false."""
+        stated = any(map(self.null, names))
+        return self._typed(names, (bool,), "true or false", null if stated else default)
 
     def text(self, *names: str, default: Any = None) -> Any:
         """Return a string."""
@@ -247,22 +274,40 @@ class Config:
         if value is None:
             return None
         name = next(name for name in names if self.has(name))
-        return Config(value, self.where, f"{self.path}{name}.", neutral=())
+        part = Config(value, self.where, f"{self.path}{name}.", neutral=())
+        part.ignored, part.strict = self.ignored, self.strict
+        return part
+
+    def of(self, data: Mapping[str, Any]) -> Config:
+        """Return other fields in the place of these."""
+        other = Config(data, self.where, self.path, neutral=self._neutral)
+        other.ignored, other.strict = self.ignored, self.strict
+        return other
+
+    def inner(self, name: str, without: Collection[str] = ()) -> Config:
+        """Return the config of a model inside the config, empty if there is none, to be finished with it.
+
+        Fields ``without`` are read here.
+        """
+        value: dict[str, Any] = self._typed((name,), (dict,), "a mapping", {})
+        data = {key: inner for key, inner in value.items() if key not in without}
+        model = Config(data, self.where, f"{self.path}{name}.", neutral=NEUTRAL)
+        model.ignored, model.strict, model._outer = self.ignored, self.strict, self
+        self._models.append(model)
+        return model
 
     def model(self, name: str, known: Collection[str], without: Collection[str] = ()) -> Config:
         """Return the config of a model inside the config, of one of the ``known`` families, to be finished with it.
 
         Fields ``without`` are read here.
         """
-        value = self._typed((name,), (dict,), "a mapping", REQUIRED)
-        data = {key: inner for key, inner in value.items() if key not in without}
-        model = Config(data, self.where, f"{self.path}{name}.", neutral=NEUTRAL)
+        self._typed((name,), (dict,), "a mapping", REQUIRED)
+        model = self.inner(name, without)
         family = model.text("model_type")
         model.refuse_inexpressible()
         if family not in known:
             rule = "is required" if family is None else "is not a supported family here"
             model.refuse("model_type", rule, suggestion(str(family), known))
-        self._models.append(model)
         return model
 
     def choice(self, name: str, values: Mapping[str, Value], default: str | None = None) -> Value:
@@ -273,38 +318,45 @@ class Config:
         return values[word]
 
     def must(self, name: str, value: Any, because: str) -> None:
-        """Refuse a field that is present with any other value."""
+        """Refuse a field that is present with any other value; a stated null is false."""
         given = self.any(name)
-        if given is not None and given != value:
+        refused = given != value if given is not None else value is True and self.null(name)
+        if refused:
             self.refuse(name, f"must be {json.dumps(value)}: {because}")
 
     def ignore(self, *names: str) -> None:
         """Mark fields that do not affect the model's outputs as read."""
         self._read.update(names)
 
-    def finish(self, ignored: Collection[str] = (), *, strict: builtins.bool = False) -> tuple[str, ...]:
+    def pass_over(self, *names: str) -> None:
+        """Report fields that the family's reference does not read, though those of other families do."""
+        self._unread.update(names)
+
+    def finish(self) -> tuple[str, ...]:
         """Refuse unread fields that the reference may read; return the names of those that the reference does not have.
 
-        The latter are refused as well where ``strict``, and in mappings inside a config.
+        The latter are refused as well where the config is ``strict``, and in mappings that are not of models.
         """
-        for model in self._models:
-            model.finish(ignored, strict=True)
-        left = {
-            f"{self.path}{name}": value
-            for name, value in self.data.items()
-            if value is not None
-            and name not in self._read
-            and name not in self._neutral
-            and f"{self.path}{name}" not in ignored
-        }
-        unread = () if self.path or strict else tuple(name for name in left if not self._has_reference(name))
-        refused = {name: value for name, value in left.items() if name not in unread}
+        unread = [name for model in self._models for name in model.finish()]
+        left = {name: value for name, value in self.data.items() if value is not None and self._counts(name)}
+        of_model = not self.path or self._outer is not None
+        passed = [name for name in left if of_model and not self.strict and not self._has_reference(name)]
+        refused = {f"{self.path}{name}": value for name, value in left.items() if name not in passed}
         if refused:
             raise UnsupportedFieldsError(self.where, refused)
-        return unread
+        return (*unread, *(f"{self.path}{name}" for name in passed))
+
+    def _counts(self, name: str) -> builtins.bool:
+        """Return whether a field is unread and may state something."""
+        nothing = name in OF_EVERY_CONFIG and self.data[name] == OF_EVERY_CONFIG[name]
+        known = name in self._read or name in self._neutral or f"{self.path}{name}" in self.ignored
+        return not (nothing or known)
 
     def _has_reference(self, name: str) -> builtins.bool:
         """Return whether the reference has a field for the family that the config names."""
         from zoo.families.common.reference_fields import FIELDS, SHARED
 
-        return name in SHARED.split() or name in FIELDS.get(str(self.data.get("model_type")), "").split()
+        if name in self._unread:
+            return False
+        own = name in SHARED.split() or name in FIELDS.get(str(self.data.get("model_type")), "").split()
+        return own or (self._outer is not None and self._outer._has_reference(name))

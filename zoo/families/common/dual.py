@@ -8,7 +8,7 @@ from typing import Any
 
 from specs.model import Model
 from specs.stack import StackName
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.parts import alone
 from zoo.families.common.template import Data, Place, Template, UnfitError, read, write
@@ -29,16 +29,19 @@ class Tower:
 
 @dataclass(frozen=True)
 class DualEncoderFamily(Family):
-    """Configs that hold one for each of ``towers``; ``shared`` are keys of both heads that the whole config decides."""
+    """Configs that hold one for each of ``towers``; ``shared`` are keys of both heads that the whole config decides.
+
+    ``second`` is whether configs may hold a second config of each, which goes before the first.
+    """
 
     towers: Mapping[StackName, Tower] = field(default_factory=dict)
     shared: Mapping[str, Template] = field(default_factory=dict)
+    second: bool = False
 
     def spec(self, config: Config, class_name: str) -> Data:
         self.body_spec(config, class_name)  # it has no body: the fields that are fixed or ignored
         shared = read(self.shared, config)
-        parts = {name: self._part(config, name) for name in self.towers}
-        stacks = {name: self._stack(part, name, shared) for name, part in parts.items()}
+        stacks = {name: self._stack(self._tower(config, name), name, shared) for name in self.towers}
         text = stacks["text"]
         of_model: Data = {
             key: text.pop(key) for key in ("vocab_size", "position", "initialization") if key in text
@@ -55,17 +58,19 @@ class DualEncoderFamily(Family):
             "head": {"kind": "contrastive", **read(self.classes[class_name].head, config)},
         }
 
-    def _part(self, config: Config, name: StackName) -> Config:
-        part = config.part(CONFIGS[name]) or Config({}, config.where, f"{CONFIGS[name]}.")
-        part.ignore(*NEUTRAL)
-        return part
+    def _tower(self, config: Config, name: StackName) -> Config:
+        """The config of one of the encoders."""
+        second = f"{CONFIGS[name]}_dict"
+        if self.second and config.has(second):
+            config.ignore(CONFIGS[name])
+            return config.inner(second)
+        return config.inner(CONFIGS[name])
 
     def _stack(self, part: Config, name: StackName, shared: Data) -> Data:
         """The stack of a spec with the keys that a model of this stack alone would have."""
         tower = self.towers[name]
         body = tower.family.body_spec(part, tower.class_name)
         head = {"kind": "pooled", **read(tower.head, part), **shared}
-        part.finish()
         stack = body.pop("encoder")
         body.pop("architecture")
         return {**stack, **body, "head": head}

@@ -51,7 +51,7 @@ QUESTION_ANSWERING = HeadClass("question_answering")
 LAST_TOKEN = HeadClass("classification", {"labels": Labels(), "pooling": "last", "bias": False})
 """A matrix without bias on the last token, as in decoders."""
 
-TOKENS = token_classes(f.Float("classifier_dropout", "hidden_dropout", default=0.1))
+TOKENS = token_classes(f.Float("classifier_dropout", default=f.Float("hidden_dropout", default=0.1)))
 """A class for every token, as in decoders: after the dropout of the classifier, or by default of the layers."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from specs.mamba2 import Mamba2, StepLimit
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
+from zoo.families.common.held import also_named
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, same
 from zoo.families.common.transforms import Depthwise
@@ -241,16 +242,17 @@ def mamba_rules(stored: str = STORED, ours: str = OURS) -> tuple[Rule, ...]:
     )
 
 
-def backbone_tensors(name: str, *rules: Rule, **more: Any) -> Tensors:
-    """The tensors of a model whose layers have one branch each, in ``backbone``."""
+def backbone_tensors(name: str, *rules: Rule, held: str = "", **more: Any) -> Tensors:
+    """The tensors of a model whose layers have one branch each, in ``backbone``, which transformers 5 renames to ``held``."""
+    body = (
+        same("embeddings.weight", "embedding.token.weight"),
+        same("layers.{layer}.norm.weight", "decoder.blocks.{layer}.mixer_norm.weight"),
+        *rules,
+        same("norm_f.weight", "decoder.final_norm.weight"),
+    )
     return Tensors(
         name,
-        (
-            same("embeddings.weight", "embedding.token.weight"),
-            same("layers.{layer}.norm.weight", "decoder.blocks.{layer}.mixer_norm.weight"),
-            *rules,
-            same("norm_f.weight", "decoder.final_norm.weight"),
-        ),
+        also_named(body, ("^", held)),
         prefix="backbone.",
         outside=("lm_head.",),
         heads={"language_modeling": affine("lm_head", "head.vocabulary")},

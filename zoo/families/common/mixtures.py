@@ -10,6 +10,7 @@ from specs.feed_forward import TwoLayer
 from specs.mixture import Groups, Mixture
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
+from zoo.families.common.held import also_named
 from zoo.families.common.layers import Varies
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
@@ -140,6 +141,12 @@ def experts(mixture: str, gate: str, up: str, down: str, router: str = "gate") -
         same(f"{expert}.{down}.weight", f"{_FEED_FORWARD}.experts.down.weight"),
     )
 
+
+MIXTRAL_MODULE = ("block_sparse_moe", "mlp")
+"""The name of Mixtral's mixture, and the one that transformers 5 gives it when it loads a checkpoint."""
+
+MIXTRAL_EXPERTS = also_named(experts("block_sparse_moe", "w1", "w3", "w2"), MIXTRAL_MODULE)
+"""Experts with the names of Mixtral (MiniMax, Kimi)."""
 
 EXPERTS = experts("mlp", "gate_proj", "up_proj", "down_proj")
 """Experts with the names of an ordinary feed-forward (Qwen, DeepSeek)."""

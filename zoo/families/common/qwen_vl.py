@@ -12,7 +12,7 @@ from specs.packed_patches import PackedPatches
 from specs.patch_positions import AxialRope
 from specs.position import PositionKind
 from zoo.families.common import fields as f
-from zoo.families.common.config import NEUTRAL, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.images import SquareSide
 from zoo.families.common.rope import RopeField, rope_of
@@ -49,7 +49,7 @@ class SectionedRope(RopeField):
             *(name for name in ("rope_type", "type") if stated.data.get(name) == "mrope"),
         )
         rest = {name: value for name, value in stated.data.items() if name not in mine}
-        position = super().read_parameters(config, Config(rest, stated.where, stated.path, neutral=()), theta)
+        position = super().read_parameters(config, stated.of(rest), theta)
         turns = {"interleaved": True} if self.interleaved else {}
         return {**position, "sections": {"pairs": pairs, **turns}}
 
@@ -127,13 +127,12 @@ class QwenVL(Family):
             tied = tied or inner.bool(TIED, default=False)
             text = config.model(TEXT_CONFIG, (self.text.model_type,), (TIED,))
         decoder = self.text.spec(text, next(iter(self.text.classes)))
-        seen = config.part(VISION_CONFIG) or Config({}, config.where, f"{VISION_CONFIG}.")
-        seen.ignore(*NEUTRAL, "spatial_patch_size")
+        seen = config.inner(VISION_CONFIG)
+        seen.ignore("spatial_patch_size")
         images = self.images.body_spec(seen, next(iter(self.images.classes)))
         square = seen.int("spatial_merge_size", default=2)
         deep = {} if not self.deep else self._deepstack(seen, images["encoder"]["layers"])
         seen.must(self.out, decoder["d_model"], "images among tokens are as wide as these")
-        seen.finish()
         connector = {
             "kind": "mlp",
             "token": config.int("image_token_id", default=self.token),

@@ -332,6 +332,12 @@ use_mamba_kernels use_mambapy
 attention_probs_dropout_prob hidden_dropout_prob intermediate_size layer_norm_eps type_vocab_size
 use_cache
 """,
+    "kimi_k2": """
+attention_bias intermediate_size kv_lora_rank n_group n_shared_experts norm_topk_prob
+num_experts_per_tok num_key_value_heads num_local_experts num_mtp_layers num_nextn_predict_layers
+output_router_logits pretraining_tp q_lora_rank qk_nope_head_dim qk_rope_head_dim rope_interleave
+routed_scaling_factor topk_group use_cache v_head_dim
+""",
     "kimi_linear": """
 attention_bias intermediate_size kv_lora_rank linear_attn_config linear_conv_kernel_dim
 linear_head_dim linear_num_heads model_max_length moe_renormalize n_group n_shared_experts

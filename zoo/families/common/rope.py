@@ -24,7 +24,7 @@ class RopeField(Field):
     ``context`` is the field of the context length; ``theta`` and ``fraction``, the rotated part of a head, are the family's
     defaults.  ``whole`` is why a family rotates only whole heads.  ``scalings`` are the scalings that a family takes, by
     its names for them (default: all), ``original`` its default of original_max_position_embeddings outside the scaling, and
-    ``unstated`` the parameters of a config that states none.  ``ignored`` are parameters that make no difference to text.
+    ``unstated`` the parameters of a config that states none.  ``names`` are the fields of the base and of the rotated part.  ``ignored`` are parameters that make no difference to text.
     ``more`` are further keys of the position.
     """
 
@@ -57,26 +57,28 @@ class RopeField(Field):
         self.ignored = ignored
 
     def read(self, config: Config) -> Data:
-        stated = config.part("rope_scaling")
-        stated = stated or config.part("rope_parameters") or Config(self.unstated or {}, config.where)
-        return self.read_parameters(config, stated)
+        if self.names[0] != "rope_theta":
+            config.pass_over("rope_theta")
+        stated = stated_parameters(config)
+        return self.read_parameters(config, stated or Config(self.unstated or {}, config.where))
 
     def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
-        """The position of a config whose parameters are in this part of it; ``theta`` is another default of their base."""
+        """The position of a config whose parameters are in this part of it; ``theta`` is the base where they state none."""
         width, context = read(self.width, config), self.context.read(config)
-        old_theta = config.float("rope_theta", "rotary_emb_base") or (self.theta if theta is None else theta)
-        old_fraction = config.float("partial_rotary_factor", "rotary_pct") or read(self.fraction, config)
+        theta_name, fraction_name = self.names
+        old_theta = (config.float(theta_name) or self.theta) if theta is None else theta
+        old_fraction = config.float(fraction_name) or read(self.fraction, config)
         outside = config.int(_ORIGINAL, default=self.original)
         for holder, length in ((config, outside), (stated, stated.int(_ORIGINAL))):
             if length is not None and length < 2:
                 holder.refuse(_ORIGINAL, "must be at least 2")
         base = stated.float("rope_theta", default=old_theta)
         part = stated.float("partial_rotary_factor", default=old_fraction)
-        kind = stated.text("rope_type", "type", default="default")
-        stated.ignore("rope_type", "type", *self.ignored)
+        kind = stated.text("rope_type", default=stated.text("type", default="default"))
+        stated.ignore("rope_type", "type", "finetuned", *self.ignored)
         if not 0 <= width * part < width + 1:
-            holder = stated if stated.has("partial_rotary_factor") else config
-            name = "rotary_pct" if holder is config and config.has("rotary_pct") else "partial_rotary_factor"
+            inside = stated.has("partial_rotary_factor")
+            holder, name = (stated, "partial_rotary_factor") if inside else (config, fraction_name)
             holder.refuse(name, "must be from 0 to 1, the rotated share of a head")
         position: Data = {"kind": "rope", "theta": base, **read(self.more, config)}
         proportional = self.scalings.get(kind) == "proportional"
@@ -115,6 +117,15 @@ class RopeField(Field):
             fields |= self.context.write(stated.pop("original_context_length"), place)
         scaling = {"rope_type": _KINDS[kind], **{_FIELDS.get(key, key): each for key, each in stated.items()}}
         return {**fields, "rope_scaling": scaling}
+
+
+def stated_parameters(config: Config) -> Config | None:
+    """Return the parameters that a config states: those of ``rope_scaling`` replace those of ``rope_parameters``."""
+    scaling = config.part("rope_scaling")
+    if scaling is None or not scaling.data:
+        return config.part("rope_parameters")
+    config.ignore("rope_parameters")
+    return scaling
 
 
 def _original(stated: Config, context: int | None, outside: int | None) -> int:

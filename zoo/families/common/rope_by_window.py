@@ -9,7 +9,27 @@ from zoo.families.common.layers import FULL, SLIDING
 from zoo.families.common.rope import RopeField
 from zoo.families.common.template import Data, Place
 
-_OF_HEADS = ("head_dim", "hidden_size", "num_attention_heads", "max_position_embeddings")
+_OF_HEADS = (
+    "head_dim",
+    "hidden_size",
+    "num_attention_heads",
+    "max_position_embeddings",
+    "partial_rotary_factor",
+)
+
+
+def kind_of_layer(config: Config, stated: Config | None) -> tuple[Config, Config]:
+    """The fields of heads, and the parameters of one kind of layer.
+
+    The reference reads no ``type`` and no ``truncate`` of a kind, and no length before scaling from outside.
+    """
+    config.ignore("partial_rotary_factor")
+    heads = {name: value for name, value in config.data.items() if name in _OF_HEADS}
+    stated = stated or Config({}, config.where)
+    if not stated.has("rope_type") and stated.any("type") not in (None, "default"):
+        stated.refuse("type", "must be called rope_type: transformers 5 passes over this name here")
+    stated.must("truncate", True, "the reference rounds the range of YaRN for each kind of layer")
+    return Config(heads, config.where, config.path), stated
 
 
 class RopeByWindow(RopeField):
@@ -19,9 +39,8 @@ class RopeByWindow(RopeField):
     """
 
     def local_theta(self, config: Config) -> float:
-        """The base of the windowed layers in a config without ``rope_parameters`` of theirs."""
-        theta: float = config.float("rope_theta", default=self.theta)
-        return theta
+        """The base of the windowed layers in a config without ``rope_parameters`` of theirs; no field of OLMo 3 states it."""
+        return self.theta
 
     def read(self, config: Config) -> Data:
         if config.has("rope_parameters") and config.has("rope_scaling"):
@@ -30,17 +49,18 @@ class RopeByWindow(RopeField):
                 "must not be combined with rope_parameters, which hold it for each kind of layer",
             )
         parameters = config.part("rope_parameters") or Config({}, config.where)
-        whole = parameters.part(FULL) or config.part("rope_scaling") or Config({}, config.where)
+        whole = parameters.part(FULL) or config.part("rope_scaling")
         parameters.ignore(SLIDING)
         parameters.finish()
-        return self.read_parameters(config, whole)
+        theta: float = config.float("rope_theta", default=self.theta)
+        return self.read_parameters(*kind_of_layer(config, whole), theta)
 
     def read_local(self, config: Config) -> Data:
         """The position of the layers with a window."""
         parameters = config.part("rope_parameters") or Config({}, config.where)
-        local = parameters.part(SLIDING) or Config({}, config.where)
-        alone = {name: value for name, value in config.data.items() if name in _OF_HEADS}
-        return self.read_parameters(Config(alone, config.where), local, self.local_theta(config))
+        return self.read_parameters(
+            *kind_of_layer(config, parameters.part(SLIDING)), self.local_theta(config)
+        )
 
     def write_kinds(self, place: Place) -> tuple[Data, Data]:
         """The fields of the position of the layers without a window, and of those with one."""

@@ -158,8 +158,8 @@ class Tensors:
     index, the numbers of each layer that stored names have instead of ``{layer}``. ``optional`` and ``unused`` are patterns
     of whole names: tensors that a spec need not use, such as other heads, and tensors that no model reads, such as
     buffers. ``unused_layers`` identify, by a tensor, layers that no model reads, such as those that predict further tokens.
-    ``remedies`` are hints for missing tensors. ``older`` is the table of earlier checkpoints with the same names and tensors
-    of other shapes, which is read where all shapes are of it.
+    ``remedies`` are hints for missing tensors. ``other`` is the table of checkpoints with another layout, by earlier releases or of
+    the model in memory, which is read where all of its tensors are there.
     """
 
     name: str
@@ -175,7 +175,7 @@ class Tensors:
     unused: tuple[str, ...] = ()
     unused_layers: str = ""
     remedies: Mapping[str, str] = field(default_factory=dict)
-    older: Tensors | None = None
+    other: Tensors | None = None
 
     def plain(self, name: str) -> str:
         """Return a stored name without prefix and with present endings."""

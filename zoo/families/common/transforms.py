@@ -227,19 +227,19 @@ class Squeezed:
 
 @dataclass(frozen=True)
 class Depthwise:
-    """The kernels of a depthwise convolution, D W, stored as D 1 W."""
+    """The kernels of depthwise convolutions, D W each, stored one after another as D' 1 W."""
 
     by_rows: ClassVar[bool] = True
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
-        channels, width = shapes[0]
+        channels, width = STACKED.stored_shape(shapes)
         return (channels, 1, width)
 
     def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
-        return (stored[:, 0],)
+        return STACKED.split(stored[:, 0], shapes)
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        return parts[0][:, None]
+        return STACKED.join(parts)[:, None]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from specs.attention import MultiHeadShape
+from specs.embedding import Patches
 from specs.head import NoHead
 from specs.model import Model
 from zoo.families.common.config import Config
@@ -99,6 +100,13 @@ def images_of(model: Model) -> Model:
     return alone(model, "encoder", model.image, {**without, "head": NoHead()})
 
 
+def patches_of(images: Model) -> Patches:
+    """The patches that an encoder of images reads.  Raises :class:`UnfitError` for other embeddings."""
+    if not isinstance(images.embedding, Patches):
+        raise UnfitError(f"image.embedding.kind {getattr(images.embedding, 'kind', None)}")
+    return images.embedding
+
+
 def image_rules(rules: tuple[Rule, ...], prefix: str, also: str | None = None) -> tuple[Rule, ...]:
     """The rules of an encoder of images without its head, stored under a ``prefix``, or ``also`` under another."""
     body = (rule for rule in rules if not rule.parameters[0].startswith("head."))
@@ -110,4 +118,7 @@ def image_rules(rules: tuple[Rule, ...], prefix: str, also: str | None = None) -
 
 def decoder_rules(prefix: str, rules: tuple[Rule, ...] = LLAMA.rules) -> tuple[Rule, ...]:
     """The rules of a decoder, by default one like Llama, stored under a ``prefix``."""
-    return tuple(replace(rule, stored=f"{prefix}{rule.stored}") for rule in rules)
+    return tuple(
+        replace(rule, stored=f"{prefix}{rule.stored}", also=tuple(f"{prefix}{name}" for name in rule.also))
+        for rule in rules
+    )

@@ -1,0 +1,107 @@
+"""ONNX Runtime's WebGPU provider, a plugin: on a GPU, or on a software adapter."""
+
+import base64
+import os
+
+import numpy as np
+from protocol import serve
+from run_onnxruntime import Runtime
+
+PROVIDER = "WebGpuExecutionProvider"
+
+LONG = 32
+"""The new tokens from which on fused attention shuffles values within subgroups, which must be at least 8 wide."""
+
+HALVES = base64.b64decode(
+    "CAgSADpXChcKAXgSAWgiBENhc3QqCQoCdG8YCqABAgoXCgFoEgF5IgRDYXN0KgkKAnRvGAGgAQISAWdaDwoBeBIKCggIARIECgIIAmIPCgF5EgoKCAgBEgQK"
+    "AggCQgQKABAR"
+)
+"""A graph that casts x, of 2 values, to float16 and back."""
+
+ATTENTION = base64.b64decode(
+    "CAgSADp4CkEKAXgKAXgKAXgSAXkiEk11bHRpSGVhZEF0dGVudGlvbioQCgludW1faGVhZHMYAaABAjoNY29tLm1pY3Jvc29mdBIBZ1oXCgF4EhIKEAgBEgwK"
+    "AggBCgIIIAoCCBBiFwoBeRISChAIARIMCgIIAQoCCCAKAggQQgQKABARQhEKDWNvbS5taWNyb3NvZnQQAQ=="
+)
+"""A graph in which x, 1 x 32 x 16, attends to itself with one head."""
+
+
+class WebGpu(Runtime):
+    """Sessions by the names of their graphs.
+
+    Where subgroups are too narrow for fused attention, long inputs run in a second session, whose attention is on the processor.
+    """
+
+    def start(self, options):
+        for driver in filter(os.path.exists, options["software_vulkan"]):
+            if "VK_ICD_FILENAMES" not in os.environ and not os.path.exists("/dev/dri"):
+                os.environ["VK_ICD_FILENAMES"] = driver
+        os.environ["ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER"] = "1"
+        import onnxruntime
+        import onnxruntime_ep_webgpu
+
+        onnxruntime.set_default_logger_severity(4)
+        onnxruntime.register_execution_provider_library("webgpu", onnxruntime_ep_webgpu.get_library_path())
+        self.runtime, self.sessions = onnxruntime, {}
+        devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == PROVIDER]
+        if not devices:
+            raise RuntimeError(f"{PROVIDER} finds no adapter on this machine")
+        self.device = devices[0]
+        self.narrow = not self._attends()
+        version = f"{self.device.ep_metadata['version']} on ONNX Runtime {onnxruntime.__version__}"
+        return {"version": version, "lacks": [] if self._casts() else ["float16"]}
+
+    def load(self, name, path, options):
+        def opened(aside=()):
+            settings = self.runtime.SessionOptions()
+            for key, value in options["entries"].items():
+                settings.add_session_config_entry(key, value)
+            return self._session(path, settings, aside)
+
+        attentions = options["nodes"].get("MultiHeadAttention", []) + options["nodes"].get(
+            "GroupQueryAttention", []
+        )
+        whole = opened()
+        self.sessions[name] = whole, opened(attentions) if self.narrow and attentions else None
+
+    def run(self, name, feeds):
+        session, without_attention = self.sessions[name]
+        if without_attention is not None and any(map(_is_long, feeds, feeds.values())):
+            self.aside = f"the adapter's subgroups are too narrow for attention of {LONG} tokens or more, which ran on the processor"
+            session = without_attention
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, feeds), strict=True))
+
+    def _session(self, graph, settings, aside=()):
+        settings.log_severity_level = 4
+        settings.add_provider_for_devices(
+            [self.device], {"forceCpuNodeNames": "\n".join(aside)} if aside else {}
+        )
+        return self.runtime.InferenceSession(graph, settings)
+
+    def _attends(self):
+        """Whether fused attention computes what its definition says."""
+        x = np.random.default_rng(0).standard_normal((1, LONG, 16)).astype(np.float32)
+        scores = np.exp(x[0] @ x[0].T / 4)
+        wanted = (scores / scores.sum(-1, keepdims=True)) @ x[0]
+        (found,) = self._session(ATTENTION, self.runtime.SessionOptions()).run(None, {"x": x})
+        return bool(np.abs(found[0] - wanted).max() < 1e-3)
+
+    def _casts(self):
+        """Whether shaders have float16."""
+        try:
+            self._session(HALVES, self.runtime.SessionOptions()).run(None, {"x": np.ones(2, np.float32)})
+        except Exception as error:  # ONNX Runtime's errors have no common class
+            if "f16" in str(error):
+                return False
+            raise
+        return True
+
+
+def _is_long(name, array):
+    """Whether an input may have many new tokens: a mask and a past have those before as well."""
+    before = name.startswith(("past_", "encoder_")) or name.endswith("mask")
+    return not before and max(array.shape[1:], default=0) >= LONG
+
+
+if __name__ == "__main__":
+    serve(WebGpu())

@@ -1,0 +1,1 @@
+"""The kernels that execution providers have, and what that means for a graph."""

@@ -1,0 +1,78 @@
+"""What a sentence-transformers checkpoint says about its use: the length of texts, the prompt before them, the width of vectors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from specs.errors import UserError
+from zoo.configs.sentence import PROMPTS, SETTINGS
+from zoo.json_values import read_object
+
+TOKENIZER = "tokenizer_config.json"
+
+
+@dataclass(frozen=True)
+class SentenceUsage:
+    """The most tokens of a text (None: no limit), the text before each, whether texts are read in lower case, and how many
+    dimensions of a vector are kept (None: all)."""
+
+    most: int | None = None
+    before: str = ""
+    lower: bool = False
+    dimensions: int | None = None
+
+    @classmethod
+    def beside(cls, directory: Path, context: int | None) -> SentenceUsage:
+        """The usage that the files in a directory state, as sentence-transformers reads them, for a model with this context.
+
+        Raises :class:`specs.errors.UserError`, naming file and field, for wrong values.
+        """
+        settings, prompts = (_UsageFile(directory / name) for name in (SETTINGS, PROMPTS))
+        most = settings.get("max_seq_length", _is_size, "a whole number, 1 or more")
+        if most is None and settings.path.exists():
+            stated = _UsageFile(directory / TOKENIZER).fields.get("model_max_length")
+            limits = filter(_is_size, (stated, context))
+            most = min(limits, default=None)
+        named = prompts.get("prompts", _are_texts, "texts by their names") or {}
+        default = prompts.get(
+            "default_prompt_name", named.__contains__, f"one of {', '.join(named) or 'prompts'}"
+        )
+        return cls(
+            most,
+            "" if default is None else named[default],
+            settings.get("do_lower_case", _is_flag, "true or false") or False,
+            prompts.get("truncate_dim", _is_size, "a whole number, 1 or more"),
+        )
+
+
+class _UsageFile:
+    """The fields of a JSON file, none where it is absent."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.fields = read_object(path, UserError, path.parent) if os.path.lexists(path) else {}
+
+    def get(self, name: str, good: Callable[[Any], bool], rule: str) -> Any:
+        """A field, None where it is absent or null. Raises :class:`specs.errors.UserError` for wrong values."""
+        value = self.fields.get(name)
+        if value is not None and not good(value):
+            raise UserError(
+                f"{self.path}: {name} must be {rule}\n  value: {value!r}\n  Correct the field, or remove it."
+            )
+        return value
+
+
+def _is_size(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())

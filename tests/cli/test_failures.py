@@ -1,0 +1,71 @@
+"""Failures are the last lines of a command, each with its remedy."""
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import app
+from zoo import functional
+from zoo.checks import shapes
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs zoo in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
+
+
+def test_a_count_that_differs_is_the_last_word_of_build(run, tmp_path):
+    shown = run("show", "tiny-gpt").stdout.replace("layers: 4", "layers: 2")
+    (tmp_path / "changed.yaml").write_text(shown)
+    result = run("build", "changed.yaml")
+    assert result.exit_code == 1
+    assert "behaviour: 11 passed" in result.stdout
+    assert result.stderr.splitlines()[1:] == [
+        "Nothing was exported. 2 failed:",
+        "  expect.parameters: expected 223,616, but built 124,160 (-99,456)",
+        "    Correct the spec; or, if the change is intended, set expect.parameters to 124160 or remove it.",
+        "  expect.modules[decoder]: decoder: expected 199,040, but built 99,584 (-99,456)",
+        "    Correct the spec; or, if the change is intended, set expect.modules[decoder] to 99584 or remove it.",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["changed.yaml"]
+
+
+@pytest.mark.parametrize("key", ["active_parameters", "modules"])
+def test_every_kind_of_count_names_its_key(run, key):
+    wrong = "expect.active_parameters=5" if key == "active_parameters" else "expect={modules: {head: 5}}"
+    stated = "expect.active_parameters" if key == "active_parameters" else "expect.modules[head]"
+    failures = run("params", "tiny-gpt", "--set", wrong).stderr.splitlines()[2:]
+    assert failures[0].startswith(f"  {stated}: ")
+    assert f"set {stated} to " in failures[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["check", "build"])
+def test_a_failed_check_is_the_last_word(run, monkeypatch, command):
+    whole = functional.attention_bias
+    monkeypatch.setattr(functional, "attention_bias", lambda *a, causal, **k: whole(*a, causal=False, **k))
+    result = run(command, "tiny-gpt")
+    assert result.exit_code == 1
+    failures = result.stderr.splitlines()[1:]
+    assert failures[0].endswith(" failed:")
+    assert any(line.startswith("  causal: ") and "expected at most 1e-06" in line for line in failures)
+    assert failures[-1] == "    Correct the module, or the weights, that the check ran on."
+
+
+def test_a_failed_shape_is_the_last_word(run, monkeypatch):
+    monkeypatch.setattr(shapes, "_problems", lambda modules: ["head has a size that depends on nothing"])
+    result = run("check", "tiny-gpt")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[1:] == [
+        "1 failed:",
+        "  shapes: head has a size that depends on nothing",
+        "    Correct the forward of this module, or the spec.",
+    ]
+
+
+def test_the_help_of_build_says_when_it_ends(run):
+    text = " ".join(run("build", "--help").stdout.split())
+    assert "Counts and checks run to the end even if one fails" in text
+    assert "first failure" not in text

@@ -1,0 +1,102 @@
+"""Pages read well as they are committed: generated parts are up to date, links lead to files, and there are no raw markers."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from exporters.layouts import LAYOUTS
+from exporters.targets import TARGETS
+from tests.docs.pages import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = [
+    *sorted(DOCS.rglob("*.md")),
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+]
+UPDATE = "run `make digests`, which writes generated parts of pages"
+
+_RAW = re.compile(r"-+8 *<|^:::|^``` *\{|\]\([^)]*\)\{|^#+ .*\{ *#|^!!! |^=== \"|^\?\?\? ", re.MULTILINE)
+"""Markers of extensions that plain Markdown shows as they are."""
+
+_LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]+))?\)|<img src=\"([^\"]+)\"")
+_SOURCE = re.compile(r"`((?:specs|zoo|exporters|cli|tests|docs|examples|benchmarks)/[\w/.-]*\w/?)`")
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_OUTSIDE = {"specs/*.yaml", "specs/search"}
+"""Paths that stand for those of the reader."""
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    """The module that writes generated parts, which imports its neighbours."""
+    hooks = str(DOCS / "hooks")
+    sys.path.insert(0, hooks)
+    try:
+        return importlib.import_module("generate")
+    finally:
+        sys.path.remove(hooks)
+
+
+def _relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as MkDocs and GitHub make them."""
+    headings = re.findall(r"^#+ (.+)$", _FENCED.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_generated_parts_are_those_of_the_code(generate: ModuleType) -> None:
+    found = dict(generate.pages())
+    assert len(found) >= 12
+    old = [_relative(path) for path, text in found.items() if path.read_text("utf-8") != text]
+    assert old == [], UPDATE
+
+
+def test_every_target_layout_and_kind_is_on_its_page() -> None:
+    for page, names in (("targets", TARGETS), ("layouts", LAYOUTS)):
+        text = (DOCS / "guides" / f"{page}.md").read_text("utf-8")
+        rows = re.findall(r"^\| `([\w-]+)`", text.partition("<!-- end -->")[0], re.MULTILINE)
+        assert rows == list(names)
+        assert text.count("(default)") == 1
+    spec = (DOCS / "reference" / "spec.md").read_text("utf-8")
+    assert {"model", "head", "head-language_modeling", "mixer-rwkv7"} <= _anchors(spec)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_relative)
+def test_a_page_has_no_raw_markers(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert [found[0] for found in _RAW.finditer(text)] == []
+    assert "```" not in _FENCED.sub("", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_relative)
+def test_links_lead_to_files_of_the_repository(page: Path) -> None:
+    for path, anchor, picture in _LINK.findall(_FENCED.sub("", page.read_text("utf-8"))):
+        if "://" in path or path.startswith("mailto:"):
+            continue
+        target = (page.parent / (path or picture)) if path or picture else page
+        assert target.exists(), path or picture
+        assert not anchor or anchor in _anchors(target.read_text("utf-8")), f"{path}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_relative)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text("utf-8")
+    named = {path for path in _SOURCE.findall(text) if path not in _OUTSIDE and "NAME" not in path}
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+    assert [path for path in named if path.endswith("/") and not (ROOT / path).is_dir()] == []
+
+
+def test_what_is_no_plain_markdown_is_found() -> None:
+    for raw in (
+        '--8<-- "a.py"', '--8 < --"a.py"', "::: zoo.load", "``` { .python }", '![a](b.png){ width="3%" }',
+        "### none { #head-none }", "!!! note", '=== "Tab"',
+    ):  # fmt: skip
+        assert _RAW.search(f"text\n{raw}\n"), raw

@@ -1,0 +1,1 @@
+"""The WebGPU provider: its kernels as data, and graphs on it."""
