@@ -96,7 +96,7 @@ def verify_export(
     if manifest.weights == "none":
         return ExportVerification(directory, integrity, unproven="the export has no weights")
     exported = open_export(directory)
-    plan = _plan_of(exported)
+    plan = plan_of_export(exported)
     found = ExportVerification(directory, integrity)
     if readable_regions(exported) is None:
         reason = "another version of zoo wrote the files, or PyTorch's exporter did"
@@ -104,18 +104,22 @@ def verify_export(
     if not has_room(plan.held_bytes):
         return replace(found, unproven="the model does not fit in memory", fault=_run_once(exported, plan))
     try:
-        return replace(found, verification=verify(_proof(exported, plan, progress, engines)))
+        return replace(found, verification=verify(proof_of_export(exported, plan, progress, engines)))
     except VerificationError as error:
         return replace(found, verification=error.verification)
 
 
-def _plan_of(exported: Exported) -> ExportPlan:
+def plan_of_export(exported: Exported) -> ExportPlan:
+    """The plan that an export was written from."""
     manifest = exported.manifest
     plan = ExportPlan.make(exported.spec, options_of(exported))
     return replace(plan, quantized=manifest.quantized, raised=recorded_blocks(manifest.mixed))
 
 
-def _proof(exported: Exported, plan: ExportPlan, progress: Progress, engines: Sequence[str]) -> Proof:
+def proof_of_export(
+    exported: Exported, plan: ExportPlan, progress: Progress, engines: Sequence[str]
+) -> Proof:
+    """What is verified of an export: its graphs, against the model with the weights of its files."""
     read_scales(plan.graphs, exported.directory / plan.data_paths[0], plan.regions)
     return Proof(
         graphs={exported.directory / name: task for name, task in plan.graph_paths.items()},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,14 +13,20 @@ import onnx
 
 from exporters.engines.engine import Engine
 from exporters.engines.result import EngineResult
+from exporters.export import export
 from exporters.exportable import check_options
+from exporters.model_source import model_source
 from exporters.options import Options
 from exporters.plan import ExportPlan
+from exporters.proof import Proof
 from exporters.proving import proof_of, reduced_model_files
+from exporters.runtime.exported import open_export
 from exporters.subject import Subject
 from exporters.verification import VerificationError
 from exporters.verify import verify
+from exporters.verify_export import plan_of_export, proof_of_export
 from specs.errors import UserError
+from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import structure
 from zoo.weights.random import RandomWeights
 
@@ -45,31 +52,53 @@ class Kind:
         return plan
 
 
+CALIBRATED = ("activations", "static")
+"""The option of kinds that need a checkpoint: all of them are one BERT, whatever the preset."""
+
+
 def graphs_of(kind: Kind) -> list[onnx.ModelProto]:
     """The graphs of a kind, without weights; none where the combination is refused."""
     try:
-        return [*kind.plan().messages().values()]
+        if CALIBRATED not in kind.options:
+            return [*kind.plan().messages().values()]
+        with proof_for(kind) as proof:
+            return [onnx.load(path, load_external_data=False) for path in proof.graphs]
     except UserError:
         return []
 
 
 def shown_by(kind: Kind, engines: Sequence[Engine]) -> dict[str, EngineResult]:
     """What each engine shows of the files.  Raises :class:`VerificationError` where ONNX Runtime here does not compute them."""
-    plan = kind.plan()
-    subject = Subject(plan.spec, RandomWeights(plan.model, plan.spec), is_reduced=True, description=str(kind))
-
-    def quiet(stage: object) -> None:
-        pass
-
-    with (
-        TemporaryDirectory() as name,
-        reduced_model_files(plan, subject, Path(name) / "out", quiet) as (place, reference),
-    ):
-        proof = replace(proof_of(plan, place, subject, reference, quiet), engines=engines)
+    with proof_for(kind) as proof:
         try:
-            results = verify(proof).engines
+            results = verify(replace(proof, engines=engines)).engines
         except VerificationError as error:
             results = error.verification.engines
             if len(results) != len(engines):
                 raise
     return {result.engine: result for result in results}
+
+
+@contextmanager
+def proof_for(kind: Kind) -> Iterator[Proof]:
+    """Yield what is verified of the files of a kind, which are temporary."""
+    with TemporaryDirectory() as name:
+        place = Path(name) / "out"
+        if CALIBRATED in kind.options:
+            origin = str(checkpoints.bert(Path(name)))
+            options = Options(
+                target=kind.target, precision=kind.precision, weights=origin, **dict(kind.options)
+            )
+            export(model_source(origin).spec, place, options)
+            exported = open_export(place)
+            yield proof_of_export(exported, plan_of_export(exported), _quiet, ())
+            return
+        plan = kind.plan()
+        source = RandomWeights(plan.model, plan.spec)
+        subject = Subject(plan.spec, source, is_reduced=True, description=str(kind))
+        with reduced_model_files(plan, subject, place, _quiet) as (files, reference):
+            yield proof_of(plan, files, subject, reference, _quiet)
+
+
+def _quiet(stage: object) -> None:
+    pass

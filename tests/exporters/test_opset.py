@@ -36,7 +36,7 @@ def test_standard_operations_are_verified_and_certified(
     assert result.verification is not None
     assert result.verification.passed
     graph = result.manifest.graphs["model.onnx"]
-    assert (graph.opset, graph.minimum_runtime) == (27, "onnxruntime 1.31.1")
+    assert (graph.opset, graph.minimum_runtime) == (27, "onnxruntime 1.28.0")
     assert graph.environment == {VARIABLE: "0"}
     assert graph.operations["LinearAttention"] == graph.operations["CausalConvWithState"] == 1
     model = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False)
