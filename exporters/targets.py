@@ -111,6 +111,10 @@ class Target:
     expert_parts: int = 1
     """The parts into which the hidden layers of MoE's experts are divided, which it takes as experts of their own. Its threads
     share experts by ranges of indices: part by part, no thread is left with all that a token chose."""
+    chunks_delta_rules: bool = True
+    """Whether delta rules compute many tokens in chunks; elsewhere one token after another, with fewer computed sizes."""
+    attention_beside_scans: bool = True
+    """Whether its Attention has a kernel where a recurrence runs beside it in the same block."""
     profiles: str | None = None
     """The file of optimization profiles (:mod:`exporters.profiles`), for compilers that ask for the sizes of inputs."""
     opsets: Mapping[int, Mapping[str, frozenset[torch.dtype]]] = field(default_factory=dict)
@@ -244,6 +248,8 @@ TARGETS = {
             repeats_quantized=False,
             whole_blocks=True,
             static_shapes=True,
+            chunks_delta_rules=False,
+            attention_beside_scans=False,
             profiles="tensorrt.json",
             attention_widths=range(9, 257),
         ),
