@@ -89,7 +89,7 @@ def _has_blocks(nodes: Sequence[onnx.NodeProto]) -> bool:
 
 
 def _has_tables_alone(nodes: Sequence[onnx.NodeProto]) -> bool:
-    """Whether all that a graph dequantizes are tables, whose rows it looks up."""
+    """Whether all that a graph dequantizes are tables, whose rows it looks up, and of which a tied head is the product."""
     whole = {node.output[0] for node in nodes if node.op_type == "DequantizeLinear"}
     users = {node.op_type for node in nodes if whole.intersection(node.input)}
-    return users == {"Gather"}
+    return bool(users) and users <= {"Gather", "Transpose"}

@@ -17,7 +17,7 @@ from exporters.quantization.scheme import Quantization
 from exporters.rounding.scales import searched
 from specs.model import Model
 from tests.exporters.reduced_presets import structure
-from tests.zoo.tiny import BLOCK, bert
+from tests.zoo.tiny import BLOCK, bert, gpt2
 from zoo.builder import assemble
 from zoo.tensors import repeated_weights
 from zoo.weights.blocks import Blocks
@@ -69,6 +69,13 @@ def test_a_matrix_that_no_block_divides_stays_float() -> None:
     padded = replace(whole, whole_blocks=False).of(("a.weight",), (64, 100))
     assert padded is not None
     assert padded.size == 32
+
+
+def test_a_graph_whose_tied_table_alone_is_quantized_runs(tmp_path: Path) -> None:
+    spec = gpt2(d_model=36, vocab_size=64)
+    result = export(spec, tmp_path / "x", Options(target="tensorrt", precision="int8"))
+    assert result.verification is not None
+    assert len([*scales(tmp_path / "x")]) == 1
 
 
 def test_weights_that_layers_share_stay_float(tmp_path: Path) -> None:
