@@ -114,6 +114,10 @@ class Target:
     sizes_on_device: bool = False
     """Whether a size that tensors are computed with is computed beside them, where the shapes of tensors are on the host: a copy
     would otherwise move it, and rule out that the graph is captured."""
+    chunks_delta_rules: bool = True
+    """Whether delta rules compute many tokens in chunks; elsewhere one token after another, with fewer computed sizes."""
+    attention_beside_scans: bool = True
+    """Whether its Attention has a kernel where a recurrence runs beside it in the same block."""
     profiles: str | None = None
     """The file of optimization profiles (:mod:`exporters.profiles`), for compilers that ask for the sizes of inputs."""
     opsets: Mapping[int, Mapping[str, frozenset[torch.dtype]]] = field(default_factory=dict)
@@ -256,6 +260,8 @@ TARGETS = {
             repeats_quantized=False,
             whole_blocks=True,
             static_shapes=True,
+            chunks_delta_rules=False,
+            attention_beside_scans=False,
             profiles="tensorrt.json",
             attention_widths=range(9, 257),
         ),

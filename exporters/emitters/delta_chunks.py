@@ -72,6 +72,10 @@ def emit_delta_rule(
     graph, tokens = call.graph, value.dims[2]
     key, out = query.static(3), value.static(3)
     start = _start(call, value, key, state)
+    states = list(zip(*(info[1].shape for info in call.node.meta["info"]), strict=True))
+    if not graph.target.chunks_delta_rules:
+        mixed, last = _by_tokens(call, rule, parts, start, (key, out))
+        return graph.reshape(call.cast(mixed, INSIDE, query.dtype), value.dims), graph.reshape(last, states)
     count = graph.size(tokens, value.value, 2)
     one = call.op("Squeeze", call.op("Equal", count, graph.ints(1)))
     with graph.body("one_token") as step:
@@ -82,7 +86,6 @@ def emit_delta_rule(
     for output in (*step.outputs, *many.outputs):
         output.dtype = INSIDE
     mixed, last = call.op("If", one, outputs=2, then_branch=step, else_branch=many)
-    states = list(zip(*(info[1].shape for info in call.node.meta["info"]), strict=True))
     return graph.reshape(call.cast(mixed, INSIDE, query.dtype), value.dims), graph.reshape(last, states)
 
 
@@ -100,6 +103,28 @@ def _start(call: Call, value: Operand, width: int, state: Operand | None) -> Val
     sizes = call.op("Concat", rows, graph.ints(width, value.static(3)), axis=0)
     zeros: Value = call.op("Expand", graph.constant(0.0, INSIDE), sizes)
     return zeros
+
+
+def _by_tokens(
+    call: Call, rule: DeltaRule, parts: Sequence[RowInput], start: Value, state: Shape
+) -> tuple[Value, Value]:
+    """One token after another: the inputs of a rule, R T ..., and the state before them -> R T V, R K V."""
+    graph, axes = call.graph, [1] * len(parts)
+    with graph.body("token", ("state", INSIDE), *(("part", INSIDE) for _ in parts)) as body:
+        so_far, *given = body.inputs
+        tokens = [
+            _argument(call.op("Unsqueeze", x, graph.ints(1)), 1, part.width)
+            for x, part in zip(given, parts, strict=True)
+        ]
+        mixed, last = emit_traced(graph, rule.step, _argument(so_far, *state), *tokens)
+        body.outputs += [last, call.op("Squeeze", mixed, graph.ints(1))]
+    for output in body.outputs:
+        output.dtype = INSIDE
+    last, mixed = call.op(
+        "Scan", start, *(part.value for part in parts),
+        outputs=2, body=body, num_scan_inputs=len(parts), scan_input_axes=axes, scan_output_axes=[1],
+    )  # fmt: skip
+    return mixed, last
 
 
 def _in_chunks(

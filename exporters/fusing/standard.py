@@ -6,12 +6,22 @@ Attention supports keys and values of equal width without sinks or soft caps; un
 from __future__ import annotations
 
 import torch
+from torch import fx
 
 from exporters.fusing.functions import whole_attention, whole_rotation, whole_write
 from exporters.fusing.rewriter import Rewriter, dtype_of
 from exporters.targets import Target
 from zoo import functional
 from zoo.tracing.tracer import SemanticCall
+
+RECURRENCES = (
+    functional.linear_attention,
+    functional.selective_scan,
+    functional.diagonal_recurrence,
+    functional.gated_delta_rule,
+    functional.generalized_delta_rule,
+)
+BESIDE = "no kernel where a recurrence runs beside it in the block"
 
 
 def fuse_standard(rewriter: Rewriter, target: Target) -> list[str]:
@@ -25,14 +35,22 @@ def fuse_standard(rewriter: Rewriter, target: Target) -> list[str]:
         if rows and target.takes("RotaryEmbedding", dtype_of(node)):
             rewriter.replace(node, rewriter.insert(node, whole_rotation, *call.args, **call.kwargs))
     unfit: dict[str, str] = {}
+    recurrent = {_block(node) for each in RECURRENCES for node in rewriter.calls(each)}
     for node, call in rewriter.semantic_calls(functional.attention):
         if not node.users or "Attention" not in target.operations:
             continue
-        if reason := _unfit(call, target, dtype_of(node)):
+        beside = _block(node) in recurrent and not target.attention_beside_scans
+        if reason := BESIDE if beside else _unfit(call, target, dtype_of(node)):
             unfit.setdefault(reason, f"Attention: {node.meta['path']}: {reason}")
             continue
         rewriter.replace(node, rewriter.insert(node, whole_attention, *call.args, scale=call.kwargs["scale"]))
     return [*unfit.values()]
+
+
+def _block(node: fx.Node) -> str:
+    """Return the path of the block that a call belongs to."""
+    path: str = node.meta["path"]
+    return ".".join(path.split(".")[:3])
 
 
 def _unfit(call: SemanticCall, target: Target, dtype: torch.dtype) -> str | None:

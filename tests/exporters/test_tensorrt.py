@@ -22,6 +22,7 @@ from exporters.verification import REDUCED, VerificationError
 from specs.errors import UserError
 from specs.load import load
 from specs.model import Model
+from tests.exporters.reduced_presets import structure
 from tests.zoo.tiny import bert, gpt2, llava, t5, whisper
 from zoo import functional
 from zoo.records import CacheRecord
@@ -235,6 +236,23 @@ def test_an_unsupported_attention_stays_with_the_reason(
     assert facts["unfused"] == [f"Attention: decoder.blocks.0.attention: {reason}"]
     assert "Attention" not in facts["operations"]
     assert facts["operations"]["TensorScatter"] == 2 * len(small(preset, divisor).decoder.layer_blocks())
+
+
+def test_attention_beside_a_recurrence_is_not_fused(tmp_path: Path) -> None:
+    spec = structure("falcon-h1-0.5b")
+    facts = written(spec, tmp_path, cache_length=40, verify=False, weights="none", precision="fp16").graphs
+    beside = "no kernel where a recurrence runs beside it in the block"
+    assert facts["model.onnx"]["unfused"] == [f"Attention: decoder.blocks.0.attention: {beside}"]
+
+
+def test_delta_rules_go_token_by_token(tmp_path: Path) -> None:
+    """Chunks compute sizes from sizes, deeper than the compiler follows."""
+    for target, operation in (("tensorrt", 0), ("portable", 1)):
+        spec = structure("rwkv7-0.1b")
+        result = export(spec, tmp_path / target, Options(target=target, cache_length=None))
+        assert result.verification is not None
+        graph = onnx.load(tmp_path / target / "model.onnx", load_external_data=False).graph
+        assert ("If" in {node.op_type for node in graph.node}) == bool(operation)
 
 
 @pytest.mark.skipif(CUDA, reason="a GPU is here")

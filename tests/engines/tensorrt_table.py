@@ -1,0 +1,87 @@
+"""The table of what the compiler of TensorRT for RTX takes: ``python -m tests.engines.tensorrt_table FILE [PRESET..]``.
+
+Every structure of the presets in every precision, with heads as wide as they are, as fused attention depends on them. FILE keeps the
+results, a line each, so that an interrupted run goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic import ValidationError
+
+from exporters.engines.replay import replay
+from exporters.engines.table import ENGINES
+from exporters.export import export
+from exporters.options import Options
+from exporters.precisions import PRECISIONS
+from specs.load import load
+from specs.model import Model
+from specs.roles import Role
+from tests.exporters.reduced_presets import LEAST_WIDTH, structures
+from zoo import reduced
+
+
+def wide_heads(name: str) -> Model:
+    """The reduced model of a preset whose heads keep their width."""
+    small = reduced.small_tables(reduced.small_inputs(reduced.fewer_layers(load(name))))
+    shallow = reduced.short_switch_lengths(reduced.fewer_experts(reduced.small_limits(small)))
+
+    def narrow(part: Any, d_model: int, divisor: int) -> dict[str, Any]:
+        widths = [*reduced._stated_widths(part, d_model)]
+        return {
+            **{name: reduced._divided(value, divisor) for name, role, value in widths if role is Role.WIDTH},
+            **{name: value for name, role, value in widths if role is Role.HEAD_WIDTH},
+        }
+
+    for divisor in (64, 32, 16, 8, 4, 2):
+        try:
+            found = reduced.checked(
+                reduced.rewritten_stacks(shallow, lambda part, width, by=divisor: narrow(part, width, by))  # type: ignore[misc]
+            )
+        except ValidationError:
+            continue
+        if found.d_model >= LEAST_WIDTH:
+            return found
+    return shallow
+
+
+def cell(name: str, precision: str) -> dict[str, Any]:
+    """What the compiler says of one structure in one precision."""
+    spec, begun = wide_heads(name), time.monotonic()
+    length = 64 if spec.decodes else None
+    options = Options(target="tensorrt", precision=precision, cache_length=length, verify=False)
+    with TemporaryDirectory() as place:
+        _, found = replay(export(spec, Path(place) / "x", options).directory, ENGINES["tensorrt-rtx"])
+    seconds = round(time.monotonic() - begun, 1)
+    return {
+        "preset": name,
+        "precision": precision,
+        "outcome": found.outcome,
+        "words": found.words,
+        "seconds": seconds,
+    }
+
+
+def main(place: Path, names: list[str]) -> None:
+    """Fill the cells that have no result yet, and print the counts."""
+    rows = [json.loads(line) for line in place.read_text("utf-8").splitlines()] if place.exists() else []
+    done = {(row["preset"], row["precision"]) for row in rows}
+    for name in names or structures():
+        for precision in PRECISIONS:
+            if (name, precision) not in done:
+                rows.append(cell(name, precision))
+                with place.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+                print(name, precision, rows[-1]["outcome"], rows[-1]["words"][:200], flush=True)
+    print(Counter((row["precision"], row["outcome"]) for row in rows))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
