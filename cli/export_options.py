@@ -168,7 +168,7 @@ MaxKl = Annotated[
         "--max-kl",
         metavar="NATS",
         help="Maximum KL divergence from the float model, in nats, for models with logits.  "
-        "[default: fp16 0.001, bf16 0.01, int8 0.05, int4 0.5; an int8 cache adds 0.01, an int4 cache 0.3]",
+        "[default: fp16 0.001, bf16 0.01, int8 0.05, int4 0.5, q4f16 0.5; an int8 cache adds 0.01, an int4 cache 0.3]",
         show_default=False,
     ),
 ]
@@ -178,7 +178,7 @@ MinCosine = Annotated[
         "--min-cosine",
         metavar="C",
         help="Minimum mean cosine to the float model, for models that return vectors.  "
-        "[default: fp16 0.9999, bf16 0.999, int8 0.98, int4 0.95; minus 0.001 with an int8 cache, 0.02 with int4]",
+        "[default: fp16 0.9999, bf16 0.999, int8 0.98, int4 0.95, q4f16 0.95; minus 0.001 with an int8 cache, 0.02 with int4]",
         show_default=False,
     ),
 ]

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from specs.errors import UserError, option_name
+from specs.errors import UserError, option_name, reason_of
 from specs.suggest import suggestion
 
 
@@ -132,9 +132,8 @@ def plugin_devices(full: str) -> tuple[Any, ...]:
     try:
         onnxruntime.register_execution_provider_library(full, plugins()[full])
     except Exception as error:  # ONNX Runtime's errors have no common class
-        reason = str(error).strip().splitlines()[0]
         raise UserError(
-            f"{option_name('provider')} {provider_name(full)}: its library does not load: {reason}\n"
+            f"{option_name('provider')} {provider_name(full)}: its library does not load: {reason_of(error)}\n"
             f"  Install the release of its package for onnxruntime {onnxruntime.__version__}."
         ) from None
     return tuple(device for device in onnxruntime.get_ep_devices() if device.ep_name == full)

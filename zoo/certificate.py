@@ -27,6 +27,7 @@ PROVIDERS: dict[str, tuple[str, dict[str, str]]] = {
     "cpu": ("CPUExecutionProvider", {}),
     "cuda": ("CUDAExecutionProvider", {"use_tf32": "0"}),
     "tensorrt": ("TensorrtExecutionProvider", {}),
+    "webgpu": ("WebGpuExecutionProvider", {}),
 }
 
 Run = Callable[[dict[str, Any]], dict[str, Any]]

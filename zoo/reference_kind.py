@@ -12,7 +12,7 @@ from zoo.destination import MANIFEST
 from zoo.families.common.config import CONFIG
 from zoo.hub import snapshot_of
 from zoo.weights.adapters import refuse_adapter
-from zoo.weights.gguf_header import is_gguf
+from zoo.weights.gguf_file import is_gguf
 
 ReferenceKind = Literal["spec", "export", "checkpoint"]
 

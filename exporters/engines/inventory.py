@@ -9,6 +9,7 @@ from exporters.engines.engine import Engine, Shows
 from exporters.engines.find import engines_here, installation, interpreter_of
 from exporters.engines.process import EngineError, started
 from exporters.targets import TARGETS
+from specs.errors import reason_of
 
 _SECONDS = 60.0
 
@@ -41,7 +42,7 @@ def _state(engine: Engine) -> EngineState:
             with started(engine, python, _SECONDS) as process:
                 version = process.version
         except EngineError as error:
-            problem = error.words.splitlines()[0].rstrip(".")
+            problem = reason_of(error).rstrip(".")
     return EngineState(
         engine.name,
         engine.description,

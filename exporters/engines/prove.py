@@ -29,6 +29,7 @@ from exporters.proof import Proof
 from exporters.reference import PRESENT, Expected, ExpectedCase
 from exporters.targets import HALF, Padding
 from exporters.verification import NOT_FINITE, OutputComparison
+from specs.errors import reason_of
 from zoo.tracing.task import Task
 
 HALF_ROUNDING = 8
@@ -168,7 +169,7 @@ def _outcomes(
         try:
             found.append(run(graphs, each.case, expected.per_token, padding))
         except (RuntimeError, IndexError) as error:
-            words = str(error).splitlines()[0]
+            words = reason_of(error)
             raise _DifferenceError(
                 f"{each.case.name}: outputs of its calls do not fit together: {words}"
             ) from None

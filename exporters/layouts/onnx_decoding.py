@@ -18,7 +18,7 @@ _TYPES = "{'float': np.float32, 'float16': np.float16, 'int8': np.int8, 'uint8':
 
 
 @dataclass(frozen=True)
-class _Step:
+class _DecoderCall:
     """A call of a decoder's graph: lines before the first and before each, its inputs without a cache, lines after each."""
 
     graph: GraphRecord
@@ -71,7 +71,9 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _lines(spec: Model, manifest: Manifest, step: _Step, tokenized: bool, images: int = 0) -> list[str]:
+def _lines(
+    spec: Model, manifest: Manifest, step: _DecoderCall, tokenized: bool, images: int = 0
+) -> list[str]:
     """The lines that run a decoder from ``ids``, of which ``images`` stand for vectors of an image, and ``past``."""
     feeds = f"{{{step.feeds}, **past}}"
     if not _generates(spec):
@@ -118,7 +120,7 @@ def decoder(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     (graph,) = manifest.graphs.values()
     typed = ', "token_type_ids": np.zeros_like(new)' if "token_type_ids" in graph.inputs else ""
     first, placed, after = _placed("position_ids" in graph.inputs)
-    step = _Step(graph, f'"input_ids": new, {placed}{typed}', first, (), after)
+    step = _DecoderCall(graph, f'"input_ids": new, {placed}{typed}', first, (), after)
     return "\n".join([*_zeros("session", _OWN), *_lines(spec, manifest, step, tokenized)])
 
 
@@ -141,27 +143,27 @@ def vision_language(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     return "\n".join([*opening, *_zeros("session", _OWN), *_lines(spec, manifest, step, tokenized, vectors)])
 
 
-def _image_step(graph: GraphRecord, slots: bool) -> _Step:
+def _image_step(graph: GraphRecord, slots: bool) -> _DecoderCall:
     first, placed, after = _placed(slots)
     ahead, fed = (", ahead", f'"{AHEAD}": ahead, ') if AHEAD in graph.inputs else (",", "")
     before = f'(embedded{ahead}) = embedding.run(None, {{"input_ids": new, "image_features": seen}})'
-    return _Step(
+    return _DecoderCall(
         graph, f'"inputs_embeds": embedded, {fed}{placed}', first, [before], [*after, "seen = seen[:0]"]
     )
 
 
-def _packed_step(spec: Model, graph: GraphRecord, slots: bool) -> _Step:
+def _packed_step(spec: Model, graph: GraphRecord, slots: bool) -> _DecoderCall:
     """A step of a decoder that reads images of any size."""
     first, placed, after = _placed(slots)
     if not spec.rotates_by_axis:
         before = '(embedded,) = embedding.run(None, {"input_ids": new, "image_features": seen})'
-        return _Step(
+        return _DecoderCall(
             graph, f'"inputs_embeds": embedded, {placed}', first, [before], [*after, "seen = seen[:0]"]
         )
     name = COORDINATES_BESIDE_SLOTS if COORDINATES_BESIDE_SLOTS in graph.inputs else COORDINATES
     given = f', "attention_mask": np.ones_like(new), "{GRID}": {GRID}'
     before = f'(embedded, axes) = embedding.run(None, {{"input_ids": new, "image_features": seen{given}}})'
-    return _Step(
+    return _DecoderCall(
         graph,
         f'"inputs_embeds": embedded, "{name}": axes + place, {placed}',
         [*first, "place = 0"],

@@ -13,7 +13,7 @@ from specs.errors import UserError, option_name
 from specs.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.files.reading import read_regular, unreadable
-from zoo.weights.gguf_header import is_gguf
+from zoo.weights.gguf_file import is_gguf
 
 FILE = "tokenizer.json"
 

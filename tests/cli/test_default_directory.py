@@ -13,7 +13,7 @@ from cli.app import app
 from cli.default_directory import _WORDS, checkpoint_directory, export_directory
 from exporters.options import Options
 
-VALUES = {"weights", "seed", "verify", "calibrate", "max_kl", "min_cosine"}
+VALUES = {"weights", "seed", "verify", "engines", "provider", "calibrate", "max_kl", "min_cosine"}
 """Options that change the values in the files, or what is known of them, and not their shape."""
 
 

@@ -27,7 +27,7 @@ from zoo.tracing.tracer import Tracer
 
 EXACT: dict[str, Any] = {"atol": 5e-6, "rtol": 5e-6}
 LENGTHS = (1, 2, 63, 64, 65, 150)
-FUSED = ("cpu", "cuda", "portable-27")
+FUSED = ("cpu", "cuda", "webgpu", "portable-27")
 
 
 def operations(model: Any) -> Counter[str]:

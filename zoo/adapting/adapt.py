@@ -20,7 +20,7 @@ from zoo.checkpoints.recorded_spec import recorded_spec
 from zoo.configs.importing import import_spec
 from zoo.families.common.config import CONFIG
 from zoo.progress import Progress
-from zoo.weights.gguf_header import is_gguf
+from zoo.weights.gguf_file import is_gguf
 from zoo.weights.random import RandomWeights
 from zoo.weights.saving import SHARD
 

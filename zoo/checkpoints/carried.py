@@ -18,7 +18,7 @@ from zoo.files.reading import copy_regular, read_regular, unreadable
 from zoo.generation.settings import GENERATION, generation_fields
 from zoo.hub import located
 from zoo.json_values import parse_object
-from zoo.weights.gguf_header import is_gguf
+from zoo.weights.gguf_file import is_gguf
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (

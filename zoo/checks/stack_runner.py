@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from specs.attention import MultiHeadShape
 from specs.connector import ConnectorKind
 from specs.embedding import EmbeddingKind
+from specs.head import sought_token
 from specs.model import Model
 from specs.packed_patches import PackedPatches
 from specs.position import NoPosition, PositionKind
@@ -167,7 +168,12 @@ def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tenso
     embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
     if embedding.takes_tokens:
         assert spec.vocab_size is not None
-        return draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
+        ids = draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
+        if (
+            sought := sought_token(spec.head)
+        ) is not None:  # the first token would stand for one that is missing
+            ids[:, -1] = sought
+        return ids
     generator = torch.Generator().manual_seed(seed)
     shape = (rows, *embedding.input_shape(vector_count(spec, stack) if embedding.any_length else context))
     return torch.randn(shape, generator=generator, dtype=torch.float64)

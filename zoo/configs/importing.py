@@ -24,7 +24,7 @@ from zoo.families.common.template import Data
 from zoo.families.registry import family_of_config
 from zoo.hub import repository_name, snapshot_of
 from zoo.weights.adapters import refuse_adapter
-from zoo.weights.gguf_header import is_gguf
+from zoo.weights.gguf_file import is_gguf
 
 Tell = Callable[[Sequence[str]], None]
 """Receives the names of the fields that an import skips because the reference does not have them."""

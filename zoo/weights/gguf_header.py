@@ -5,7 +5,6 @@ The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The libra
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 
 from specs.errors import shorten
 from specs.suggest import suggestion
-from zoo.files.reading import check_regular, open_regular, unreadable
+from zoo.files.reading import check_regular, unreadable
 from zoo.weights.source import WeightError
 
 MODEL_TYPES = {
@@ -29,25 +28,8 @@ MODEL_TYPES = {
 }
 """The model_type of transformers for each supported GGUF architecture."""
 
-MAGIC = b"GGUF"
-"""The first bytes of a file."""
-
 FREQUENCIES = "rope_freqs.weight"
 """The name of the tensor with the divisors of rotary frequencies."""
-
-
-def is_gguf(path: Path) -> bool:
-    """Whether a path is a GGUF file, by its first bytes: the file of a model library may have no suffix.
-
-    A file that is named so is one too, and refused where it is read.
-    """
-    if not os.path.isfile(path):
-        return False
-    try:
-        with open_regular(path) as file:
-            return file.read(len(MAGIC)) == MAGIC or path.suffix == ".gguf"
-    except OSError:
-        return path.suffix == ".gguf"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tests.exporters.making.zoos import write_zoo
 
 
 def test_options_are_those_of_an_export_with_the_same_defaults() -> None:
-    elsewhere = {"weights", "seed"}  # of the model, not of the artefact
+    elsewhere = {"weights", "seed", "provider"}  # of the model, or of the machine, not of the artefact
     theirs = {field.name: field.default for field in fields(ExportOptions) if field.name not in elsewhere}
     assert {name: field.default for name, field in ArtefactOptions.model_fields.items()} == theirs
 
