@@ -32,7 +32,7 @@ class TestNemotronH(MixerTests):
         ("mlp_hidden_act", "silo", "Did you mean 'silu'?"),
         ("moe_latent_size", 8, "must be null"),
         ("layers_block_type", ["mamba", "mpl"], "Did you mean 'mlp'?"),
-        ("partial_rotary_factor", 0.5, "unsupported fields"),
+        ("residual_multiplier", 0.5, "unsupported fields"),
     )
 
     @staticmethod
