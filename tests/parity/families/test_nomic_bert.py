@@ -78,7 +78,9 @@ def test_the_names_of_the_first_releases():
         ("activation_function", "swigli", "Did you mean 'swiglu'"),
     ],
 )
-def test_contradictions_and_parts_of_the_first_releases_that_have_no_field_now_are_refused(field, value, message):
+def test_contradictions_and_parts_of_the_first_releases_that_have_no_field_now_are_refused(
+    field, value, message
+):
     with pytest.raises(ConfigError, match=message):
         old(**{field: value})
 
