@@ -16,7 +16,7 @@ from specs.errors import UserError
 from specs.head import TokenPooling
 from specs.model import Model
 from tests.thinned import one_in
-from tests.zoo.tiny import BLOCK, NORM, gpt2
+from tests.zoo.tiny import BLOCK, NORM, clip, gpt2
 from zoo import functional
 from zoo.builder import assemble
 from zoo.checks import Check, check_behaviour
@@ -298,6 +298,11 @@ def test_routers_whose_weights_are_constant_may_have_no_gradient(
     check = named(check_behaviour(gpt2(decoder=layers)).checks, "gradients")
     assert check.status == "passed"
     assert "except routers whose weights are constant" in check.explanation
+
+
+def test_texts_hold_the_token_at_which_they_are_pooled() -> None:
+    """Otherwise a causal text is pooled at its first token, which sees itself alone."""
+    assert named(check_behaviour(clip(vocab_size=600)).checks, "gradients").status == "passed"
 
 
 def test_sinks_of_one_head_before_a_norm_may_have_no_gradient() -> None:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from specs.attention import MultiHeadShape
 from specs.connector import ConnectorKind
 from specs.embedding import EmbeddingKind
+from specs.head import sought_token
 from specs.model import Model
 from specs.packed_patches import PackedPatches
 from specs.position import NoPosition, PositionKind
@@ -162,12 +163,19 @@ def packed(images: Tensor, spec: Model) -> tuple[Tensor, Tensor]:
 
 
 def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tensor:
-    """Random inputs for a stack: token ids, rows x length, or numbers in float64, rows x the sizes of an input."""
+    """Random inputs for a stack: token ids, rows x length, or numbers in float64, rows x the sizes of an input.
+
+    The token that the head looks for, if any, ends each row.
+    """
     stack = getattr(spec, name)
     embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
     if embedding.takes_tokens:
         assert spec.vocab_size is not None
-        return draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
+        ids = draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
+        token = sought_token(stack.head or spec.head)
+        if token is not None and ids.shape[1] > 2:
+            ids[:, -1] = token
+        return ids
     generator = torch.Generator().manual_seed(seed)
     shape = (rows, *embedding.input_shape(vector_count(spec, stack) if embedding.any_length else context))
     return torch.randn(shape, generator=generator, dtype=torch.float64)
