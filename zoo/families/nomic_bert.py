@@ -37,11 +37,12 @@ class _Activation(f.Activation):
 
 
 class _Rope(RopeField):
-    """Rotary positions, whose base has a name of its own in the first releases."""
+    """Rotary positions, whose base has a name of its own in the first releases: the present class does not read it."""
 
     def read(self, config: Config) -> Data:
         stated = stated_parameters(config)
-        base = config.float("rope_theta", "rotary_emb_base", default=self.theta)
+        names = ("rope_theta", "rotary_emb_base") if config.has("n_embd") else ("rope_theta",)
+        base = config.float(*names, default=self.theta)
         return self.read_parameters(config, stated or Config({}, config.where), base)
 
 
