@@ -170,7 +170,6 @@ class _Draw:
         self.spec, self.cache_slots = spec, cache_slots
         self.long = max(24, _reach(spec) + 8)
         self.limited = _limit(spec) > 0
-        self.sought = sought_token(spec.head)
         self._generator = torch.Generator().manual_seed(20)
 
     def room(self, stack: Stack, most: int = LONGEST) -> int:
@@ -208,9 +207,10 @@ class _Draw:
         width = max(lengths)
         size = (len(lengths), width)
         ids = torch.randint(self.spec.vocab_size, size, generator=self._generator)
-        if self.sought is not None:
+        token = sought_token(stack.head or self.spec.head)
+        if token is not None:
             sought = torch.rand(ids.shape, generator=self._generator) < SOUGHT_SHARE
-            ids = torch.where(sought, self.sought, ids)
+            ids = torch.where(sought, token, ids)
         types = torch.randint(max(1, kinds), size, generator=self._generator)
         at = torch.arange(width)
         rows = [at < length if side == "right" else at >= width - length for length in lengths]

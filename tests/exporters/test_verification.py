@@ -30,7 +30,7 @@ from specs.mixture import Mixture
 from specs.model import Model
 from tests.exporters.models import GRAPH_ONLY
 from tests.thinned import thinned
-from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
+from tests.zoo.tiny import BLOCK, bert, clip, gpt2, t5, vit, whisper
 from zoo import functional
 from zoo.certificate import certify
 from zoo.components.router import Router
@@ -353,7 +353,7 @@ def in_head(patch: Patch, target: Any, changed: Callable[..., Any]) -> None:
 
     def change(original: Any) -> Any:
         def emit(call: Call, *args: Any, **named: Any) -> Any:
-            if call.graph.path != "head":
+            if call.graph.path not in ("head", "text_head"):
                 return original(call, *args, **named)
             return changed(call, lambda *a: original(call, *a, **named), *args)
 
@@ -363,7 +363,7 @@ def in_head(patch: Patch, target: Any, changed: Callable[..., Any]) -> None:
 
 
 def another_token_sought(patch: Patch) -> None:
-    in_head(patch, operator.eq, lambda call, write, x, number: write(x, 8 if number == 7 else number))
+    in_head(patch, operator.eq, lambda call, write, x, number: write(x, 8 if number in (7, 9) else number))
 
 
 def the_second_such_token_taken(patch: Patch) -> None:
@@ -567,7 +567,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
     (cache_in_front, [whisper()]),
     (slower_angles, [rope(bert), rope(gpt2), bert(position={"kind": "sinusoidal"})]),
     (angles_interleaved, [AXIAL]),
-    (another_token_sought, [bert(**AT_TOKEN), gpt2(**AT_TOKEN), t5(**AT_TOKEN)]),
+    (another_token_sought, [bert(**AT_TOKEN), gpt2(**AT_TOKEN), t5(**AT_TOKEN), clip(vocab_size=600)]),
     (the_second_such_token_taken, [bert(**AT_TOKEN), gpt2(**CLASS), t5(**AT_TOKEN)]),
     (padding_sought_too, [bert(**AT_TOKEN), bert(**CLASS), gpt2(**AT_TOKEN)]),
     (nothing_where_the_token_is_missing, [bert(**AT_TOKEN), gpt2(**CLASS), t5(**AT_TOKEN)]),

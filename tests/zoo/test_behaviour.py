@@ -16,7 +16,7 @@ from specs.errors import UserError
 from specs.head import TokenPooling
 from specs.model import Model
 from tests.thinned import one_in
-from tests.zoo.tiny import BLOCK, NORM, gpt2
+from tests.zoo.tiny import BLOCK, NORM, clip, gpt2
 from zoo import functional
 from zoo.builder import assemble
 from zoo.checks import Check, check_behaviour
@@ -280,14 +280,29 @@ def test_norms_of_keys_may_shift_all_scores_of_a_query() -> None:
     assert "except key biases" in check.explanation
 
 
-def test_routers_that_weigh_close_experts_alone_may_have_no_gradient() -> None:
+@pytest.mark.parametrize(
+    ("experts", "top_k", "router"),
+    [
+        (3, 2, {"scores": "sparse_mixer", "normalize": False}),
+        (3, 1, {"normalize": True, "norm": NORM, "bias": True}),
+        (1, 1, {"normalize": True, "scores": "sigmoid"}),
+        (1, 1, {"normalize": False}),
+    ],
+)
+def test_routers_whose_weights_are_constant_may_have_no_gradient(
+    experts: int, top_k: int, router: dict[str, Any]
+) -> None:
     expert = {"kind": "mlp", "hidden": 8, "activation": "gelu"}
-    router = {"scores": "sparse_mixer", "normalize": False}
-    mixture = {"kind": "mixture", "experts": 3, "top_k": 2, "expert": expert, "router": router}
+    mixture = {"kind": "mixture", "experts": experts, "top_k": top_k, "expert": expert, "router": router}
     layers = {"layers": 1, "block": {**BLOCK, "feed_forward": mixture}}
     check = named(check_behaviour(gpt2(decoder=layers)).checks, "gradients")
     assert check.status == "passed"
-    assert "except sparse_mixer routers" in check.explanation
+    assert "except routers whose weights are constant" in check.explanation
+
+
+def test_texts_hold_the_token_at_which_they_are_pooled() -> None:
+    """Otherwise a causal text is pooled at its first token, which sees itself alone."""
+    assert named(check_behaviour(clip(vocab_size=600)).checks, "gradients").status == "passed"
 
 
 def test_sinks_of_one_head_before_a_norm_may_have_no_gradient() -> None:

@@ -110,7 +110,7 @@ def test_a_directory_without_a_record_is_read(saved: Path) -> None:
     (saved / "spec.json").unlink()
     zoo.build("mine.yaml", str(saved))
     (saved / "spec.json").mkdir()
-    with pytest.raises(zoo.WeightError, match=r"saved/spec.json cannot be read: Is a directory"):
+    with pytest.raises(zoo.WeightError, match=r"saved/spec.json cannot be read: it is a directory"):
         zoo.build("mine.yaml", str(saved))
 
 

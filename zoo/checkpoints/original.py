@@ -5,6 +5,7 @@ They stay where a spec is written back to the class that it came from, so that n
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from specs.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.configs.exporting import describes
+from zoo.configs.importing import tensors_beside
 from zoo.families.common.config import CONFIG
 from zoo.weights.modules import split_name
 from zoo.weights.saving import TensorHeader
@@ -43,8 +45,9 @@ def original(
         config["model_type"],
         config["architectures"],
     )
+    tensors = functools.partial(tensors_beside, origin)
     readable = all(map(_is_kept, unused, unused.values()))
-    if not same or not readable or "auto_map" in stated or not describes(spec, stated, config):
+    if not same or not readable or "auto_map" in stated or not describes(spec, stated, config, tensors):
         return config, {}
     kept = {name: value for name, value in stated.items() if name not in _OF_FILES}
     return kept, unused

@@ -18,6 +18,7 @@ from zoo.checks.stack_runner import LENGTH, draw_ids, draw_inputs, packed
 from zoo.checks.subject import CheckedModel
 from zoo.components.attention import Projections, SelfAttention
 from zoo.components.block import ReorderedNorm, Sandwich
+from zoo.components.mixture import Mixture
 from zoo.components.router import Router
 from zoo.components.waveform import StemLayer, TimeNorm
 from zoo.models.dual_encoder import DualEncoder
@@ -62,7 +63,8 @@ def gradients(subject: CheckedModel) -> Check:
         explanation += " (except queries, keys and distances in windows of one token)"
     if constant:
         explanation += (
-            " (except sparse_mixer routers, which weigh an expert by 1 unless another scores nearly as high)"
+            " (except routers whose weights are constant: of one expert, or of sparse_mixer, which weighs an expert by 1 unless"
+            " another scores nearly as high)"
         )
     if rescaled:
         explanation += " (except sinks of single heads, which scale an output that is normalized next)"
@@ -100,10 +102,20 @@ def _score_one_key(model: ZooModel) -> set[str]:
 
 
 def _route_alone(model: ZooModel) -> set[str]:
-    """The parameters of routers whose weights are constant where no two scores are close."""
-    routers = {path: each for path, each in model.named_modules() if isinstance(each, Router)}
-    sparse = [path for path, each in routers.items() if each.function == "sparse_mixer"]
-    return {f"{path}.{leaf}" for path in sparse for leaf in ("weight", "bias")} & _trained(model).keys()
+    """The parameters of routers whose weights are constant, at least where no two scores are close, and of their norms."""
+    mixtures = {path: each.router for path, each in model.named_modules() if isinstance(each, Mixture)}
+    constant = [path for path, router in mixtures.items() if _has_constant_weights(router)]
+    parts = [
+        f"{path}.{part}" for path in constant for part in ("router.weight", "router.bias", "router_norm.")
+    ]
+    return {name for name in _trained(model) if parts and name.startswith(tuple(parts))}
+
+
+def _has_constant_weights(router: Router) -> bool:
+    """Whether the weights of a router do not depend on its scores: a share of one number, or SparseMixer's."""
+    alone = router.top_k == 1 and router.normalize
+    only = len(router.weight) == 1 and router.function == "softmax"
+    return alone or only or router.function == "sparse_mixer"
 
 
 def _scale_a_whole_branch(model: ZooModel) -> set[str]:

@@ -163,16 +163,18 @@ def packed(images: Tensor, spec: Model) -> tuple[Tensor, Tensor]:
 
 
 def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tensor:
-    """Random inputs for a stack: token ids, rows x length, or numbers in float64, rows x the sizes of an input."""
+    """Random inputs for a stack: token ids, rows x length, or numbers in float64, rows x the sizes of an input.
+
+    The token that the head looks for, if any, ends each row.
+    """
     stack = getattr(spec, name)
     embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
     if embedding.takes_tokens:
         assert spec.vocab_size is not None
         ids = draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
-        if (
-            sought := sought_token(spec.head)
-        ) is not None:  # the first token would stand for one that is missing
-            ids[:, -1] = sought
+        token = sought_token(stack.head or spec.head)
+        if token is not None and ids.shape[1] > 2:
+            ids[:, -1] = token
         return ids
     generator = torch.Generator().manual_seed(seed)
     shape = (rows, *embedding.input_shape(vector_count(spec, stack) if embedding.any_length else context))

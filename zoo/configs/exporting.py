@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,16 +81,18 @@ def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
         yield bare, True
 
 
-def describes(model: Model, stated: Data, written: Data) -> bool:
+def describes(model: Model, stated: Data, written: Data, tensors: Callable[[], Collection[str]]) -> bool:
     """Return whether a stated config describes a spec, training and input length included, for the class of the config that
-    :func:`write_config` wrote for it."""
+    :func:`write_config` wrote for it.  ``tensors`` gives the names of the tensors beside the config."""
     (class_name,) = written["architectures"]
     head = family(written["model_type"]).classes[class_name].kind
     sentence = head != model.head.kind
     try:
         model = as_encoder(model) if sentence else model
         read = _reading(model, sentence=sentence)
-        back = spec_of_config(Config(stated, "the stated config"), name=model.name, read=read)
+        back = spec_of_config(
+            Config(stated, "the stated config", tensors=tensors), name=model.name, read=read
+        )
     except (UnfitError, ConfigError):
         return False
     return not any(differences(complete(model), complete(back)))

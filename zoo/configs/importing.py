@@ -60,7 +60,7 @@ def import_spec(
 
         config = Config(config_of_gguf(file, ignored), str(file))
     else:
-        config = Config.load(file, lambda: _stored(file.parent), path if path.is_dir() else None)
+        config = Config.load(file, lambda: tensors_beside(file.parent), path if path.is_dir() else None)
     read = _of_modules(path) if path.is_dir() else None
     return spec_of_config(
         config, name=name or _name(file), ignored=ignored, strict=strict, tell=tell, read=read or of_class
@@ -158,7 +158,7 @@ def _has_attention(part: Data) -> bool:
     return isinstance(part.get("attention"), dict) or any(map(_has_attention, inner))
 
 
-def _stored(directory: Path) -> Collection[str]:
+def tensors_beside(directory: Path) -> Collection[str]:
     """Return the names of the tensors in a config's directory, if any."""
     from zoo.packed.formats import unpacked_files
     from zoo.weights.files import TensorFiles

@@ -19,7 +19,8 @@ from zoo.families.common.heads import BODY, SUMMARY, token_classes
 from zoo.families.common.held import apart
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import WHOLE_HEADS
-from zoo.families.common.rope import RopeField
+from zoo.families.common.rope import RopeField, stated_parameters
+from zoo.families.common.template import Data
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
 
@@ -35,6 +36,16 @@ class _Activation(f.Activation):
         return config.choice(self.old, {"swiglu": "silu", "geglu": "gelu"})
 
 
+class _Rope(RopeField):
+    """Rotary positions, whose base has a name of its own in the first releases: the present class does not read it."""
+
+    def read(self, config: Config) -> Data:
+        stated = stated_parameters(config)
+        names = ("rope_theta", "rotary_emb_base") if config.has("n_embd") else ("rope_theta",)
+        base = config.float(*names, default=self.theta)
+        return self.read_parameters(config, stated or Config({}, config.where), base)
+
+
 _D_MODEL = f.Int("hidden_size", "n_embd", default=768)
 _HEADS = f.Int("num_attention_heads", "n_head", default=12)
 _HEAD_DIM = f.HeadWidth("head_dim", default=per_head(_D_MODEL, _HEADS))
@@ -48,7 +59,7 @@ _BODY = {
     "vocab_size": f.Int("vocab_size", default=30528),
     "d_model": _D_MODEL,
     "context_length": _CONTEXT,
-    "position": RopeField(_HEAD_DIM, _CONTEXT, theta=1000.0, whole=WHOLE_HEADS),
+    "position": _Rope(_HEAD_DIM, _CONTEXT, theta=1000.0, whole=WHOLE_HEADS),
     "embedding": {
         "token_types": TokenTypes("type_vocab_size", default=2),
         "norm": _NORM,

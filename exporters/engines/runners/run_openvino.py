@@ -15,7 +15,11 @@ class OpenVino:
         return {"version": openvino.__version__.split("-")[0]}
 
     def load(self, name, path, options):
-        exact = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "2"}
+        exact = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",  # otherwise it rounds the inputs of compressed weights to 8 bits
+            "INFERENCE_NUM_THREADS": "2",
+        }
         self.models[name] = self.core.compile_model(path, "CPU", exact)
 
     def run(self, name, feeds):

@@ -29,9 +29,9 @@ def check(model_class: type, config: Any, directory: Any, *, seed: int = 1, **op
 
 def draw_experts(data: st.DataObject) -> dict[str, Any]:
     """Any number of experts, and of them for each token."""
-    experts = data.draw(st.integers(2, 7), "experts")
+    experts = data.draw(st.integers(1, 7), "experts")
     top_k = data.draw(st.integers(1, experts), "top_k")
-    normalize = top_k > 1 and data.draw(st.booleans(), "normalize")
+    normalize = data.draw(st.booleans(), "normalize")
     return {"num_experts": experts, "num_experts_per_tok": top_k, "norm_topk_prob": normalize}
 
 
@@ -47,7 +47,7 @@ def draw_routed(data: st.DataObject, layers: int) -> dict[str, Any]:
         "n_shared_experts": data.draw(st.integers(1, 3), "shared"),
         "n_group": groups,
         "topk_group": open_groups,
-        "norm_topk_prob": top_k > 1 and data.draw(st.booleans(), "normalize"),
+        "norm_topk_prob": data.draw(st.booleans(), "normalize"),
         "routed_scaling_factor": data.draw(st.sampled_from([1.0, 2.5]), "scale"),
         "first_k_dense_replace": data.draw(st.integers(0, layers), "dense layers"),
     }

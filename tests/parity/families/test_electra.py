@@ -35,7 +35,7 @@ class TestElectra(EncoderTests):
         ("position_embedding_type", "relative_key", 'must be "absolute"'),
         ("is_decoder", True, "must be false"),
         ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),
-        ("architectures", ["ElectraForCausalLM"], "Did you mean"),
+        ("architectures", ["ElectraForCausalLM"], "Choose from: "),
     )
 
     @staticmethod

@@ -91,12 +91,12 @@ class TestErnieMoe(FamilyTests):
 
     @staticmethod
     def draw(data):
-        experts, layer = data.draw(st.integers(2, 7), "experts"), st.integers(0, 4)
+        experts, layer = data.draw(st.integers(1, 7), "experts"), st.integers(0, 4)
         return {
             **draw_llama(data),
             "moe_intermediate_size": data.draw(st.integers(1, 30), "width of an expert"),
             "moe_num_experts": experts,
-            "moe_k": data.draw(st.integers(2, experts), "top_k"),
+            "moe_k": data.draw(st.integers(1, experts), "top_k"),
             "moe_num_shared_experts": data.draw(st.integers(0, 2), "shared"),
             "moe_layer_start_index": data.draw(layer, "first"),
             "moe_layer_end_index": data.draw(layer | st.just(-1), "last"),

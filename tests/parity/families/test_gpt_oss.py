@@ -88,7 +88,7 @@ class TestGptOss(FamilyTests):
 
     @staticmethod
     def draw(data):
-        common, experts = draw_llama(data), data.draw(st.integers(2, 7), "experts")
+        common, experts = draw_llama(data), data.draw(st.integers(1, 7), "experts")
         del common["hidden_act"]
         common["intermediate_size"] = min(
             common["intermediate_size"], 30
@@ -100,7 +100,7 @@ class TestGptOss(FamilyTests):
             head_dim=draw_head_dim(data),
             rms_norm_eps=data.draw(EPS, "eps"),
             num_local_experts=experts,
-            num_experts_per_tok=data.draw(st.integers(2, experts), "top_k"),
+            num_experts_per_tok=data.draw(st.integers(1, experts), "top_k"),
             sliding_window=data.draw(st.integers(2, 15), "window"),
             layer_types=data.draw(kinds, "kinds"),
             attention_bias=data.draw(st.booleans(), "attention_bias"),

@@ -108,8 +108,8 @@ class TestGraniteMoe(FamilyTests):
 
     @staticmethod
     def draw(data):
-        experts = data.draw(st.integers(2, 7), "experts")
-        top_k = data.draw(st.integers(2, experts), "top_k")
+        experts = data.draw(st.integers(1, 7), "experts")
+        top_k = data.draw(st.integers(1, experts), "top_k")
         return {**draw_granite(data), "num_local_experts": experts, "num_experts_per_tok": top_k}
 
 
@@ -164,7 +164,7 @@ class TestGraniteHybrid(MixerTests):
             "num_hidden_layers": len(layers),
             "layer_types": layers,
             "num_local_experts": experts,
-            "num_experts_per_tok": data.draw(st.integers(2, experts), "top_k") if experts else 2,
+            "num_experts_per_tok": data.draw(st.integers(1, experts), "top_k") if experts else 2,
             "shared_intermediate_size": data.draw(st.integers(1, 40), "shared"),
             "mamba_n_heads": data.draw(st.sampled_from([1, 2, 4]), "heads"),
             "mamba_d_state": data.draw(st.integers(1, 9), "state"),

@@ -138,7 +138,7 @@ class TestLlama(FamilyTests):
     refusals = [
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("rope_parameters", {"rope_type": "lama3", "factor": 2.0}, "Did you mean 'llama3'?"),
-        ("rope_parameters", {"type": "linear", "factor": 2.0, "finetuned": True}, "unsupported fields"),
+        ("rope_parameters", {"type": "linear", "factor": 2.0, "tuned": True}, "unsupported fields"),
         ("partial_rotary_factor", 0.5, "must be 1"),
         ("residual_multiplier", 0.5, "unsupported fields"),
     ]

@@ -32,7 +32,7 @@ class TestNemotronH(MixerTests):
         ("mlp_hidden_act", "silo", "Did you mean 'silu'?"),
         ("moe_latent_size", 8, "must be null"),
         ("layers_block_type", ["mamba", "mpl"], "Did you mean 'mlp'?"),
-        ("partial_rotary_factor", 0.5, "unsupported fields"),
+        ("residual_multiplier", 0.5, "unsupported fields"),
     )
 
     @staticmethod
@@ -56,7 +56,7 @@ class TestNemotronH(MixerTests):
             n_groups=groups,
             ssm_state_size=data.draw(st.integers(1, 9), "state"),
             n_routed_experts=experts,
-            num_experts_per_tok=data.draw(st.integers(2, experts), "top_k"),
+            num_experts_per_tok=data.draw(st.integers(1, experts), "top_k"),
             moe_intermediate_size=data.draw(st.integers(1, 20), "width of an expert"),
             moe_shared_expert_intermediate_size=data.draw(st.integers(1, 20), "width of the shared one"),
             layers_block_type=["mamba", *data.draw(st.lists(kinds, max_size=4), "layers"), "attention"],

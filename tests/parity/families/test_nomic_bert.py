@@ -62,13 +62,15 @@ def test_the_names_of_the_first_releases():
         "gelu",
         0.5,
     )
-    both = old(n_embd=9, hidden_size=24, activation_function="swiglu", hidden_act="relu")
+    both = old(hidden_size=24, rope_theta=77.0, activation_function="swiglu", hidden_act="relu")
     assert (both.d_model, both.encoder.block.feed_forward.activation) == (24, "relu")
 
 
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
+        ("hidden_size", 9, "n_embd: must equal hidden_size, another name of the field, which is 9"),
+        ("rope_theta", 9.0, "rotary_emb_base: must equal rope_theta"),
         ("prenorm", True, "must be false"),
         ("qkv_proj_bias", True, "must be false"),
         ("rotary_scaling_factor", 2.0, "must be null"),
@@ -76,7 +78,9 @@ def test_the_names_of_the_first_releases():
         ("activation_function", "swigli", "Did you mean 'swiglu'"),
     ],
 )
-def test_parts_of_the_first_releases_that_have_no_field_now_are_refused(field, value, message):
+def test_contradictions_and_parts_of_the_first_releases_that_have_no_field_now_are_refused(
+    field, value, message
+):
     with pytest.raises(ConfigError, match=message):
         old(**{field: value})
 

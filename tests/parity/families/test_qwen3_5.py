@@ -115,7 +115,7 @@ def test_unsupported_values_are_refused(part, change, rule):
     data = Qwen3_5Config(**CONFIGS["qwen3.5"]).to_dict()
     data[part] |= change
     with pytest.raises(ConfigError, match=rule):
-        spec_of_config(Config(data, "config.json"), name="tiny")
+        spec_of_config(Config(data, "config.json"), name="tiny", strict=True)
 
 
 def test_what_a_config_leaves_out_is_as_in_the_reference():

@@ -146,7 +146,7 @@ def test_any_configuration(data, tmp_path_factory):
         **TEXT,
         "num_hidden_layers": depth,
         "num_experts": drawn["num_experts"],
-        "num_experts_per_tok": max(2, drawn["num_experts_per_tok"]),
+        "num_experts_per_tok": drawn["num_experts_per_tok"],
         "moe_intermediate_size": data.draw(st.integers(1, 30), "width of an expert"),
         "mlp_only_layers": [layer for layer in range(depth - 1) if data.draw(st.booleans(), "dense")],
     }

@@ -82,7 +82,7 @@ class TestRoberta(EncoderTests):
         ("is_decoder", True, "must be false"),
         ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),
         ("max_position_embeddings", 2, "must exceed 2, where positions start"),
-        ("architectures", ["RobertaForCausalLM"], "Did you mean"),
+        ("architectures", ["RobertaForCausalLM"], "Choose from: "),
     )
 
     @staticmethod

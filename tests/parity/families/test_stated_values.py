@@ -103,7 +103,9 @@ ROTATED = [
 @pytest.mark.slow
 @pytest.mark.parametrize("model_type", ROTATED)
 def test_the_base_of_gpt_neox_is_that_of_gpt_neox_alone(model_type: str, tmp_path: Path) -> None:
-    data = {**_without_rope(model_type), "rotary_emb_base": 500}
+    stated = CONFIGS[model_type]["rope_parameters"]
+    share = {name: stated[name] for name in ("partial_rotary_factor",) if name in stated}
+    data = {**_without_rope(model_type), **share, "rotary_emb_base": 500}
     reference = reference_of(data, tmp_path)
     assert difference_from(reference, tmp_path) <= TOLERANCE
 

@@ -223,7 +223,7 @@ def _check_generation(reference: Any, exported: Any, theirs: Inputs, given: Mapp
     with torch.no_grad():
         told = reference.generate(
             **theirs({"input_ids": ids, **images}), attention_mask=torch.ones_like(ids),
-            max_new_tokens=NEW_TOKENS, do_sample=False, eos_token_id=None, pad_token_id=0,
+            max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0,
         )  # fmt: skip
     arrays = [each.numpy() for each in images.values()]
     seen = PackedImages(*arrays) if len(arrays) > 1 else arrays[0]

@@ -67,7 +67,8 @@ class RopeField(Field):
         width, context = read(self.width, config), self.context.read(config)
         theta_name, fraction_name = self.names
         old_theta = (config.float(theta_name) or self.theta) if theta is None else theta
-        old_fraction = config.float(fraction_name) or read(self.fraction, config)
+        usual = read(self.fraction, config)  # in any case: another field may state it
+        old_fraction = config.float(fraction_name) or usual
         outside = config.int(_ORIGINAL, default=self.original)
         for holder, length in ((config, outside), (stated, stated.int(_ORIGINAL))):
             if length is not None and length < 2:
