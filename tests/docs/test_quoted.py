@@ -39,7 +39,7 @@ def test_a_quoted_output_is_what_the_program_prints(tmp_path: Path, command: Com
 def test_outputs_that_are_not_run_are_few() -> None:
     left = {reason for command in QUOTED if (reason := why_not_run(command))}
     assert left == set(NOT_RUN.values())
-    assert len(QUOTED) - len(RUN) <= 8
+    assert len(QUOTED) - len(RUN) <= 10
     assert len(RUN) >= 24
 
 
