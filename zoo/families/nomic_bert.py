@@ -36,7 +36,7 @@ class _Activation(f.Activation):
         return config.choice(self.old, {"swiglu": "silu", "geglu": "gelu"})
 
 
-class _Rope(RopeField):
+class _NomicRope(RopeField):
     """Rotary positions, whose base has a name of its own in the first releases: the present class does not read it."""
 
     def read(self, config: Config) -> Data:
@@ -59,7 +59,7 @@ _BODY = {
     "vocab_size": f.Int("vocab_size", default=30528),
     "d_model": _D_MODEL,
     "context_length": _CONTEXT,
-    "position": _Rope(_HEAD_DIM, _CONTEXT, theta=1000.0, whole=WHOLE_HEADS),
+    "position": _NomicRope(_HEAD_DIM, _CONTEXT, theta=1000.0, whole=WHOLE_HEADS),
     "embedding": {
         "token_types": TokenTypes("type_vocab_size", default=2),
         "norm": _NORM,
