@@ -28,15 +28,13 @@ from exporters.exact_qdq import StaticInputs
 from exporters.graph import STATED_ROUNDING, Graph
 from exporters.proto import DTYPES
 from exporters.proto_bodies import widen_bodies
+from exporters.session_options import FLOAT32_LEVEL
 
 FLOAT = TensorProto.FLOAT
 
 SCALE, ZERO = 2.0**-10, 1.0
 """The scale and the zero point given to integer products: neither 1 nor 0, so that a missing one shows. The zero point is added and
 subtracted in float64, so that it takes no digits from small inputs."""
-
-FLOAT32_LEVEL = 1
-"""The accuracy level at which MatMulNBits, and QMoE with 4-bit weights, compute in float32."""
 
 
 Constants = Mapping[str, np.ndarray[Any, Any]]

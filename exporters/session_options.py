@@ -10,13 +10,15 @@ from typing import Any
 import onnx
 
 from exporters.environment import required_environment
-from exporters.exact_graph import FLOAT32_LEVEL
 from exporters.providers import plugin_devices, with_options
 from exporters.runtimes import multiplies_integers
 
 EXACT_INTEGERS = "session.x64quantprecision"
 """The key whose value ``1`` keeps sums of 8-bit products exact on x86-64 processors without VNNI, where they would
 otherwise saturate."""
+
+FLOAT32_LEVEL = 1
+"""The accuracy level at which MatMulNBits, and QMoE with 4-bit weights, compute in float32."""
 
 SIGNED_BLOCKS = "session.qdqisint8allowed"
 """The key whose value ``1`` preserves DequantizeLinear with signed codes."""

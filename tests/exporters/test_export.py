@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from exporters.export import export
+from exporters.module_checks import BehaviourError
 from exporters.options import Options
 from exporters.subject import choose_subject, wiring_subject
 from exporters.targets import TARGETS
@@ -244,14 +245,12 @@ def test_rotations_by_length_of_an_image_and_of_a_sound_are_fixed(
 @pytest.mark.slow
 def test_convolutional_positions_belong_to_an_encoder_of_any_input_and_of_a_pair(tmp_path: Path) -> None:
     reader = {"layers": 1, "block": BLOCK, "position": CONVOLUTIONAL}
-    for name, spec in {
-        "text": bert(position=CONVOLUTIONAL),
-        "image": vit(position=CONVOLUTIONAL),
-        "pair": t5(encoder=reader),
-    }.items():
-        result = written(spec, tmp_path / name)
-        assert result.verification is not None
-        assert result.verification.passed
+    result = written(vit(position=CONVOLUTIONAL), tmp_path / "image")
+    assert result.verification is not None
+    assert result.verification.passed
+    for name, spec in {"text": bert(position=CONVOLUTIONAL), "pair": t5(encoder=reader)}.items():
+        with pytest.raises(BehaviourError, match="padding content"):  # the convolution reads padding tokens
+            written(spec, tmp_path / name)
 
 
 LAYERS: list[Any] = [
@@ -709,6 +708,7 @@ from pathlib import Path
 import onnx_ir, torch, onnxruntime
 import exporters.export, zoo.components
 from exporters.export import export
+from exporters.module_checks import BehaviourError
 from exporters.options import Options
 from tests.zoo.tiny import gpt2
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
