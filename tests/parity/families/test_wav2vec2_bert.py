@@ -81,6 +81,7 @@ def test_any_configuration(data, tmp_path_factory):
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"add_adapter": True}, r"add_adapter: must be false.*adapters"),
     ({"position_embeddings_type": "rotary"}, r"position_embeddings_type: must be.*relative_key"),
+    ({"position_embeddings_type": None}, r"position_embeddings_type: must be.*relative_key"),
     ({"use_weighted_layer_sum": True}, r"use_weighted_layer_sum: must be false"),
     ({"architectures": ["Wav2Vec2BertForXVector"]}, r"must not name Wav2Vec2BertForXVector"),
 ]

@@ -318,9 +318,10 @@ class Config:
         return values[word]
 
     def must(self, name: str, value: Any, because: str) -> None:
-        """Refuse a field that is present with any other value; a stated null is false."""
+        """Refuse a field that is present with any other value; a stated null is false, and no name."""
         given = self.any(name)
-        refused = given != value if given is not None else value is True and self.null(name)
+        named = value is True or isinstance(value, str)
+        refused = given != value if given is not None else named and self.null(name)
         if refused:
             self.refuse(name, f"must be {json.dumps(value)}: {because}")
 
