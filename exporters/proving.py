@@ -172,11 +172,13 @@ def verified(
     record: bool = False,
 ) -> Verification:
     """The verification of the files of a plan.  Raises :class:`exporters.verification.VerificationError`."""
-    main = record  # compilers take the files themselves: narrower ones may not fit their kernels
-    proof = proof_of(
-        plan, place, subject, reference, progress, written, main_only=main_only, record=record, compilers=main
-    )
-    return verify(proof)
+    # Compilers take the recorded files, those of the model itself: narrower ones may not fit their kernels.
+    return verify(
+        proof_of(
+            plan, place, subject, reference, progress, written,
+            main_only=main_only, record=record, compilers=record,
+        )
+    )  # fmt: skip
 
 
 def proof_of(

@@ -176,14 +176,15 @@ def _load(root: Path, found: Certificate, graphs: dict[str, Any], providers: lis
                 sessions[path] = ort.InferenceSession(root / path, options, chosen, enable_fallback=0)
                 if sessions[path].get_providers()[0] != found.provider:
                     raise RuntimeError(f"{found.provider} is not available on this machine")
-            return {path: partial(_run, session) for path, session in sessions.items()}
+            return {path: partial(run_session, session) for path, session in sessions.items()}
         except Exception:  # the next provider may load them
             if provider == providers[-1]:
                 raise
     raise ValueError("no provider")
 
 
-def _run(session: Any, feeds: dict[str, Any]) -> dict[str, Any]:
+def run_session(session: Any, feeds: dict[str, Any]) -> dict[str, Any]:
+    """The outputs of a session by name."""
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, feeds), strict=True))
 

@@ -20,7 +20,7 @@ from exporters.environment import required_environment
 from exporters.providers import on_provider
 from exporters.session_options import open_session, opset_of, session_options
 from specs.errors import UserError, option_name
-from zoo.certificate import Certificate, Run, certify
+from zoo.certificate import Certificate, Run, certify, run_session
 from zoo.integrity import check_integrity
 from zoo.manifest import ExportRecord, read_record
 
@@ -64,15 +64,10 @@ def replay_on(directory: Path, provider: str) -> Certificate:
 def _open(directory: Path, providers: list[str], graphs: dict[str, Any]) -> dict[str, Run]:
     return {
         name: partial(
-            _run, open_session(directory / name, session_options(directory / name, entries), providers)
+            run_session, open_session(directory / name, session_options(directory / name, entries), providers)
         )
         for name, entries in graphs.items()
     }
-
-
-def _run(session: Any, feeds: dict[str, Any]) -> dict[str, Any]:
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, feeds), strict=True))
 
 
 def _result(engine: Engine, version: str, found: Certificate, asides: Iterable[str]) -> EngineResult:

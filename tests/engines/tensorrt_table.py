@@ -21,6 +21,7 @@ from exporters.engines.table import ENGINES
 from exporters.export import export
 from exporters.options import Options
 from exporters.precisions import PRECISIONS
+from exporters.targets import TARGETS
 from specs.load import load
 from specs.model import Model
 from specs.roles import Role
@@ -75,7 +76,7 @@ def main(place: Path, names: list[str]) -> None:
     done = {(row["preset"], row["precision"]) for row in rows}
     for name in names or structures():
         for precision in PRECISIONS:
-            if (name, precision) not in done:
+            if precision not in TARGETS["tensorrt"].unsupported_precisions and (name, precision) not in done:
                 rows.append(cell(name, precision))
                 with place.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(rows[-1]) + "\n")

@@ -75,8 +75,15 @@ def exported(name: str, target: str, precision: str, place: Path) -> Export:
     return export(spec, place, Options(target=target, precision=precision, cache_length=length))
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("target", ["cuda", "tensorrt"])
+@pytest.mark.parametrize(
+    ("target", "precision"),
+    [
+        (target, precision)
+        for target in ("cuda", "tensorrt")
+        for precision in PRECISIONS
+        if precision not in TARGETS[target].unsupported_precisions
+    ],
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_export_is_verified_by_its_provider(
     name: str, target: str, precision: str, tmp_path: Path

@@ -19,8 +19,9 @@ from exporters.kernels.table import KernelTable, table_of
 from exporters.kernels.widening import widened
 from exporters.manifest import Export
 from exporters.options import Options
-from exporters.precisions import PRECISIONS
+from exporters.precisions import PRECISIONS as EVERY_PRECISION
 from exporters.providers import CUDA
+from exporters.targets import TARGETS
 from specs.errors import UserError
 from tests.cuda.build import build
 from tests.cuda.place import placed
@@ -33,6 +34,7 @@ SHAPES = {"Add", "Cast", "Concat", "Div", "Equal", "Gather", "Greater", "Mod", "
 """Operations on the small integers that shapes are made of, which the provider leaves where the shapes are read."""
 
 QUICK = ("bert-base", "gpt2", "llama-3.2-1b", "t5-small", "mamba-1.4b", "bamba-9b")
+PRECISIONS = [name for name in EVERY_PRECISION if name not in TARGETS["cuda"].unsupported_precisions]
 LOOPS = "control flow"
 
 
