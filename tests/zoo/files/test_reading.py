@@ -83,8 +83,7 @@ def test_pipes_sockets_devices_and_directories_are_refused_at_once(place: Path) 
     os.mkfifo(place / "pipe")
     (place / "directory").mkdir()
     (place / "null").symlink_to("/dev/null")
-    with socket.socket(socket.AF_UNIX) as listener:
-        os.chdir(place)  # the path of a socket is limited
+    with contextlib.chdir(place), socket.socket(socket.AF_UNIX) as listener:  # its path is limited
         listener.bind("socket")
     for name, kind in (("pipe", "a pipe"), ("directory", "a directory"), ("socket", "a socket")):
         for within in (place, None):
