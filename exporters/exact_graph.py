@@ -23,10 +23,10 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, num
 
 from exporters import targets
 from exporters.content import Computed
+from exporters.dtypes import DTYPES
 from exporters.exact_mixture import exact_mixture
 from exporters.exact_qdq import StaticInputs
 from exporters.graph import STATED_ROUNDING, Graph
-from exporters.proto import DTYPES
 from exporters.proto_bodies import widen_bodies
 from exporters.session_options import FLOAT32_LEVEL
 

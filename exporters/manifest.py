@@ -23,7 +23,6 @@ from exporters.targets import OPERATIONS, Target
 from exporters.verification import Verification
 from specs.model import Model
 from specs.resolved import resolved
-from specs.stack import Stack
 from zoo.destination import MANIFEST
 from zoo.files.ownership import BUILD, PROBE
 from zoo.integrity import file_record
@@ -31,8 +30,7 @@ from zoo.manifest import FORMAT, Build, Manifest
 from zoo.records import CacheRecord, CheckRecord, FileRecord, GraphRecord, QualityRecord, VerificationRecord
 from zoo.result_table import ResultTable, Tabular
 from zoo.state_names import is_past
-from zoo.tracing.dual_encoder_tasks import READS
-from zoo.tracing.task import ENCODER, Task
+from zoo.tracing.task import Task
 from zoo.units import byte_text
 
 _CODES: dict[int, Literal["int8", "int4"]] = {
@@ -141,16 +139,6 @@ def cache_record(model: onnx.ModelProto, task: Task) -> CacheRecord | None:
         return CacheRecord(constant=constant)
     codes = _CODES.get(caches[0].type.tensor_type.elem_type)
     return CacheRecord(kind="shared", padding="right", precision=codes, constant=constant)
-
-
-def longest_sequence(task: Task, spec: Model) -> int | None:
-    """The largest number of tokens in a row of a graph, past tokens and padding included; None without a limit.
-
-    Beyond it the tables of positions and rotations end, and ONNX Runtime fails.
-    """
-    name = READS.get(task.name, "encoder" if task.name == ENCODER else None)
-    stack: Stack = getattr(spec, name) if name else spec.last_stack
-    return task.cache_slots or spec.context_length_of(stack)
 
 
 def graph_record(

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from exporters.manifest import longest_sequence
 from specs.model import Model
+from specs.stack import Stack
 from zoo.graph_names import SEEN, VISION_ENCODER
+from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.symbols import SUM
-from zoo.tracing.task import ENCODER_LENGTH, IMAGES, VECTORS, Task
+from zoo.tracing.task import ENCODER, ENCODER_LENGTH, IMAGES, VECTORS, Task
 
 ROWS = 8
 """The largest batch, and the largest number of images of a call."""
@@ -115,3 +116,13 @@ def _sizes(spec: Model, task: Task, name: str, names: Sequence[str]) -> Sizes:
         return Sizes(1, 1, most)
     half = max(1, most // 2)  # past and new tokens together
     return Sizes(0, half, most - half) if name.startswith("past_") else Sizes(1, 1, half)
+
+
+def longest_sequence(task: Task, spec: Model) -> int | None:
+    """The largest number of tokens in a row of a graph, past tokens and padding included; None without a limit.
+
+    Beyond it the tables of positions and rotations end, and ONNX Runtime fails.
+    """
+    name = READS.get(task.name, "encoder" if task.name == ENCODER else None)
+    stack: Stack = getattr(spec, name) if name else spec.last_stack
+    return task.cache_slots or spec.context_length_of(stack)

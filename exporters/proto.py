@@ -9,26 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import onnx
-import torch
 from onnx import helper, numpy_helper
 
-from exporters.content import INT4, UINT4
 from exporters.data_file import Region
+from exporters.dtypes import DTYPES
 from exporters.graph import Body, Graph, Node, Parameter, Value
-
-DTYPES = {
-    torch.float32: onnx.TensorProto.FLOAT,
-    torch.float16: onnx.TensorProto.FLOAT16,
-    torch.bfloat16: onnx.TensorProto.BFLOAT16,
-    torch.float64: onnx.TensorProto.DOUBLE,
-    torch.int64: onnx.TensorProto.INT64,
-    torch.int32: onnx.TensorProto.INT32,
-    torch.int8: onnx.TensorProto.INT8,
-    torch.uint8: onnx.TensorProto.UINT8,
-    INT4: onnx.TensorProto.INT4,
-    UINT4: onnx.TensorProto.UINT4,
-    torch.bool: onnx.TensorProto.BOOL,
-}
 
 IR_VERSIONS = {18: 8, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 27: 13}
 """The IR version that came with each opset in use: older runtimes refuse newer ones."""

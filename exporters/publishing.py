@@ -20,14 +20,13 @@ from exporters.manifest import (
     cache_record,
     file_records,
     graph_record,
-    longest_sequence,
     metadata_of,
     write_records,
 )
 from exporters.options import SHAPING
 from exporters.plan import ExportPlan
 from exporters.prepared import Contents
-from exporters.profiles import profile, provider_options
+from exporters.profiles import longest_sequence, profile, provider_options
 from exporters.proving import Proven
 from exporters.quality.parts import Representative
 from specs.head import Pooled

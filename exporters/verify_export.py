@@ -15,10 +15,11 @@ from exporters.load_export import load_export, options_of, readable_regions
 from exporters.ort_outputs import RefusalError, load, run
 from exporters.plan import ExportPlan
 from exporters.proof import Proof
-from exporters.quantized_cache.scales import cache_of, read_scales
+from exporters.quantized_cache.scales import cache_of
 from exporters.raised import recorded_blocks
 from exporters.reference import Reference
 from exporters.runtime.exported import Exported, open_export
+from exporters.stored_scales import read_scales
 from exporters.subject import QUICK, has_room
 from exporters.verification import Verification, VerificationError
 from exporters.verify import verify

@@ -24,7 +24,7 @@ from specs.descriptions import ValueDescriptions
 from specs.norm import LayerNorm, Norm, RMSNorm
 from specs.registry import register
 from specs.roles import Role
-from specs.scalars import boolean_remedy
+from specs.suggest import boolean_remedy
 
 Attention = Annotated[Component, Slot("attention")]
 

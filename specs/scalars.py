@@ -14,17 +14,6 @@ _SPECIAL = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 TAGS = {f"tag:yaml.org,2002:{t}": kind for t, kind in
          {"str": str, "int": int, "float": float, "bool": bool, "null": type(None)}.items()}  # fmt: skip
 
-_MEANT = {True: ("yes", "on", "y", "true", "1"), False: ("no", "off", "n", "false", "0")}
-"""Booleans of YAML 1.1, which are strings or numbers in YAML 1.2."""
-
-
-def boolean_remedy(value: object) -> str:
-    """The remedy for a value meant as a boolean; empty if it is not recognizable as one."""
-    if not isinstance(value, str | int):
-        return ""
-    meant = next((flag for flag, words in _MEANT.items() if str(value).lower() in words), None)
-    return "" if meant is None else f"Write {str(meant).lower()}."
-
 
 def _integer(text: str) -> int:
     return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))

@@ -63,3 +63,15 @@ def suggestion(word: str, candidates: Iterable[str]) -> str:
     """:func:`did_you_mean` as a sentence, for use as a remedy."""
     text = did_you_mean(word, candidates)
     return f"{text[:1].upper()}{text[1:]}{'.' if text and not text.endswith('?') else ''}"
+
+
+_MEANT = {True: ("yes", "on", "y", "true", "1"), False: ("no", "off", "n", "false", "0")}
+"""Booleans of YAML 1.1, which are strings or numbers in YAML 1.2."""
+
+
+def boolean_remedy(value: object) -> str:
+    """The remedy for a value meant as a boolean; empty if it is not recognizable as one."""
+    if not isinstance(value, str | int):
+        return ""
+    meant = next((flag for flag, words in _MEANT.items() if str(value).lower() in words), None)
+    return "" if meant is None else f"Write {str(meant).lower()}."

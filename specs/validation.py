@@ -12,8 +12,8 @@ from specs.base import Spec
 from specs.document import MAX_DIGITS, Document
 from specs.errors import MISSING, Problem, SpecError, SpecPath
 from specs.model import Model
-from specs.scalars import boolean_remedy, resolve
-from specs.suggest import suggestion
+from specs.scalars import resolve
+from specs.suggest import boolean_remedy, suggestion
 from specs.unknown_key import remedy_for
 
 

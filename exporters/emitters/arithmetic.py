@@ -8,9 +8,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from exporters.dtypes import DTYPES
 from exporters.emitters.registry import Call, Operand, emits
 from exporters.graph import STATED_ROUNDING, Value
-from exporters.proto import DTYPES
 from zoo import functional
 from zoo.ops.reductions import reduced_axes
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 
 from exporters.content import INT4, UINT4
+from exporters.dtypes import DTYPES
 from exporters.emitters.registry import Call, Operand
 from exporters.emitters.static_products import static_product
 from exporters.graph import Parameter, Value
-from exporters.proto import DTYPES
 from exporters.quantization.matrix import Layout, QuantizedMatrix
 from exporters.quantization.scheme import is_table
 from exporters.targets import CONTRIB

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import fx
 
+from exporters.dtypes import DTYPES
 from exporters.graph import Value
 from exporters.graph_builder import Dim, GraphBuilder
-from exporters.proto import DTYPES
 from specs.registry import import_foreign
 from zoo.ops import operation_of
 from zoo.ops.tensor_info import TensorInfo, promoted

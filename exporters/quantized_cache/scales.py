@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from exporters.data_file import Region, read_region
 from exporters.graph import Graph
 from exporters.quantized_cache.scheme import CacheFormat
 from zoo.weights.source import WeightSource
@@ -69,15 +67,6 @@ class QuantizedCache:
 def _contents(graphs: Iterable[Graph]) -> list[CacheScale]:
     contents = (parameter.content for graph in graphs for parameter in graph.parameters.values())
     return list(dict.fromkeys(content for content in contents if isinstance(content, CacheScale)))
-
-
-def read_scales(graphs: Iterable[Graph], path: Path, regions: Mapping[str, Region]) -> None:
-    """Give the scales of graphs the values that a data file holds."""
-    for graph in graphs:
-        for name, parameter in graph.parameters.items():
-            if isinstance(parameter.content, CacheScale):
-                values = read_region(path, regions[name]).view(parameter.dtype)
-                parameter.content.values = values.view(parameter.shape[1:])
 
 
 def format_of(graphs: Iterable[Graph]) -> CacheFormat | None:
