@@ -17,7 +17,7 @@ from benchmarks.result import Result
 from benchmarks.side_by_side import OURS, THREADS, medians, running
 from exporters.benchmark.traffic import weights_read
 from exporters.benchmark.workload import Workload
-from zoo.bandwidth import measure_bandwidth
+from zoo.machine.bandwidth import measure_bandwidth
 
 OPTIONS = {"fp32": [], "int4": ["--block-size", "128", "--head-precision", "int4"]}
 """Export options by precision, with the head in the peer's precision."""

@@ -12,7 +12,7 @@ from benchmarks.process import PYTHON, ZOO, run
 from benchmarks.result import Result
 from benchmarks.side_by_side import OURS, medians, running
 from exporters.benchmark.workload import Workload, WorkloadGrid
-from specs.load import load
+from specs.language.load import load
 
 PRESET = "bert-base"
 ONE = Workload("encode", (128,))

@@ -20,8 +20,8 @@ from benchmarks.result import Result
 from exporters.benchmark.bench import BenchmarkReport, Timing, bench
 from exporters.benchmark.variant import NamedModel, Runtime, VariantChoice, variants
 from exporters.benchmark.workload import WorkloadGrid
-from exporters.providers import on_provider
-from specs.load import load
+from exporters.target.providers import on_provider
+from specs.language.load import load
 
 KEPT = Path("build/benchmarks/gpu")
 DEVICE = os.environ.get("GPU_TESTS_ON", "cuda")

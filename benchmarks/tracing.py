@@ -25,9 +25,9 @@ def seconds(function: Callable[[], Any], runs: int) -> float:
 
 def trace(layers: int) -> Callable[[], Any]:
     """Tracing and lowering GPT-2 of some depth, with its cache."""
-    from exporters.targets import TARGETS
-    from exporters.writing import trace_and_lower
-    from specs.load import load
+    from exporters.graph.trace import trace_and_lower
+    from exporters.target.targets import TARGETS
+    from specs.language.load import load
     from zoo.builder import assemble
     from zoo.tracing.tasks import tasks
 
@@ -40,8 +40,8 @@ def torch_export() -> Callable[[], Any]:
     """``torch.onnx.export`` of an equal module: the same task of the same model, with random weights."""
     import torch
 
-    from exporters.via_torch import program_of
-    from specs.load import load
+    from exporters.steps.via_torch.export import program_of
+    from specs.language.load import load
     from zoo.builder import assemble
     from zoo.tracing.tasks import tasks
     from zoo.weights.materialize import materialize

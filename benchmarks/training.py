@@ -12,7 +12,7 @@ import torch.nn.functional as F
 import zoo
 from benchmarks.every_expert import EveryExpert
 from benchmarks.side_by_side import THREADS
-from specs.load import load
+from specs.language.load import load
 
 BATCH, LENGTH = 8, 512
 ROUNDS = 3

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cli.command import Program
-from cli.render import say
+from cli.terminal.command import Program
+from cli.terminal.render import say
 
 app = typer.Typer(
     cls=Program,

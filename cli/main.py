@@ -12,10 +12,10 @@ import time
 import warnings
 from types import FrameType
 
-from cli.ending import ASKED, Ended
-from cli.exit_status import HUNG_UP, INTERRUPTED, READER_LEFT, TERMINATED
-from cli.out_of_memory import is_out_of_memory, tell_out_of_memory
-from cli.streams import open_standard_files, set_encodings
+from cli.terminal.ending import ASKED, Ended
+from cli.terminal.exit_status import HUNG_UP, INTERRUPTED, READER_LEFT, TERMINATED
+from cli.terminal.out_of_memory import is_out_of_memory, tell_out_of_memory
+from cli.terminal.streams import open_standard_files, set_encodings
 
 _ENDINGS = {INTERRUPTED: "interrupted", TERMINATED: "terminated", HUNG_UP: "hung up"}
 """The message for the exit status of each signal (128 plus its number)."""

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exporters.data_file import total_bytes
-from exporters.digests import external_places, followed
-from exporters.exportable import check_captured, check_exportable, check_options, check_tensors
-from exporters.manifest import Export
-from exporters.module_checks import check_module
-from exporters.options import Options
-from exporters.plan import ExportPlan
-from exporters.prepared import Contents, prepared, traced
-from exporters.proving import Proven, verified, write_and_prove
-from exporters.publishing import metadata, publish
-from exporters.reference import reference_of
-from exporters.subject import Subject
-from exporters.via_torch import export_via_torch
-from exporters.weight_files import places_of
-from exporters.writing import write_graphs
-from specs.errors import UserError
-from specs.model import Model
+from exporters.data.data_file import total_bytes
+from exporters.data.digests import external_places, followed
+from exporters.data.weight_files import places_of
+from exporters.graph.trace import write_graphs
+from exporters.steps.manifest import Export
+from exporters.steps.options import Options
+from exporters.steps.plan import ExportPlan
+from exporters.steps.preconditions import check_captured, check_exportable, check_options, check_tensors
+from exporters.steps.publish import metadata, publish
+from exporters.steps.verify import Proven, verified, write_and_prove
+from exporters.steps.via_torch.export import export_via_torch
+from exporters.steps.weight_preparation import Contents, prepared, traced
+from exporters.verification.module_checks import check_module
+from exporters.verification.reference import reference_of
+from exporters.verification.verified_model import Subject
+from specs.base.errors import UserError
+from specs.model.model import Model
 from zoo.builder import ZooModel
-from zoo.destination import check_destination, replacing
-from zoo.progress import Progress, Stage
+from zoo.core.progress import Progress, Stage
+from zoo.files.destination import check_destination, replacing
 from zoo.weights.held import HeldWeights
 from zoo.weights.source import WeightSource
 
@@ -33,10 +33,10 @@ def export(
 ) -> Export:
     """Write the ONNX files of a spec to a directory, which appears once they are verified.
 
-    Raises :class:`specs.errors.UserError` for invalid input, :class:`exporters.module_checks.BehaviourError` where the
-    model does not behave as its spec says, :class:`exporters.verification.VerificationError` where the files do not
+    Raises :class:`specs.base.errors.UserError` for invalid input, :class:`exporters.verification.module_checks.BehaviourError` where the
+    model does not behave as its spec says, :class:`exporters.verification.result.VerificationError` where the files do not
     compute what the model computes, :class:`exporters.quality.quality.QualityError` where rounding
-    loses more than allowed, and :class:`exporters.checking.InvalidGraphError` where a graph is not valid ONNX.
+    loses more than allowed, and :class:`exporters.graph.checking.InvalidGraphError` where a graph is not valid ONNX.
     """
     plan = ExportPlan.make(spec, options)
     source = check_exportable(plan.model, spec, destination, options)

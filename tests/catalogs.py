@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from exporters.catalog import Catalog, catalog
 from exporters.export import export
 from exporters.layouts import LAYOUTS
-from exporters.options import Options
-from specs.catalog import preset_names
-from specs.load import load
+from exporters.making.catalog import Catalog, catalog
+from exporters.steps.options import Options
+from specs.language.catalog import preset_names
+from specs.language.load import load
 from zoo.catalog.changes import data_of
 
 

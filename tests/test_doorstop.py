@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from specs import registry
-from specs.model import Model
+from specs.base import registry
+from specs.model.model import Model
 from tests.cli.process import environment
 from tests.test_plugin import installed
 

@@ -16,7 +16,7 @@ import onnxruntime
 import pytest
 
 import zoo
-from specs.load import load
+from specs.language.load import load
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -148,7 +148,7 @@ def test_a_kind_registered_twice_is_named(tmp_path: Path) -> None:
     done = zoo_with(broken_plugin(tmp_path, "zoo_again", again))("validate", "bert-base")
     assert done.returncode == 0
     assert (
-        "feed_forward kind 'mlp' is registered twice: by specs.feed_forward.MLP and by zoo_again.spec.SquaredReLU"
+        "feed_forward kind 'mlp' is registered twice: by specs.kinds.feed_forward.MLP and by zoo_again.spec.SquaredReLU"
         in done.stderr
     )
 

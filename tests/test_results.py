@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import zoo
-from zoo.result_table import ResultTable, Tabular
+from zoo.core.result_table import ResultTable, Tabular
 
 SPEC = "tiny-gpt"
 

@@ -13,11 +13,11 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from specs.document import Document
-from specs.errors import SpecError
-from specs.model import Model
-from specs.named_blocks import with_named_blocks
-from specs.validation import validate
+from specs.base.errors import SpecError
+from specs.language.document import Document
+from specs.language.named_blocks import with_named_blocks
+from specs.language.validation import validate
+from specs.model.model import Model
 from tests.strategies import ACTIVATIONS, Data, model_data
 
 LENGTHS = (2, 3, 9, 16)

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
     from torch.optim import Optimizer
 
-    from exporters.manifest import Export
-    from exporters.verify_export import ExportVerification
-    from specs.model import Model
+    from exporters.exported.verify_export import ExportVerification
+    from exporters.steps.manifest import Export
+    from specs.model.model import Model
     from zoo.adapting.adapt import Adaptation
     from zoo.builder import ZooModel
     from zoo.checks import Checks
+    from zoo.core.progress import Progress
     from zoo.drawing import Picture
     from zoo.parallel.pipeline import StageModule
     from zoo.parallel.plan import ParallelPlan
-    from zoo.progress import Progress
     from zoo.reports.difference import ModelDifference
     from zoo.reports.parameters import ParameterReport
     from zoo.reports.report import Report
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     Spec = Model | str | os.PathLike[str]
 
 _ELSEWHERE = {
-    "BehaviourError": "exporters.module_checks",
+    "BehaviourError": "exporters.verification.module_checks",
     "ConfigError": "zoo.families.common.config",
-    "Export": "exporters.manifest",
-    "ExportVerification": "exporters.verify_export",
-    "InvalidGraphError": "exporters.checking",
-    "Model": "specs.model",
-    "PluginError": "specs.errors",
+    "Export": "exporters.steps.manifest",
+    "ExportVerification": "exporters.exported.verify_export",
+    "InvalidGraphError": "exporters.graph.checking",
+    "Model": "specs.model.model",
+    "PluginError": "specs.base.errors",
     "QualityError": "exporters.quality.quality",
-    "SpecError": "specs.errors",
-    "UserError": "specs.errors",
-    "VerificationError": "exporters.verification",
+    "SpecError": "specs.base.errors",
+    "UserError": "specs.base.errors",
+    "VerificationError": "exporters.verification.result",
     "WeightError": "zoo.weights.source",
 }
 """Where the types are defined that functions here return and raise."""
@@ -105,14 +105,14 @@ def __dir__() -> list[str]:
 
 def _spec(spec: Spec) -> Model:
     """A spec, read where it is a preset's name or a path."""
-    from specs.model import Model
+    from specs.model.model import Model
 
     return spec if isinstance(spec, Model) else load(spec)
 
 
 def presets() -> list[str]:
     """The names of the presets."""
-    from specs.catalog import preset_names
+    from specs.language.catalog import preset_names
 
     return preset_names()
 
@@ -120,9 +120,9 @@ def presets() -> list[str]:
 def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Model:
     """The spec of a preset's name or a YAML file, with ``path=value`` assignments laid over it in order.
 
-    Raises :class:`specs.errors.SpecError` with every problem found.
+    Raises :class:`specs.base.errors.SpecError` with every problem found.
     """
-    from specs.load import load as load_spec
+    from specs.language.load import load as load_spec
 
     return load_spec(reference, assignments)
 
@@ -138,7 +138,7 @@ def build(
 
     Without ``weights`` it is on the meta device and takes no memory; ``weights`` is "random", drawn by the spec's
     recipe with ``seed``, the path of a checkpoint, or ``org/name`` on the Hugging Face hub.  ``dtype`` is float32
-    unless given.  Raises :class:`specs.errors.UserError` for a wrong spec or wrong weights.
+    unless given.  Raises :class:`specs.base.errors.UserError` for a wrong spec or wrong weights.
     """
     import torch
 
@@ -183,12 +183,12 @@ def convert(
 
     ``family`` is a model_type (default: that of the weights, or the first, whose config can say all of the spec),
     ``dtype`` fp32, fp16 or bf16.  With ``remote_code`` the model's own code is written in the place of a family, and
-    ``from_pretrained`` needs ``trust_remote_code=True``.  Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
+    ``from_pretrained`` needs ``trust_remote_code=True``.  Raises :class:`specs.base.errors.UserError`, and then leaves nothing behind.
     """
     from pathlib import Path
 
     from zoo.checkpoints.converting import convert as convert_checkpoint
-    from zoo.destination import CONVERSION, replacing
+    from zoo.files.destination import CONVERSION, replacing
     from zoo.remote_code.write import convert_with_code
 
     with replacing(Path(directory), CONVERSION) as place:
@@ -214,12 +214,12 @@ def adapt(
     ``weights`` is a checkpoint, ``source`` its spec (default: that of its config), ``layers`` say which of its layers become those
     of the spec, such as ``["0-23,8-31"]`` (default: evenly spaced); ``directory``, ``family`` and ``dtype`` are as for
     :func:`convert`. Weights that cannot be derived are drawn with ``seed``. The result has the origin of every tensor.
-    Raises :class:`specs.errors.UserError`, and then leaves nothing behind.
+    Raises :class:`specs.base.errors.UserError`, and then leaves nothing behind.
     """
     from pathlib import Path
 
     from zoo.adapting.adapt import adapt as adapt_checkpoint
-    from zoo.destination import CONVERSION, replacing
+    from zoo.files.destination import CONVERSION, replacing
 
     with replacing(Path(directory), CONVERSION) as place:
         return adapt_checkpoint(
@@ -254,7 +254,7 @@ def report(
     """What a spec's model costs at some sizes: parameters by role, FLOPs, memory, training, and bounds on devices.
 
     ``precision`` is fp32, fp16 or bf16; ``devices`` are names, YAML files, or "this" for the machine at hand.
-    Raises :class:`specs.errors.UserError` for sizes that the model does not take, and unknown devices.
+    Raises :class:`specs.base.errors.UserError` for sizes that the model does not take, and unknown devices.
     """
     from zoo.reports.lengths import Lengths
     from zoo.reports.report import report as report_on
@@ -289,12 +289,12 @@ def export(
     """Write ONNX files that have been shown to compute what the model does.
 
     ``model`` is a spec, with ``weights`` among the ``options``, or a module that was built here, with the weights that it
-    holds, trained or not.  The options are the fields of :class:`exporters.options.Options`: ``target``, ``precision``,
+    holds, trained or not.  The options are the fields of :class:`exporters.steps.options.Options`: ``target``, ``precision``,
     ``layout`` and so on.  The directory appears when all has passed, and holds nothing else of value.
 
-    Raises :class:`specs.errors.UserError` for what the user can mend,
-    :class:`exporters.module_checks.BehaviourError` where the model does not behave as its spec says,
-    :class:`exporters.verification.VerificationError` where the files do not compute what the model does, and
+    Raises :class:`specs.base.errors.UserError` for what the user can mend,
+    :class:`exporters.verification.module_checks.BehaviourError` where the model does not behave as its spec says,
+    :class:`exporters.verification.result.VerificationError` where the files do not compute what the model does, and
     :class:`exporters.quality.quality.QualityError` where rounding loses more than allowed.
     """
     from pathlib import Path
@@ -303,7 +303,7 @@ def export(
 
     from exporters.export import export as export_files
     from exporters.export import export_module
-    from exporters.options import Options
+    from exporters.steps.options import Options
 
     if "weights" in options:
         options["weights"] = os.fspath(options["weights"])
@@ -318,12 +318,12 @@ def verify(
     """Verify an exported directory where it is now, such as on the machine that it was copied to.
 
     The files are compared with the digests that the export recorded, and the graphs in ONNX Runtime with PyTorch, on the
-    weights that the files hold.  The result says what passed.  Raises :class:`specs.errors.UserError` for a directory that is
+    weights that the files hold.  The result says what passed.  Raises :class:`specs.base.errors.UserError` for a directory that is
     not an export.
     """
     from pathlib import Path
 
-    from exporters.verify_export import verify_export
+    from exporters.exported.verify_export import verify_export
 
     return verify_export(Path(directory), progress)
 
@@ -331,7 +331,7 @@ def verify(
 def diff(a: Spec, b: Spec, *, batch: int = 1, length: int | None = None) -> ModelDifference:
     """What differs between two specs, module by module, and in what they cost.
 
-    A side may also be the path of an exported directory or of a checkpoint.  Raises :class:`specs.errors.UserError`.
+    A side may also be the path of an exported directory or of a checkpoint.  Raises :class:`specs.base.errors.UserError`.
     """
     from zoo.reports.difference import compare_models
     from zoo.reports.side import side_of
@@ -376,7 +376,7 @@ def parallelize(
     ``recompute`` keeps the inputs of layers alone for the backward pass (activation checkpointing).
 
     Every process calls it with the same weights, or with a model on the meta device.  ``weights`` are those of
-    :func:`build`: each process reads, or draws, its own shards alone.  Raises :class:`specs.errors.UserError` for dims of
+    :func:`build`: each process reads, or draws, its own shards alone.  Raises :class:`specs.base.errors.UserError` for dims of
     other names, and degrees that do not fit.
     """
     from zoo.parallel.parallelize import parallelize as cut
@@ -403,7 +403,7 @@ def load_checkpoint(
 ) -> None:
     """Read the shards of this process, of its model and optimizer, in place.
 
-    Raises :class:`specs.errors.UserError` for a directory without a checkpoint, and for one of another spec.
+    Raises :class:`specs.base.errors.UserError` for a directory without a checkpoint, and for one of another spec.
     """
     from pathlib import Path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo import components
 from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
@@ -27,7 +27,7 @@ _ARCHITECTURES: dict[str, type[ZooModel]] = {
 def assemble(spec: Model, dtype: torch.dtype = torch.float32) -> ZooModel:
     """The module of a spec on the meta device: it has shapes but no weights.
 
-    Raises :class:`specs.errors.PluginError` where a plugin's kind cannot be built.
+    Raises :class:`specs.base.errors.PluginError` where a plugin's kind cannot be built.
     """
     assert components
     with torch.device("meta"):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from specs.altup import AltUp
-from specs.embedding import PatchGrid
-from specs.model import Model
-from specs.position import NoPosition, PositionKind
-from specs.stack import StackName
+from specs.kinds.altup import AltUp
+from specs.kinds.embedding import PatchGrid
+from specs.kinds.position import NoPosition, PositionKind
+from specs.model.model import Model
+from specs.model.stack import StackName
 
 if TYPE_CHECKING:
     from zoo.components.position import Position

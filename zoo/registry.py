@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from torch import nn
 
-from specs.base import Component
-from specs.errors import PluginError
-from specs.registry import load_implementation
-from zoo.constructed_values import constructing
+from specs.base.base import Component
+from specs.base.errors import PluginError
+from specs.base.registry import load_implementation
 from zoo.context import BuildContext
+from zoo.core.constructed_values import constructing
 
 ModuleClass = TypeVar("ModuleClass", bound=Callable[..., nn.Module])
 

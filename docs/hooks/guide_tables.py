@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from exporters.layouts import DEFAULT, LAYOUTS
-from exporters.options import Options
-from exporters.targets import TARGETS
+from exporters.steps.options import Options
+from exporters.target.targets import TARGETS
 
 
 def target_rows() -> list[str]:

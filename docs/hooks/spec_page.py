@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from specs import registry
-from specs.schema import json_schema
+from specs.base import registry
+from specs.files.schema import json_schema
 
 _HUGE = 2**14
 """Bounds from here on guard against slips of the pen, and no model comes near them."""

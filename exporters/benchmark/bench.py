@@ -17,11 +17,11 @@ from exporters.benchmark.process import Worker, WorkerError, started
 from exporters.benchmark.traffic import weights_read
 from exporters.benchmark.variant import Variant, usual_device
 from exporters.benchmark.workload import Workload, WorkloadGrid
-from exporters.providers import CPU, device_of, on_provider, provider_name
 from exporters.runtime.exported import open_export
-from zoo.bandwidth import Bandwidth, measure_bandwidth, measure_cuda_bandwidth
-from zoo.manifest import read_record
-from zoo.progress import Progress, Stage
+from exporters.target.providers import CPU, device_of, on_provider, provider_name
+from zoo.core.progress import Progress, Stage
+from zoo.machine.bandwidth import Bandwidth, measure_bandwidth, measure_cuda_bandwidth
+from zoo.record.manifest import read_record
 
 ROUNDS = 5
 """The number of turns that the variants take."""

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from exporters.benchmark.workload import Workload, token_rows
-from exporters.precisions import PRECISIONS
+from exporters.graph.precisions import PRECISIONS
 from exporters.runtime.tokens import padded
-from specs.model import Model
+from specs.model.model import Model
 from zoo import build
 from zoo.components.mixer import State
-from zoo.tensors import weight_bytes, weight_tensors
+from zoo.core.tensors import weight_bytes, weight_tensors
 from zoo.tracing.task import encoder_state
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from exporters.providers import device_of
 from exporters.runtime.exported import Exported, open_export
-from specs.load import load
-from specs.model import Model
-from specs.resolved import resolved
-from specs.writing import dump
-from zoo.progress import Progress, Stage
-from zoo.reference_kind import reference_kind
+from exporters.target.providers import device_of
+from specs.forms.resolved import resolved
+from specs.language.load import load
+from specs.language.writing import dump
+from specs.model.model import Model
+from zoo.configs.reference_kind import reference_kind
+from zoo.core.progress import Progress, Stage
 
 if TYPE_CHECKING:
-    from exporters.options import Options
+    from exporters.steps.options import Options
 
 Runtime = Literal["onnxruntime", "eager", "compiled"]
 
@@ -54,7 +54,7 @@ class VariantChoice:
     """What to compare for each model: exports for targets in precisions, and PyTorch in the ways of ``against``, in those of
     the precisions that are floats, or float32.
 
-    ``logits`` selects the tokens that a decoder scores, as in :class:`exporters.options.Options`.
+    ``logits`` selects the tokens that a decoder scores, as in :class:`exporters.steps.options.Options`.
     """
 
     targets: Sequence[str] = ("portable",)
@@ -63,8 +63,8 @@ class VariantChoice:
     against: Sequence[Runtime] = ()
 
     def options(self) -> list[Options]:
-        """The export options. Raises :class:`specs.errors.UserError` for an unknown target or precision."""
-        from exporters.options import Options
+        """The export options. Raises :class:`specs.base.errors.UserError` for an unknown target or precision."""
+        from exporters.steps.options import Options
 
         return [
             Options(target=target, precision=precision, verify=False, logits=self.logits)
@@ -74,7 +74,7 @@ class VariantChoice:
 
     def pytorch_precisions(self) -> list[str]:
         """The precisions in which PyTorch runs."""
-        from exporters.precisions import PRECISIONS
+        from exporters.graph.precisions import PRECISIONS
 
         return [name for name in self.precisions if PRECISIONS[name].bits is None] or ["fp32"]
 
@@ -89,7 +89,7 @@ class NamedModel:
 
 
 def referred(names: Sequence[str], assignments: Sequence[str]) -> list[NamedModel]:
-    """The models of some names.  Raises :class:`specs.errors.UserError` for a name of neither a spec nor an export."""
+    """The models of some names.  Raises :class:`specs.base.errors.UserError` for a name of neither a spec nor an export."""
     found = []
     for name in names:
         if reference_kind(name) == "export":
@@ -105,7 +105,7 @@ def variants(
 ) -> Iterator[Variant]:
     """Yield the variants of each model; specs are exported below ``place``.
 
-    Raises :class:`specs.errors.UserError` for a model that cannot be exported.
+    Raises :class:`specs.base.errors.UserError` for a model that cannot be exported.
     """
     for number, reference in enumerate(references):
         spec, own = reference.spec, place / str(number)

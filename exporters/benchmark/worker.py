@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from exporters.benchmark.workload import Workload
-from specs.errors import UserError, reason_of
-from zoo.memory import peak_memory
+from specs.base.errors import UserError, reason_of
+from zoo.machine.memory import peak_memory
 
 SHORT = 0.1
 """Seconds: shorter calls are preceded by an uncounted one, which warms the caches."""
@@ -44,7 +44,7 @@ def load(what: dict[str, Any]) -> TimedModel:
 
         return ExportedSubject(Path(what["path"]), what["provider"], what["threads"])
     from exporters.benchmark.torch_subject import TorchSubject
-    from specs.load import load as load_spec
+    from specs.language.load import load as load_spec
 
     return TorchSubject(
         load_spec(what["path"]),

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from specs.errors import UserError, option_name
-from specs.head import LanguageModeling
-from specs.model import Model
+from specs.base.errors import UserError, option_name
+from specs.kinds.head import LanguageModeling
+from specs.model.model import Model
 
 USUAL = 128
 """The default length of a sequence, in tokens."""
@@ -69,7 +69,7 @@ class WorkloadGrid:
     new: int | None = None
 
     def workloads(self, spec: Model) -> list[Workload]:
-        """The workloads of a model. Raises :class:`specs.errors.UserError` for sizes that it does not take."""
+        """The workloads of a model. Raises :class:`specs.base.errors.UserError` for sizes that it does not take."""
         if not all(spec.embedding_of(stack).takes_tokens for _, stack in spec.stacks()):
             raise UserError(
                 f"{spec.name} cannot be timed: zoo bench provides token ids, and the model takes other inputs\n"

@@ -6,7 +6,7 @@ import pkgutil
 from importlib import import_module
 
 from exporters.layouts.layout import Deployment, Layout
-from specs.errors import UserError, option_name
+from specs.base.errors import UserError, option_name
 
 __all__ = ["DEFAULT", "LAYOUTS", "Deployment", "Layout", "LayoutError", "check_layout"]
 

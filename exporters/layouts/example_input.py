@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specs.connector import ConnectorKind
-from specs.model import Model
+from specs.kinds.connector import ConnectorKind
+from specs.model.model import Model
 from zoo.generation.settings import GENERATION
-from zoo.manifest import Manifest
-from zoo.records import GraphRecord
+from zoo.record.manifest import Manifest
+from zoo.record.records import GraphRecord
 
 TOKENIZER = "tokenizer.json"
 """The file that the Rust tokenizers of all clients read."""

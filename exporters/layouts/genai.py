@@ -13,12 +13,12 @@ from exporters.layouts.genai_images import (
 )
 from exporters.layouts.genai_state import genai_states, unfit_states
 from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
-from exporters.providers import CPU, CUDA, WEBGPU
-from specs.embedding import Tokens
-from specs.model import Model
-from zoo.manifest import Manifest
+from exporters.target.providers import CPU, CUDA, WEBGPU
+from specs.kinds.embedding import Tokens
+from specs.model.model import Model
+from zoo.record.manifest import Manifest
+from zoo.record.usage import Usage
 from zoo.tracing.tasks import tasks_by_ids
-from zoo.usage import Usage
 
 CONFIG = "genai_config.json"
 

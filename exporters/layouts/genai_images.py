@@ -11,10 +11,10 @@ from typing import Any
 
 from exporters.layouts.layout import Data, Deployment
 from exporters.preprocessing.images import Pixels
-from specs.embedding import Patches
-from specs.model import Model
-from zoo.graph_names import EMBEDDED, SEEN, VISION_ENCODER
-from zoo.records import GraphRecord
+from specs.kinds.embedding import Patches
+from specs.model.model import Model
+from zoo.core.graph_names import EMBEDDED, SEEN, VISION_ENCODER
+from zoo.record.records import GraphRecord
 
 TYPE = "gemma3"
 PROCESSOR = "image_processor.json"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from exporters.layouts.layout import Data, named
 from zoo.components.mixer import StateTensor
-from zoo.state_names import MOMENTS, state_name
+from zoo.core.state_names import MOMENTS, state_name
 
 States = Sequence[Sequence[StateTensor]]
 

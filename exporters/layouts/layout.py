@@ -10,18 +10,18 @@ from typing import Any
 
 import torch
 
-from exporters.precisions import Precision
-from exporters.targets import Padding, Target
-from specs.head import Pooled
-from specs.model import Model
+from exporters.graph.precisions import Precision
+from exporters.target.targets import Padding, Target
+from specs.kinds.head import Pooled
+from specs.model.model import Model
 from zoo.checkpoints.carried import described, module_files, origin_of, stated_in
 from zoo.components.mixer import StateTensor
 from zoo.configs.exporting import NoFamilyError
 from zoo.families.common.config import CONFIG
 from zoo.generation.settings import GENERATION, generation_fields
-from zoo.manifest import Manifest
+from zoo.record.manifest import Manifest
+from zoo.record.usage import Usage
 from zoo.tracing.task import Task
-from zoo.usage import Usage
 
 Data = dict[str, Any]
 """The content of a JSON file."""

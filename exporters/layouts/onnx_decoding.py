@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from exporters.layouts.example_input import example_grid
 from exporters.layouts.onnx_outputs import outputs_of, reading
-from specs.connector import ConnectorKind
-from specs.model import Model
+from specs.kinds.connector import ConnectorKind
+from specs.model.model import Model
+from zoo.core.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, GRID
 from zoo.generation.settings import GENERATION
-from zoo.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, GRID
-from zoo.manifest import Manifest
-from zoo.records import GraphRecord
+from zoo.record.manifest import Manifest
+from zoo.record.records import GraphRecord
 
 _TYPES = "{'float': np.float32, 'float16': np.float16, 'int8': np.int8, 'uint8': np.uint8}"
 

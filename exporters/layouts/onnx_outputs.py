@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from specs.head import CTC
-from specs.model import Model
+from specs.kinds.head import CTC
+from specs.model.model import Model
 
 _CLASSES = 'print("class", outputs["logits"].argmax(-1))'
 _TOKENS = 'print("most likely tokens", outputs["logits"].argmax(-1))'

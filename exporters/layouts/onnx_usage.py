@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from exporters.layouts.example_input import TOKENIZER, example_grid, example_ids, example_sizes
 from exporters.layouts.onnx_decoding import decoder, encoder_decoder, reads_settings, vision_language
 from exporters.layouts.onnx_outputs import outputs_of, reading
-from exporters.targets import TARGETS
-from specs.model import Model
-from specs.packed_patches import PackedPatches
-from specs.stack import Stack
-from zoo.graph_names import GRID
-from zoo.manifest import Manifest
-from zoo.records import GraphRecord
-from zoo.usage import Usage
+from exporters.target.targets import TARGETS
+from specs.kinds.packed_patches import PackedPatches
+from specs.model.model import Model
+from specs.model.stack import Stack
+from zoo.core.graph_names import GRID
+from zoo.record.manifest import Manifest
+from zoo.record.records import GraphRecord
+from zoo.record.usage import Usage
 
 _EXACT = '\noptions.add_session_config_entry("session.x64quantprecision", "1")  # exact int8 without VNNI'
 

@@ -17,14 +17,14 @@ from exporters.layouts.layout import (
     unfit_precision,
 )
 from exporters.layouts.purpose import purpose_of
-from specs.model import Model
+from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.families.common.config import CONFIG
-from zoo.manifest import Manifest
+from zoo.record.manifest import Manifest
+from zoo.record.usage import Usage
 from zoo.tracing.dual_encoder_tasks import whole_task
 from zoo.tracing.task import Task
 from zoo.tracing.tasks import tasks_with_first_step
-from zoo.usage import Usage
 
 _GROUPED = frozenset(
     [

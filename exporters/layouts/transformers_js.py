@@ -18,18 +18,18 @@ from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_deco
 from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
-from specs.connector import ConnectorKind, LinearConnector
-from specs.embedding import Patches
-from specs.head import CTC
-from specs.model import Model
-from specs.patch_positions import AxialRope
+from specs.kinds.connector import ConnectorKind, LinearConnector
+from specs.kinds.embedding import Patches
+from specs.kinds.head import CTC
+from specs.kinds.patch_positions import AxialRope
+from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
+from zoo.core.graph_names import GRID
 from zoo.families.common.config import CONFIG
-from zoo.graph_names import GRID
-from zoo.manifest import Manifest
+from zoo.record.manifest import Manifest
+from zoo.record.usage import Usage
 from zoo.tracing.task import Task
 from zoo.tracing.tasks import tasks_with_merged_decoder, tasks_with_own_cache
-from zoo.usage import Usage
 
 _CLASSES = frozenset(
     [

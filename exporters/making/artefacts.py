@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specs.document import Document
-from specs.errors import Problem, SpecError, UserError
-from specs.suggest import suggestion
-from specs.zoo_file import (
+from specs.base.errors import Problem, SpecError, UserError
+from specs.base.suggest import suggestion
+from specs.files.zoo_file import (
     MAX_ARTEFACTS,
     OUTPUT,
     ZOO_FILE,
@@ -24,6 +23,7 @@ from specs.zoo_file import (
     ZooFile,
     load_zoo_file,
 )
+from specs.language.document import Document
 
 MAX_COMBINATIONS = 100_000
 """The largest number of combinations of one matrix: they are tried one by one."""
@@ -66,7 +66,7 @@ class Zoo:
     def chosen(self, names: Sequence[str]) -> tuple[Wanted, ...]:
         """Return the artefacts of the named models, groups or artefacts; all where no name is given.
 
-        Raises :class:`specs.errors.UserError` for a name that the zoo does not have.
+        Raises :class:`specs.base.errors.UserError` for a name that the zoo does not have.
         """
         chosen = {each.name for name in names for each in self._named(name)}
         return tuple(each for each in self.wanted if not names or each.name in chosen)
@@ -84,7 +84,7 @@ class Zoo:
 
 
 def read_zoo(path: Path) -> Zoo:
-    """The zoo of a file.  Raises :class:`specs.errors.SpecError` with every problem found."""
+    """The zoo of a file.  Raises :class:`specs.base.errors.SpecError` with every problem found."""
     file, document = load_zoo_file(path)
     wanted: list[Wanted] = []
     for model, entry in file.models.items():

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specs.errors import UserError
-from specs.zoo_file import parse_size
-from zoo.destination import MANIFEST, replacing
+from specs.base.errors import UserError
+from specs.files.zoo_file import parse_size
 from zoo.files.card import CARD, has_own_card
+from zoo.files.destination import MANIFEST, replacing
+from zoo.files.json_values import read_object
 from zoo.files.linking import link_file
 from zoo.files.ownership import BUILD, entries
 from zoo.files.reading import UnsafeFileError, copy_regular, read_regular
 from zoo.files.workplace import NEW, clear_left_behind, workplace
-from zoo.integrity import check_integrity
-from zoo.json_values import read_object
-from zoo.manifest import ExportRecord, read_manifest, read_record
+from zoo.record.integrity import check_integrity
+from zoo.record.manifest import ExportRecord, read_manifest, read_record
 
 LIMIT = "20GB"
 """The default size limit."""
@@ -74,7 +74,7 @@ class Cache:
         """Put an artefact into its output directory in one step; False where the cached files have changed.
 
         ``export`` is the SHA-256 that its export.json must have, where that is known. Changed entries are removed. Only the
-        artefact's own files are placed. Raises :class:`specs.errors.UserError` where the directory cannot be replaced.
+        artefact's own files are placed. Raises :class:`specs.base.errors.UserError` where the directory cannot be replaced.
         """
         entry = self.entry(key)
         try:
@@ -91,7 +91,7 @@ class Cache:
         return True
 
     def check_writable(self) -> None:
-        """Raise :class:`specs.errors.UserError` where artefacts cannot be added."""
+        """Raise :class:`specs.base.errors.UserError` where artefacts cannot be added."""
         place = self.root / "artefacts"
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -181,7 +181,7 @@ def _copy(record: ExportRecord, new: Path) -> None:
 def cache_limit() -> int:
     """Return the size limit in bytes: ``ZOO_CACHE_LIMIT``, or the default.
 
-    Raises :class:`specs.errors.UserError` for an invalid size.
+    Raises :class:`specs.base.errors.UserError` for an invalid size.
     """
     text = os.environ.get(LIMIT_VARIABLE, LIMIT)
     try:

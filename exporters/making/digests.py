@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from specs.errors import UserError
+from specs.base.errors import UserError
+from zoo.files.json_values import read_object
 from zoo.files.reading import open_regular, unreadable
 from zoo.files.whole import write_file
-from zoo.integrity import sha256_of
-from zoo.json_values import read_object
+from zoo.record.integrity import sha256_of
 
 _RACY = 2 * 10**9
 """Nanoseconds within which a second change may leave a file's modification time unchanged."""
@@ -34,7 +34,7 @@ class FileDigests:
     def of(self, place: Path) -> str:
         """Return the SHA-256 of a file, or of the names and contents of the files in a directory.
 
-        Raises :class:`specs.errors.UserError` where a file cannot be read.
+        Raises :class:`specs.base.errors.UserError` where a file cannot be read.
         """
         if not place.is_dir():
             return self._file(place, None)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from specs.plugins import plugin_entries
+from specs.base.plugins import plugin_entries
 
 _TOOLS = ("zoo", "torch", "onnx", "numpy")
 _RUNTIMES = ("onnxruntime-gpu", "onnxruntime")

@@ -13,9 +13,9 @@ from typing import Any
 
 from exporters.making.cache import Cache
 from exporters.making.plan import MakeStep
-from specs.resolved import resolved
-from specs.zoo_file import parse_size
-from zoo.progress import Progress, Stage
+from specs.files.zoo_file import parse_size
+from specs.forms.resolved import resolved
+from zoo.core.progress import Progress, Stage
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def job_of(step: MakeStep, cache: Cache, root: Path) -> Job:
 
 def outcome_of(job: Job, progress: Progress = lambda stage: None) -> JobResult:
     """Run a job and return its outcome, which includes errors of any kind."""
-    from specs.errors import UserError, reason_of
+    from specs.base.errors import UserError, reason_of
 
     began = time.monotonic()
     try:
@@ -97,14 +97,14 @@ def outcome_of(job: Job, progress: Progress = lambda stage: None) -> JobResult:
 
 def _build(job: Job, progress: Progress) -> None:
     from exporters.export import export
-    from exporters.options import Options
-    from specs.document import Document
-    from specs.errors import UserError
-    from specs.validation import validate
+    from exporters.steps.options import Options
+    from specs.base.errors import UserError
+    from specs.language.document import Document
+    from specs.language.validation import validate
+    from zoo.files.json_values import read_object
     from zoo.files.ownership import BUILD
     from zoo.files.whole import write_file
-    from zoo.hub import fetch
-    from zoo.json_values import read_object
+    from zoo.weights.hub import fetch
 
     cache = Cache(Path(job.cache))
     if cache.has(job.key):  # built by another process meanwhile

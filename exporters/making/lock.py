@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from specs.errors import UserError
+from specs.base.errors import UserError
+from zoo.files.json_values import read_object
 from zoo.files.reading import read_regular
 from zoo.files.whole import write_file
-from zoo.json_values import read_object
 
 FORMAT = 1
 
@@ -31,7 +31,7 @@ class Lock:
 
     @staticmethod
     def read(path: Path) -> Lock:
-        """Return the lock in a file; without a file, an empty one. Raises :class:`specs.errors.UserError` for a damaged one."""
+        """Return the lock in a file; without a file, an empty one. Raises :class:`specs.base.errors.UserError` for a damaged one."""
         if not os.path.lexists(path):
             return Lock()
         try:

@@ -11,7 +11,7 @@ from exporters.making.cache import Cache
 from exporters.making.executors.executor import Executor, Tell
 from exporters.making.job import Job, JobResult, job_of
 from exporters.making.plan import MakePlan, MakeStep
-from specs.errors import UserError
+from specs.base.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from pathlib import Path
 from exporters.making.artefacts import Zoo
 from exporters.making.digests import FileDigests
 from exporters.making.inputs import digest_of
-from specs.errors import UserError
-from specs.load import load
-from specs.model import Model
-from specs.reference import SUFFIXES, is_hub_id
-from specs.resolved import resolved
-from specs.zoo_file import ModelEntry
-from zoo.hub import HubError, commit_of, fetch
+from specs.base.errors import UserError
+from specs.files.zoo_file import ModelEntry
+from specs.forms.resolved import resolved
+from specs.language.load import load
+from specs.language.reference import SUFFIXES, is_hub_id
+from specs.model.model import Model
+from zoo.weights.hub import HubError, commit_of, fetch
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def model_inputs(zoo: Zoo, name: str, digests: FileDigests, commits: dict[str, s
     """Return the inputs of a model.
 
     ``commits`` holds the commits of hub repositories by ``org/name@revision``; missing ones are looked up and added.
-    Raises :class:`specs.errors.UserError`, which names the model.
+    Raises :class:`specs.base.errors.UserError`, which names the model.
     """
     entry = zoo.file.models[name]
     try:

@@ -13,15 +13,15 @@ from exporters.making.digests import FileDigests
 from exporters.making.inputs import Inputs, tool_versions
 from exporters.making.lock import Lock
 from exporters.making.models import ModelInputs, model_inputs
-from specs.canonical import differences
-from specs.errors import CombinedError, UserError, path_text, reason_of, shorten
-from specs.load import load
-from specs.resolved import resolved
-from specs.zoo_file import ArtefactEntry
+from specs.base.errors import CombinedError, UserError, path_text, reason_of, shorten
+from specs.files.zoo_file import ArtefactEntry
+from specs.forms.canonical import differences
+from specs.forms.resolved import resolved
+from specs.language.load import load
 from zoo.files.ownership import MANIFEST
-from zoo.hub import HubError
-from zoo.integrity import check_integrity
-from zoo.manifest import read_record
+from zoo.record.integrity import check_integrity
+from zoo.record.manifest import read_record
+from zoo.weights.hub import HubError
 
 State = Literal["current", "cached", "build", "failed"]
 
@@ -99,8 +99,8 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
     """Return the plan for the named models, groups or artefacts of a zoo (default: all).
 
     Hub repositories stay at the commits in the lock file, or move to the newest of their revision with ``update``; a
-    repository that cannot be reached fails its steps only. Raises :class:`specs.errors.UserError` for unknown names and a damaged
-    lock file, and :class:`specs.errors.CombinedError` with every fault of the chosen models and artefacts.
+    repository that cannot be reached fails its steps only. Raises :class:`specs.base.errors.UserError` for unknown names and a damaged
+    lock file, and :class:`specs.base.errors.CombinedError` with every fault of the chosen models and artefacts.
     """
     chosen = zoo.chosen(names)
     lock = Lock.read(zoo.lock)
@@ -133,7 +133,7 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
 def _step(
     zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests, cache: Cache, lock: Lock
 ) -> MakeStep:
-    """The step of an artefact.  Raises :class:`specs.errors.UserError` for options that no export takes."""
+    """The step of an artefact.  Raises :class:`specs.base.errors.UserError` for options that no export takes."""
     inputs = _inputs(zoo, wanted, model, digests)
     why = _stale(wanted.directory, inputs, model, digests, lock.artefacts.get(wanted.name, {}))
     if not why:
@@ -145,8 +145,8 @@ def _step(
 
 
 def _check_options(wanted: Wanted, model: ModelInputs) -> None:
-    """Raise :class:`specs.errors.UserError` for options that no export takes."""
-    from exporters.options import Options
+    """Raise :class:`specs.base.errors.UserError` for options that no export takes."""
+    from exporters.steps.options import Options
 
     options = wanted.options.model_dump(exclude={"name"})
     Options(**options, weights=model.weights, seed=wanted.entry.seed)

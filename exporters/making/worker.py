@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict
 
 from exporters.making.job import Job, outcome_of
-from zoo.progress import Stage
+from zoo.core.progress import Stage
 
 
 def main() -> None:

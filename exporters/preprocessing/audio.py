@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from exporters.preprocessing.fitting import PREPROCESSOR, audio_settings, check_fit, input_shape, media_bytes
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 
 SUFFIX = ".wav"
 
@@ -74,7 +74,7 @@ def read_audio(given: Path, form: LogMel | None, spec: Model) -> tuple[Samples, 
     """The spectrograms of a .wav file, or of all in a directory in order of name, cut into inputs, B M T, and the SHA-256 of
     what the files hold.
 
-    Raises :class:`specs.errors.UserError` for unsuitable audio files, where ``form`` is missing, and where it gives
+    Raises :class:`specs.base.errors.UserError` for unsuitable audio files, where ``form`` is missing, and where it gives
     other sizes than the model takes.
     """
     if form is None:
@@ -97,7 +97,7 @@ def read_audio(given: Path, form: LogMel | None, spec: Model) -> tuple[Samples, 
 def read_recordings(given: Path, rate: int) -> tuple[list[Samples], str]:
     """The samples of a .wav file, or of each in a directory in order of name, and the SHA-256 of what the files hold.
 
-    Raises :class:`specs.errors.UserError` for unsuitable audio files.
+    Raises :class:`specs.base.errors.UserError` for unsuitable audio files.
     """
     paths = audio_files(given)
     digest, found = hashlib.sha256(), list[Samples]()
@@ -109,7 +109,7 @@ def read_recordings(given: Path, rate: int) -> tuple[list[Samples], str]:
 
 
 def audio_files(given: Path) -> list[Path]:
-    """A file, or the .wav files of a directory in order of name.  Raises :class:`specs.errors.UserError` for none."""
+    """A file, or the .wav files of a directory in order of name.  Raises :class:`specs.base.errors.UserError` for none."""
     paths = sorted(given.glob(f"*{SUFFIX}")) if given.is_dir() else [given]
     if not paths:
         raise UserError(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.files.reading import read_regular, unreadable
 
@@ -28,7 +28,7 @@ def audio_settings(directory: Path) -> dict[str, Any]:
 
 
 def media_bytes(path: Path) -> bytes:
-    """The bytes of a file of an image or audio.  Raises :class:`specs.errors.UserError` where it cannot be read."""
+    """The bytes of a file of an image or audio.  Raises :class:`specs.base.errors.UserError` where it cannot be read."""
     try:
         return read_regular(path, most=_LARGEST)
     except OSError as error:
@@ -42,7 +42,7 @@ def input_shape(spec: Model) -> tuple[int, ...]:
 
 
 def check_fit(given: Path, rule: str, found: tuple[int, ...], spec: Model) -> None:
-    """Raise :class:`specs.errors.UserError` unless these are the sizes of a model's input; ``rule`` begins the message."""
+    """Raise :class:`specs.base.errors.UserError` unless these are the sizes of a model's input; ``rule`` begins the message."""
     if found != input_shape(spec):
         wanted, got = (" x ".join(map(str, each)) for each in (input_shape(spec), found))
         raise UserError(

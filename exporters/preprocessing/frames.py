@@ -12,8 +12,8 @@ import numpy as np
 
 from exporters.preprocessing.audio import Samples, mel_filters
 from exporters.preprocessing.fitting import audio_settings
-from specs.frames import FramesKind
-from specs.model import Model
+from specs.kinds.frames import FramesKind
+from specs.model.model import Model
 
 
 @dataclass(frozen=True)

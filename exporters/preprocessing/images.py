@@ -18,8 +18,8 @@ import numpy.typing as npt
 from exporters.preprocessing.canvas_tiles import CanvasTiles
 from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, input_shape, media_bytes
 from exporters.preprocessing.tiles import Grid, Tiles
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
@@ -54,7 +54,7 @@ class Pixels:
     def beside(cls, *directories: Path) -> Pixels | None:
         """The settings in the first directory whose preprocessor_config.json has any for images; None without one.
 
-        Raises :class:`specs.errors.UserError` for crops beside an image (Gemma 3's pan and scan).
+        Raises :class:`specs.base.errors.UserError` for crops beside an image (Gemma 3's pan and scan).
         """
         for directory in directories:
             stated = stated_in(directory / PREPROCESSOR)
@@ -124,7 +124,7 @@ def read_images(paths: Sequence[Path], form: Pixels | None, spec: Model) -> tupl
 
     Without the settings of a checkpoint, an image is resized to the model's, and its values lie between -1 and 1.
 
-    Raises :class:`specs.errors.UserError` for files that are no images, and for settings that give another shape, or tiles.
+    Raises :class:`specs.base.errors.UserError` for files that are no images, and for settings that give another shape, or tiles.
     """
     channels, height, width = input_shape(spec)
     form = form or Pixels(size=(height, width))
@@ -145,7 +145,7 @@ def read_images(paths: Sequence[Path], form: Pixels | None, spec: Model) -> tupl
 def read_tiles(paths: Sequence[Path], form: Pixels, spec: Model) -> tuple[Values, list[Grid]]:
     """The pixels of the tiles of all image files, M C H W, and the grid of each file.
 
-    Raises :class:`specs.errors.UserError` for files that are no images, and for settings that give another shape.
+    Raises :class:`specs.base.errors.UserError` for files that are no images, and for settings that give another shape.
     """
     found, grids = [], []
     for path in paths:
@@ -162,7 +162,7 @@ def is_image(given: Path) -> bool:
 
 
 def image_files(given: Path) -> list[Path]:
-    """A file, or the images of a directory in order of name.  Raises :class:`specs.errors.UserError` for none."""
+    """A file, or the images of a directory in order of name.  Raises :class:`specs.base.errors.UserError` for none."""
     if not given.is_dir():
         return [given]
     paths = sorted(path for path in given.iterdir() if path.suffix.lower() in SUFFIXES)

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from exporters.preprocessing.audio import Samples
 from exporters.preprocessing.fitting import audio_settings
-from specs.frames import FramesKind
-from specs.model import Model
+from specs.kinds.frames import FramesKind
+from specs.model.model import Model
 
 WINDOW, HOP, SIZE = 400, 160, 512
 """The lengths of a window, from one window to the next and of the Fourier transform, in samples."""

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from exporters.preprocessing.fitting import PREPROCESSOR
 from exporters.preprocessing.images import Pixels, Values, number_in, open_image
-from specs.connector import ConnectorKind
-from specs.errors import UserError
-from specs.model import Model
-from specs.packed_patches import PackedPatches
+from specs.base.errors import UserError
+from specs.kinds.connector import ConnectorKind
+from specs.kinds.packed_patches import PackedPatches
+from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 
 BICUBIC = 3
@@ -83,7 +83,7 @@ class Packing:
 def read_packed(paths: Sequence[Path], form: Pixels | None, packing: Packing, spec: Model) -> PackedImages:
     """The patches of image files, in the squares that the connector joins.
 
-    Without the settings of a checkpoint, colors are normalized as by CLIP. Raises :class:`specs.errors.UserError` for files that
+    Without the settings of a checkpoint, colors are normalized as by CLIP. Raises :class:`specs.base.errors.UserError` for files that
     are no images, and for very long or high ones.
     """
     assert spec.image is not None

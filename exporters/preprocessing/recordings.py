@@ -8,9 +8,9 @@ from exporters.preprocessing.audio import Samples, read_recordings
 from exporters.preprocessing.frames import LogMelFrames
 from exporters.preprocessing.kaldi import KaldiFrames
 from exporters.preprocessing.waveforms import Waveforms
-from specs.errors import UserError
-from specs.frames import Frames, SubsampledSpectrogram
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.kinds.frames import Frames, SubsampledSpectrogram
+from specs.model.model import Model
 
 RecordingForm = Waveforms | LogMelFrames | KaldiFrames
 """The settings of a checkpoint for recordings."""
@@ -31,7 +31,7 @@ def read_whole(given: Path, form: RecordingForm | None, spec: Model) -> tuple[li
     files hold.
 
     Without the settings of a checkpoint, they are the usual ones.  Raises
-    :class:`specs.errors.UserError` for unsuitable files, and for recordings shorter than a frame.
+    :class:`specs.base.errors.UserError` for unsuitable files, and for recordings shorter than a frame.
     """
     form = form or form_kind(spec).usual(spec)
     recordings, digest = read_recordings(given, form.rate)

@@ -12,8 +12,8 @@ import numpy as np
 
 from exporters.preprocessing.audio import Samples
 from exporters.preprocessing.fitting import audio_settings
-from specs.model import Model
-from specs.waveform import FilteredWaveform
+from specs.kinds.waveform import FilteredWaveform
+from specs.model.model import Model
 
 RATE = 16000
 """The samples per second of every published model."""

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from exporters.quality.examples import MASK
-from specs.errors import UserError, reason_of
+from specs.base.errors import UserError, reason_of
 from zoo.files.reading import open_regular, unreadable
-from zoo.integrity import sha256_of
+from zoo.record.integrity import sha256_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ArrayFile:
 def read_ids(path: Path) -> tuple[Tensor, str]:
     """Token ids, N or rows x N, and the SHA-256 of their file.
 
-    Raises :class:`specs.errors.UserError` for a file without token ids.
+    Raises :class:`specs.base.errors.UserError` for a file without token ids.
     """
     values = _loaded(path)
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.ndim not in (1, 2):
@@ -45,7 +45,7 @@ def read_ids(path: Path) -> tuple[Tensor, str]:
 def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[ArrayFile, dict[str, Tensor]]:
     """The array of the model's input ``wanted``, batch by ``sizes``, and its mask where there is one.
 
-    Raises :class:`specs.errors.UserError` for a file without it, or with other sizes.
+    Raises :class:`specs.base.errors.UserError` for a file without it, or with other sizes.
     """
     found = _loaded(path)
     held = dict(found) if isinstance(found, Mapping) else {}

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from exporters.cases import Case
+from exporters.data.stored_weights import alike
 from exporters.quality.quality import Cost
 from exporters.quality.tallies import Outputs, tally_for
-from exporters.reference import full_pass
-from exporters.stored_weights import alike
-from specs.model import Model
-from zoo.tensors import weight_tensors
+from exporters.verification.cases import Case
+from exporters.verification.reference import full_pass
+from specs.model.model import Model
+from zoo.core.tensors import weight_tensors
 from zoo.weights.materialize import put
 
 _BLOCK = re.compile(r"^(.*\bblocks\.\d+)\.(.+)$")

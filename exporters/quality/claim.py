@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from exporters.precisions import Precision
+from exporters.graph.precisions import Precision
 from exporters.preprocessing import Preprocessing
 from exporters.quality.blame import blame, layer_of, role_of
 from exporters.quality.budget import budget_of
@@ -21,12 +21,12 @@ from exporters.quality.parts import NoInputsError, Representative
 from exporters.quality.quality import Cost, Quality, QualityError
 from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.text import find_text
-from exporters.targets import Target
-from specs.errors import UserError, reason_of
-from specs.head import LanguageModeling
-from specs.model import Model
+from exporters.target.targets import Target
+from specs.base.errors import UserError, reason_of
+from specs.kinds.head import LanguageModeling
+from specs.model.model import Model
 from zoo.checkpoints.carried import special_tokens
-from zoo.progress import Progress, Stage
+from zoo.core.progress import Progress, Stage
 from zoo.tracing.task import Task
 
 BLAMED = 2
@@ -61,7 +61,7 @@ class Claim:
 
     @staticmethod
     def prepare(spec: Model, origin: Path, calibrate: Path | None, longest: int | None = None) -> Claim:
-        """Read the inputs. Raises :class:`specs.errors.UserError` for a file that does not fit the model."""
+        """Read the inputs. Raises :class:`specs.base.errors.UserError` for a file that does not fit the model."""
         claim = Claim(spec, origin, longest=longest)
         try:
             check_judgeable(spec, has_reference=True)

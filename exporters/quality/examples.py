@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from zoo.graph_names import GRID
+from zoo.core.graph_names import GRID
 
 Example = dict[str, Tensor]
 """The inputs of one call, by the names of the model's inputs; the first axis is the batch."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from exporters.cases import Batch
 from exporters.quality.examples import of_tokens
 from exporters.quality.parts import Representative
-from specs.model import Model
+from exporters.verification.cases import Batch
+from specs.model.model import Model
 
 ROWS = 12
 """The number of sequences generated."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from torch import Tensor
 
 from exporters.preprocessing.fitting import input_shape
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 
 
 def check_vocabulary(spec: Model, where: str, ids: Tensor | None, remedy: str) -> None:
-    """Raise :class:`specs.errors.UserError` for ids outside the vocabulary."""
+    """Raise :class:`specs.base.errors.UserError` for ids outside the vocabulary."""
     vocabulary = spec.vocab_size or 0
     if ids is None or not ids.numel():
         return
@@ -23,7 +23,7 @@ def check_vocabulary(spec: Model, where: str, ids: Tensor | None, remedy: str) -
 
 
 def check_length(spec: Model, where: str, ids: Tensor | None) -> None:
-    """Raise :class:`specs.errors.UserError` for rows longer than the context."""
+    """Raise :class:`specs.base.errors.UserError` for rows longer than the context."""
     limit = spec.context_length_of(spec.first_stack)
     if ids is not None and limit is not None and ids.shape[1] > limit:
         raise UserError(

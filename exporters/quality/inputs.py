@@ -33,8 +33,8 @@ from exporters.quality.parts import (
 )
 from exporters.quality.texts import read_text
 from exporters.runtime.text import TextTokenizer
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 
 WINDOW = 256
 """The length of a decoder's window in tokens, unless its context is shorter."""
@@ -54,7 +54,7 @@ def representative(
     """The inputs in a file, or of the corpus by default. Without ``calibrates``, all of them are judged.
 
     ``tokenizer`` and ``preprocessing`` are the checkpoint's, for text, and for audio and images. Raises :class:`NoInputsError` where no
-    file is given and the corpus cannot be tokenized, and :class:`specs.errors.UserError` for a file that does not fit
+    file is given and the corpus cannot be tokenized, and :class:`specs.base.errors.UserError` for a file that does not fit
     the model.
     """
     embedding = spec.embedding_of(spec.first_stack)

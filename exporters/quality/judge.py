@@ -8,17 +8,17 @@ from typing import Any
 
 import torch
 
-from exporters.cases import Batch, Case
 from exporters.quality.examples import DECODED, Example, joined
 from exporters.quality.generated import greedy
 from exporters.quality.measures import token_error_rate
 from exporters.quality.pairs import placeholder_of
 from exporters.quality.runners import Files, Runner, decoding
 from exporters.quality.tallies import Tally, scores_next_tokens, tally_for
-from specs.connector import ConnectorKind
-from specs.errors import UserError, option_name
-from specs.model import Model
-from zoo.graph_names import GRID
+from exporters.verification.cases import Batch, Case
+from specs.base.errors import UserError, option_name
+from specs.kinds.connector import ConnectorKind
+from specs.model.model import Model
+from zoo.core.graph_names import GRID
 
 NEW_TOKENS = 32
 """The number of tokens that an encoder-decoder generates per input."""
@@ -45,7 +45,7 @@ def judge(
 ) -> dict[str, float]:
     """The figures of the files against a reference; without one, only perplexity, which needs none.
 
-    Raises :class:`specs.errors.UserError` for a model without such a figure.
+    Raises :class:`specs.base.errors.UserError` for a model without such a figure.
     """
     check_judgeable(spec, has_reference=reference is not None)
     tally, pairs = tally_for(spec), []
@@ -64,7 +64,7 @@ def judge(
 
 
 def check_judgeable(spec: Model, *, has_reference: bool) -> None:
-    """Raise :class:`specs.errors.UserError` unless a model has something to measure."""
+    """Raise :class:`specs.base.errors.UserError` unless a model has something to measure."""
     generates = spec.head.kind == "language_modeling"
     if spec.architecture == "encoder-decoder" and not generates:
         raise UserError(

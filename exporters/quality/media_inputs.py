@@ -15,8 +15,8 @@ from exporters.quality.examples import MASK
 from exporters.quality.pairs import HOW, read_pairs
 from exporters.quality.parts import NoInputsError, Representative, batched, most_of, parted
 from exporters.runtime.text import TextTokenizer
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 
 SECONDS = 5
 """The length of a recording, unless one is shorter."""

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from exporters.cases import random_images, vectors_per_image, without
 from exporters.preprocessing import Preprocessing
 from exporters.preprocessing.fitting import media_bytes
 from exporters.preprocessing.images import image_files, is_image, read_images, read_tiles
@@ -27,10 +26,11 @@ from exporters.runtime.embedding import with_placeholders
 from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import TextTokenizer, filled_text
 from exporters.runtime.tiled_prompts import image_ids
-from specs.connector import ConnectorKind
-from specs.errors import UserError
-from specs.model import Model
-from zoo.graph_names import GRID
+from exporters.verification.cases import random_images, vectors_per_image, without
+from specs.base.errors import UserError
+from specs.kinds.connector import ConnectorKind
+from specs.model.model import Model
+from zoo.core.graph_names import GRID
 
 PIXELS = "pixel_values"
 """The name of the pixels of images."""
@@ -57,7 +57,7 @@ def read_pairs(
 ) -> tuple[list[Example], str]:
     """Each image with its text, and the SHA-256 of all files.
 
-    Raises :class:`specs.errors.UserError` for other files, and for those that do not fit the model: arrays hold images of one
+    Raises :class:`specs.base.errors.UserError` for other files, and for those that do not fit the model: arrays hold images of one
     size.
     """
     if given.suffix == ".npz" and not spec.packs_images:
@@ -117,7 +117,7 @@ def _cut(ids: list[int], spec: Model) -> list[int]:
 
 
 def _check(spec: Model, where: str, ids: Tensor) -> None:
-    """Raise :class:`specs.errors.UserError` for tokens that a model does not take, or without a text after the images."""
+    """Raise :class:`specs.base.errors.UserError` for tokens that a model does not take, or without a text after the images."""
     check_vocabulary(spec, where, ids, "Give the tokenizer that came with the model.")
     check_length(spec, where, ids)
     if not ids.numel() or int(ids[0, -1]) == placeholder_of(spec):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exporters.quality.examples import Example, joined
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 
 WINDOWS = 12
 """The largest number of windows of a decoder to judge."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exporters.quality.budget import Budget
-from specs.errors import UserError
+from specs.base.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from exporters.cases import Batch, Case
-from exporters.ort_outputs import Loaded, RefusalError, load, run
-from exporters.precisions import Precision
+from exporters.graph.precisions import Precision
 from exporters.quality.generated import greedy
-from exporters.reference import full_pass, per_token_outputs
-from exporters.targets import Target
-from specs.errors import UserError
-from specs.model import Model
+from exporters.target.targets import Target
+from exporters.verification.cases import Batch, Case
+from exporters.verification.reference import full_pass, per_token_outputs
+from exporters.verification.runtime_outputs import Loaded, RefusalError, load, run
+from specs.base.errors import UserError
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.tracing.task import Task
 
@@ -57,7 +57,7 @@ class Files:
 
     @staticmethod
     def open(graphs: Mapping[Path, Task], spec: Model, target: Target, precision: Precision) -> Files:
-        """Load graphs as a client would. Raises :class:`specs.errors.UserError` where ONNX Runtime refuses them."""
+        """Load graphs as a client would. Raises :class:`specs.base.errors.UserError` where ONNX Runtime refuses them."""
         dtype = precision.dtype_on(target)
         try:
             loaded = [load(path, task, target, dtype, packed=True) for path, task in graphs.items()]

@@ -11,9 +11,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from exporters.cases import Case
 from exporters.quality import measures
-from specs.head import (
+from exporters.verification.cases import Case
+from specs.kinds.head import (
     CTC,
     Classification,
     Contrastive,
@@ -24,7 +24,7 @@ from specs.head import (
     TokenClassification,
     VocabularyHead,
 )
-from specs.model import Model
+from specs.model.model import Model
 
 Outputs = Mapping[str, Tensor]
 

@@ -6,7 +6,7 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 from zoo.files.reading import open_regular, unreadable
 
 LARGEST = 2**22

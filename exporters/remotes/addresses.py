@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from exporters.remotes.remote import Remote
-from specs.errors import UserError
+from specs.base.errors import UserError
 
 FORMS = "hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path"
 
@@ -20,7 +20,7 @@ _OCI = re.compile(
 
 
 def remote_of(address: str) -> Remote:
-    """Return the remote at an address. Raises :class:`specs.errors.UserError` for invalid addresses."""
+    """Return the remote at an address. Raises :class:`specs.base.errors.UserError` for invalid addresses."""
     scheme, separator, rest = address.partition("://")
     if not separator:
         from exporters.remotes.folder import Folder

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from specs.errors import UserError, option_name
-from zoo.destination import MANIFEST
+from specs.base.errors import UserError, option_name
 from zoo.files.card import CARD
+from zoo.files.destination import MANIFEST
 from zoo.files.ownership import other_files, own_files
 from zoo.files.reading import read_regular, unreadable
-from zoo.integrity import check_integrity, file_record
-from zoo.manifest import ExportRecord, read_record
-from zoo.records import FileRecord
+from zoo.record.integrity import check_integrity, file_record
+from zoo.record.manifest import ExportRecord, read_record
+from zoo.record.records import FileRecord
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Artefact:
 
 def model_name(directory: Path) -> str:
     """Return the name of an export's model, from its spec."""
-    from specs.load import load
+    from specs.language.load import load
 
     return load(directory / "spec.yaml").name
 
@@ -57,7 +57,7 @@ def model_name(directory: Path) -> str:
 def read_artefact(directory: Path, *, unverified: bool = False) -> Artefact:
     """Return the export in a directory after comparing its digests with their record.
 
-    Raises :class:`specs.errors.UserError` where a file has changed, and where the export was not verified, unless
+    Raises :class:`specs.base.errors.UserError` where a file has changed, and where the export was not verified, unless
     ``unverified`` allows that.
     """
     record = read_record(directory)

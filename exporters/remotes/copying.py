@@ -6,10 +6,10 @@ import hashlib
 import os
 from pathlib import Path
 
-from specs.errors import UserError
+from specs.base.errors import UserError
+from zoo.core.progress import Progress, Stage
 from zoo.files.reading import open_regular, unreadable
-from zoo.integrity import BLOCK
-from zoo.progress import Progress, Stage
+from zoo.record.integrity import BLOCK
 
 
 def copy_file(
@@ -23,7 +23,7 @@ def copy_file(
 ) -> None:
     """Copy a regular file to a new path, creating directories as needed.
 
-    It must lie in the directory ``within`` where that is given. Raises :class:`specs.errors.UserError` where it cannot be read,
+    It must lie in the directory ``within`` where that is given. Raises :class:`specs.base.errors.UserError` where it cannot be read,
     or its size or digest is not ``size`` or ``sha256``.
     """
     target.parent.mkdir(parents=True, exist_ok=True)

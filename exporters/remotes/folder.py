@@ -9,14 +9,14 @@ from pathlib import Path
 from exporters.remotes.artefact import Artefact
 from exporters.remotes.copying import copy_file
 from exporters.remotes.remote import FileChange, RemoteFile
-from specs.errors import UserError
-from zoo.destination import MANIFEST, check_replaceable, replacing
+from specs.base.errors import UserError
+from zoo.core.progress import Progress
+from zoo.files.destination import MANIFEST, check_replaceable, replacing
 from zoo.files.linking import link_file
 from zoo.files.ownership import BESIDE, own_files
 from zoo.files.reading import check_regular, unreadable
-from zoo.integrity import file_record
-from zoo.progress import Progress
-from zoo.records import FileRecord
+from zoo.record.integrity import file_record
+from zoo.record.records import FileRecord
 
 
 class Folder:
@@ -31,7 +31,7 @@ class Folder:
         return str(self.directory)
 
     def listing(self) -> Mapping[str, RemoteFile]:
-        """Return the files of the export in the directory. Raises :class:`zoo.destination.DestinationError` for other directories."""
+        """Return the files of the export in the directory. Raises :class:`zoo.files.destination.DestinationError` for other directories."""
         check_replaceable(self.directory)
         own = own_files(self.directory, MANIFEST) if self.directory.is_dir() else None
         for place in (self.directory / name for name in BESIDE[MANIFEST]):

@@ -9,9 +9,9 @@ from typing import Any
 from exporters.remotes.artefact import Artefact
 from exporters.remotes.copying import copy_file
 from exporters.remotes.remote import FileChange, RemoteFile
-from zoo.hub import PUBLISHING, explained
-from zoo.progress import Progress, Stage
-from zoo.records import FileRecord
+from zoo.core.progress import Progress, Stage
+from zoo.record.records import FileRecord
+from zoo.weights.hub import PUBLISHING, explained
 
 MAIN = "main"
 
@@ -31,7 +31,7 @@ class HubRepository:
     def listing(self) -> Mapping[str, RemoteFile]:
         """Return the files of the branch; empty where it does not exist.
 
-        Raises :class:`zoo.hub.HubError` where the repository does not exist or cannot be read.
+        Raises :class:`zoo.weights.hub.HubError` where the repository does not exist or cannot be read.
         """
         with explained(self._repository, self._branch):
             from huggingface_hub import HfApi

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from exporters.remotes.artefact import Artefact, model_name
 from exporters.remotes.remote import FileChange, RemoteFile
-from specs.errors import UserError
-from zoo.destination import MANIFEST
+from specs.base.errors import UserError
+from zoo.core.progress import Progress
+from zoo.files.destination import MANIFEST
+from zoo.files.json_values import parse_object
 from zoo.files.ownership import BILL_OF_MATERIALS, BUILD, SIGNATURE
-from zoo.integrity import sha256_of
-from zoo.json_values import parse_object
-from zoo.manifest import Manifest
-from zoo.progress import Progress
-from zoo.records import FileRecord
+from zoo.record.integrity import sha256_of
+from zoo.record.manifest import Manifest
+from zoo.record.records import FileRecord
 
 if TYPE_CHECKING:
     from oras.container import Container
@@ -76,7 +76,7 @@ class OciArtifact:
         return self._reference.startswith("sha256:")
 
     def listing(self) -> Mapping[str, RemoteFile]:
-        """Return the layers by title, or by digest where they have none. Raises :class:`specs.errors.UserError`."""
+        """Return the layers by title, or by digest where they have none. Raises :class:`specs.base.errors.UserError`."""
         with self._explained():
             response = self._client.do_request(self._manifest_url, "GET", headers={"Accept": _ACCEPTED})
             if response.status_code == 404:

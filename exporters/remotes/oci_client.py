@@ -13,9 +13,9 @@ from oras.container import Container
 from oras.provider import Registry
 from oras.utils import append_url_params
 
+from zoo.core.progress import Progress, Stage
 from zoo.files.reading import open_regular
-from zoo.integrity import BLOCK
-from zoo.progress import Progress, Stage
+from zoo.record.integrity import BLOCK
 
 _SECONDS = (10, 300)
 """Timeouts in seconds for a connection, and for an answer."""

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from exporters.remotes.remote import Remote, RemoteFile
-from specs.errors import UserError
-from zoo.destination import MANIFEST, replacing
+from specs.base.errors import UserError
+from zoo.core.progress import Progress
 from zoo.files.card import CARD
+from zoo.files.destination import MANIFEST, replacing
 from zoo.files.linking import link_file
 from zoo.files.ownership import BESIDE
 from zoo.files.reading import LARGEST
-from zoo.integrity import check_integrity, file_record
-from zoo.manifest import ExportRecord, Manifest, read_manifest, read_record
-from zoo.progress import Progress
-from zoo.records import FileRecord
+from zoo.record.integrity import check_integrity, file_record
+from zoo.record.manifest import ExportRecord, Manifest, read_manifest, read_record
+from zoo.record.records import FileRecord
 
 
 def pull(remote: Remote, destination: Path, progress: Progress = lambda stage: None) -> Manifest:
     """Write a published export to a directory, which appears complete or not at all; return its manifest.
 
     Only the records and the files that export.json lists are fetched, except files that an earlier export at the
-    destination already has. Raises :class:`specs.errors.UserError` where there is no export, or a file does not match its
+    destination already has. Raises :class:`specs.base.errors.UserError` where there is no export, or a file does not match its
     record.
     """
     listing = remote.listing()
@@ -43,7 +43,7 @@ def pull(remote: Remote, destination: Path, progress: Progress = lambda stage: N
 
 
 def _check_size(remote: Remote, name: str, stored: RemoteFile, record: FileRecord | None) -> None:
-    """Raise :class:`specs.errors.UserError`, before a file is fetched, where its size is not as recorded, or too large for a
+    """Raise :class:`specs.base.errors.UserError`, before a file is fetched, where its size is not as recorded, or too large for a
     file without a record."""
     if stored.size != record.size if record else stored.size > LARGEST:
         most = f"{MANIFEST} records {record.size:,}" if record else f"at most {LARGEST:,} are fetched of it"

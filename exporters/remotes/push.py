@@ -10,13 +10,13 @@ from typing import Any
 
 from exporters.remotes.artefact import Artefact
 from exporters.remotes.remote import FileChange, Remote, RemoteFile
-from specs.errors import UserError, option_name
-from zoo.destination import MANIFEST
+from specs.base.errors import UserError, option_name
+from zoo.core.progress import Progress
 from zoo.files.card import CARD
+from zoo.files.destination import MANIFEST
+from zoo.files.json_values import read_object
 from zoo.files.ownership import BESIDE
 from zoo.files.reading import LARGEST
-from zoo.json_values import read_object
-from zoo.progress import Progress
 
 _LISTED = 5
 _TELLING = ("zoo", "target", "precision", "layout", "weights", "seed")
@@ -77,7 +77,7 @@ class OverwriteError(UserError):
 
 
 def plan_push(artefact: Artefact, remote: Remote) -> PushPlan:
-    """Compare an artefact with the files at a remote. Raises :class:`specs.errors.UserError`."""
+    """Compare an artefact with the files at a remote. Raises :class:`specs.base.errors.UserError`."""
     listing = remote.listing()
     earlier = _earlier(artefact, remote, listing)
     changes = tuple(sorted(_changes(artefact, remote, listing, earlier), key=lambda change: change.name))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from exporters.remotes.artefact import Artefact, git_digest
-from zoo.progress import Progress
-from zoo.records import FileRecord
+from zoo.core.progress import Progress
+from zoo.record.records import FileRecord
 
 State = Literal["new", "same", "changed", "removed"]
 
@@ -52,7 +52,7 @@ class Remote(Protocol):
         ...
 
     def listing(self) -> Mapping[str, RemoteFile]:
-        """Return the files by path; empty where nothing is published. Raises :class:`specs.errors.UserError`."""
+        """Return the files by path; empty where nothing is published. Raises :class:`specs.base.errors.UserError`."""
         ...
 
     def has_content(self, record: FileRecord) -> bool:
@@ -60,7 +60,7 @@ class Remote(Protocol):
         ...
 
     def fetch(self, name: str, target: Path, progress: Progress) -> None:
-        """Write a file of the listing to a new path.  Raises :class:`specs.errors.UserError`."""
+        """Write a file of the listing to a new path.  Raises :class:`specs.base.errors.UserError`."""
         ...
 
     def send(self, artefact: Artefact, changes: Sequence[FileChange], progress: Progress) -> str:

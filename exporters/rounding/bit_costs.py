@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from exporters.cases import Case
-from exporters.quantization.matrix import QuantizedMatrix
+from exporters.graph.quantization.matrix import QuantizedMatrix
 from exporters.rounding.bit_choice import Group, Key
 from exporters.rounding.sensitivity import sensitivities
-from specs.model import Model
+from exporters.verification.cases import Case
+from specs.model.model import Model
 from zoo.builder import ZooModel
-from zoo.progress import Progress, Stage
-from zoo.tensors import weight_tensors
+from zoo.core.progress import Progress, Stage
+from zoo.core.tensors import weight_tensors
 from zoo.weights.blocks import Quantized
 from zoo.weights.source import WeightSource
 

@@ -7,21 +7,21 @@ from dataclasses import asdict, dataclass, replace
 
 import torch
 
-from exporters.content import Content
-from exporters.data_file import Region, lay_out, total_bytes
-from exporters.graph import Graph, Parameter
-from exporters.precisions import eight_bits
-from exporters.quantization.matrix import QuantizedMatrix
-from exporters.quantization.scheme import INT8_BLOCK, fitted
-from exporters.raised import Own
+from exporters.data.data_file import Region, lay_out, total_bytes
+from exporters.data.mixed_bits import Own
+from exporters.graph.content import Content
+from exporters.graph.precisions import eight_bits
+from exporters.graph.quantization.matrix import QuantizedMatrix
+from exporters.graph.quantization.scheme import INT8_BLOCK, fitted
+from exporters.graph.values import Graph, Parameter
 from exporters.rounding.bit_choice import BitChoice, Form, Group, Key, choose
 from exporters.rounding.bit_costs import Measure
 from exporters.rounding.size_budget import Size, SizeBudget
-from exporters.targets import Target
-from specs.errors import UserError, option_name
+from exporters.target.targets import Target
+from specs.base.errors import UserError, option_name
 from zoo.builder import ZooModel
-from zoo.records import BlocksRecord, GroupRecord, MixedRecord
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
+from zoo.record.records import BlocksRecord, GroupRecord, MixedRecord
 from zoo.weights.blocks import Blocks
 
 Lower = Callable[[Own], Sequence[Graph]]
@@ -76,7 +76,7 @@ def planned(
     """The form of every group of matrices that fits the data file into a budget.
 
     Groups are raised from the bits of the precision to 8, or from 8 to 16 where everything can have 8 bits.
-    ``carried`` weights keep the codes of the checkpoint. Raises :class:`specs.errors.UserError` where even the
+    ``carried`` weights keep the codes of the checkpoint. Raises :class:`specs.base.errors.UserError` where even the
     smallest file exceeds the budget.
     """
     shapes = _shapes(model)
@@ -127,7 +127,7 @@ def _in_eight_bits(blocks: Blocks, shape: torch.Size, target: Target) -> Blocks 
 
 
 def check_smallest(model: ZooModel, budget: SizeBudget, low: Sequence[Graph]) -> None:
-    """Raise :class:`specs.errors.UserError` where the smallest graphs exceed a budget."""
+    """Raise :class:`specs.base.errors.UserError` where the smallest graphs exceed a budget."""
     smallest = _sizes(model, low)(_parameters(low))
     if not budget.allows(smallest):
         raise _too_small(budget, smallest)

@@ -11,8 +11,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from exporters.quantization.matrix import VALUES, QuantizedMatrix
-from exporters.quantization.static_matrix import StaticMatrix
+from exporters.graph.quantization.matrix import VALUES, QuantizedMatrix
+from exporters.graph.quantization.static_matrix import StaticMatrix
 from zoo.weights.blocks import Blocks, Codes, Quantized
 from zoo.weights.input_scales import InputScales
 from zoo.weights.source import WeightSource

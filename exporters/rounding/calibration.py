@@ -10,23 +10,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from exporters.cases import Batch, Case
-from exporters.data_file import Region, contents
+from exporters.data.data_file import Region, contents
+from exporters.graph.quantization.matrix import QuantizedMatrix
+from exporters.graph.quantization.static_matrix import StaticMatrix
 from exporters.quality.claim import Claim
 from exporters.quality.examples import DECODED, Example, joined, padded
 from exporters.quality.judge import cases_of, input_batch
 from exporters.quality.pairs import placeholder_of
-from exporters.quantization.matrix import QuantizedMatrix
-from exporters.quantization.static_matrix import StaticMatrix
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.streaming import Rows, Run, calibrate
-from specs.errors import UserError, option_name
-from specs.model import Model
+from exporters.verification.cases import Batch, Case
+from specs.base.errors import UserError, option_name
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.components.mixer import State
-from zoo.graph_names import GRID
+from zoo.core.graph_names import GRID
+from zoo.core.progress import Progress, Stage
 from zoo.models.dual_encoder import DualEncoder
-from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
 LEAST_BITS = 8
@@ -53,7 +53,7 @@ def calibrated(source: WeightSource) -> Sequence[str]:
 def unwritten(claim: Claim, rounding: str | None) -> Claim:
     """The claim of an export whose model does not fit in memory to generate inputs: it is rounded to nearest.
 
-    Raises :class:`specs.errors.UserError` where ``rounding`` asks for GPTQ.
+    Raises :class:`specs.base.errors.UserError` where ``rounding`` asks for GPTQ.
     """
     if rounding == "gptq":
         raise UserError(
@@ -73,7 +73,7 @@ def rounded_for(
 ) -> CalibratedWeights:
     """The weights of a model with chosen codes for some matrices, kept in ``directory`` while in use.
 
-    The examples of an encoder-decoder include the inputs of its decoder. Raises :class:`specs.errors.UserError` where
+    The examples of an encoder-decoder include the inputs of its decoder. Raises :class:`specs.base.errors.UserError` where
     a layer with static scales was not reached.
     """
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from exporters.quantization.interleaved import groups
+from exporters.graph.quantization.interleaved import groups
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.gptq import gptq, products_of
 from zoo.components.mixture import Experts, Matrices

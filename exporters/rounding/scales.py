@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from exporters.quantization.matrix import VALUES
+from exporters.graph.quantization.matrix import VALUES
 from zoo.weights.blocks import Blocks, Quantized
 
 SHARES = tuple(1 - 0.05 * step for step in range(9))

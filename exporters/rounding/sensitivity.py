@@ -19,13 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from exporters.cases import Batch, Case
 from exporters.quality.tallies import Outputs, Pairs, Scores, Vectors, judged_positions, tally_for
-from exporters.reference import full_pass
 from exporters.rounding.bit_choice import Key
-from specs.model import Model
+from exporters.verification.cases import Batch, Case
+from exporters.verification.reference import full_pass
+from specs.model.model import Model
 from zoo import functional
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
 
 LENGTH = 64
 """Tokens per row: shorter rows give more samples for the same work."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from specs.errors import UserError, option_name
+from specs.base.errors import UserError, option_name
 
 _UNITS = {
     "": 1.0,
@@ -34,7 +34,7 @@ class SizeBudget:
 
     @classmethod
     def parse(cls, text: str) -> SizeBudget:
-        """Read a budget such as 105MB, 110000000 or 4.8bits.  Raises :class:`specs.errors.UserError`."""
+        """Read a budget such as 105MB, 110000000 or 4.8bits.  Raises :class:`specs.base.errors.UserError`."""
         found = _SIZE.match(text.strip())
         unit = found[2] if found else ""
         known = {name.lower(): factor for name, factor in _UNITS.items()}

@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from exporters.quantization.matrix import whole_rows
-from exporters.quantization.scheme import is_table
+from exporters.graph.quantization.matrix import whole_rows
+from exporters.graph.quantization.scheme import is_table
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.experts import RoundedExperts
 from exporters.rounding.gptq import gptq, products_of
@@ -26,8 +26,8 @@ from zoo.components.mixer import State
 from zoo.components.mixture import Experts, Matrices
 from zoo.components.position import Position
 from zoo.components.router import Router
+from zoo.core.tensors import weight_tensors
 from zoo.models.stack import Stack
-from zoo.tensors import weight_tensors
 from zoo.weights.blocks import Quantized
 from zoo.weights.input_scales import InputScales
 from zoo.weights.materialize import whole

@@ -13,7 +13,7 @@ import numpy as np
 from onnxruntime import OrtValue
 
 from exporters.runtime.graph import BFLOAT16, GraphTensor, LoadedGraph
-from zoo.state_names import present_of
+from zoo.core.state_names import present_of
 
 _ONES: dict[int, Any] = {
     1: np.float32(1),

@@ -10,10 +10,10 @@ from onnxruntime import OrtValue
 from exporters.runtime.cache import CACHES
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.tokens import padded, token_inputs
-from specs.errors import UserError
-from zoo.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS
-from zoo.records import CacheRecord
-from zoo.state_names import is_past
+from specs.base.errors import UserError
+from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS
+from zoo.core.state_names import is_past
+from zoo.record.records import CacheRecord
 
 SCORES = "logits"
 
@@ -22,7 +22,7 @@ class Decoding:
     """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
     ``given`` are inputs that stay the same from call to call, such as an encoder's keys and values. ``embed`` returns the
-    inputs that stand for tokens and their mask, by name, for a graph that takes embeddings. Raises :class:`specs.errors.UserError` where the graph's
+    inputs that stand for tokens and their mask, by name, for a graph that takes embeddings. Raises :class:`specs.base.errors.UserError` where the graph's
     cache is shorter.
     """
 

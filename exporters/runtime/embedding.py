@@ -11,10 +11,10 @@ from exporters.preprocessing.packed import PackedImages
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.model_inputs import model_inputs
-from specs.connector import ConnectorKind
-from specs.errors import UserError, option_name
-from specs.model import Model
-from zoo.graph_names import GRID, SEEN
+from specs.base.errors import UserError, option_name
+from specs.kinds.connector import ConnectorKind
+from specs.model.model import Model
+from zoo.core.graph_names import GRID, SEEN
 
 Images = Floats | PackedImages
 """Images of one size, M C H W, or of any."""
@@ -23,7 +23,7 @@ Images = Floats | PackedImages
 class ImageEmbedder:
     """The graphs before the decoder of a vision-language model, loaded.
 
-    Raises :class:`specs.errors.UserError` where the client puts images among the tokens itself.
+    Raises :class:`specs.base.errors.UserError` where the client puts images among the tokens itself.
     """
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
@@ -46,7 +46,7 @@ class ImageEmbedder:
     def see(self, images: Images) -> Floats:
         """The vectors of images, M V D, or of those of any size V D.
 
-        Raises :class:`specs.errors.UserError` for inputs that are none.
+        Raises :class:`specs.base.errors.UserError` for inputs that are none.
         """
         assert self.spec.image is not None
         pixels = images.pixels if isinstance(images, PackedImages) else images
@@ -85,7 +85,7 @@ def with_placeholders(
     A prompt has one placeholder for each image, or all of them; a single prompt may have none, and begins with its images,
     after the tokens of ``prefix`` that begin it: the special tokens that a tokenizer puts before a text. ``image_ids`` are
     the tokens that stand for each image; by default its placeholders alone.
-    Raises :class:`specs.errors.UserError` for any other number.
+    Raises :class:`specs.base.errors.UserError` for any other number.
     """
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)

@@ -14,8 +14,8 @@ from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, host_array
 from exporters.runtime.model_inputs import Given, InputBatch, batches, model_inputs
 from exporters.runtime.transcripts import best_labels
-from specs.errors import UserError, option_name
-from specs.head import (
+from specs.base.errors import UserError, option_name
+from specs.kinds.head import (
     CTC,
     Classification,
     DistilledClassification,
@@ -47,7 +47,7 @@ class EncodedVectors:
 class EncoderRunner:
     """The graph of an encoder, loaded.
 
-    Raises :class:`specs.errors.UserError` where its head has no outputs to show.
+    Raises :class:`specs.base.errors.UserError` where its head has no outputs to show.
     """
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
@@ -67,7 +67,7 @@ class EncoderRunner:
     def outputs(self, given: InputBatch) -> tuple[dict[str, Floats], Ids | None]:
         """The outputs of the head, and the mask of the tokens that were read, B T; None for images and sounds.
 
-        Raises :class:`specs.errors.UserError` for inputs that the model does not take.
+        Raises :class:`specs.base.errors.UserError` for inputs that the model does not take.
         """
         assert self.spec.encoder is not None
         inputs, mask = model_inputs(self.graph, self.spec, self.spec.encoder, given)

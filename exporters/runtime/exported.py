@@ -8,21 +8,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporters.providers import on_provider, present
 from exporters.runtime.graph import LoadedGraph
 from exporters.runtime.sentences import SentenceUsage
-from specs.errors import UserError, option_name
-from specs.head import Pooled
-from specs.load import load
-from specs.model import Model
+from exporters.target.providers import on_provider, present
+from specs.base.errors import UserError, option_name
+from specs.kinds.head import Pooled
+from specs.language.load import load
+from specs.model.model import Model
 from zoo.checkpoints.carried import FILES, stated_in
-from zoo.destination import MANIFEST, is_text
 from zoo.families.common.config import CONFIG
+from zoo.files.destination import MANIFEST, is_text
 from zoo.files.ownership import SIGNATURE
 from zoo.generation.settings import GENERATION, GenerationSettings
-from zoo.integrity import check_sizes
-from zoo.manifest import Manifest, read_manifest
-from zoo.records import CacheRecord
+from zoo.record.integrity import check_sizes
+from zoo.record.manifest import Manifest, read_manifest
+from zoo.record.records import CacheRecord
 from zoo.weights.adapters import refuse_adapter
 
 
@@ -57,7 +57,7 @@ class Exported:
         return self.manifest.cache or CacheRecord()
 
     def open(self, place: int, threads: int = 0) -> LoadedGraph:
-        """One of the graphs, loaded.  Raises :class:`specs.errors.UserError` where ONNX Runtime refuses it."""
+        """One of the graphs, loaded.  Raises :class:`specs.base.errors.UserError` where ONNX Runtime refuses it."""
         return LoadedGraph(self.graphs[place], self.providers, threads)
 
     @property
@@ -81,7 +81,7 @@ class Exported:
 
 
 def _check_settings(directory: Path, manifest: Manifest) -> None:
-    """Raise :class:`specs.errors.UserError` for a tokenizer or settings beside a signed export that its signature does not cover.
+    """Raise :class:`specs.base.errors.UserError` for a tokenizer or settings beside a signed export that its signature does not cover.
 
     They change what the model reads and writes.
     """
@@ -95,10 +95,10 @@ def _check_settings(directory: Path, manifest: Manifest) -> None:
 
 
 def open_export(directory: Path, provider: str | None = None) -> Exported:
-    """Read the records of an export, which runs on a provider by name (:func:`exporters.providers.on_provider`), or on the first
+    """Read the records of an export, which runs on a provider by name (:func:`exporters.target.providers.on_provider`), or on the first
     of its own that this machine has.
 
-    Raises :class:`specs.errors.UserError` where the directory is not an export, is damaged, or has no weights, and for a
+    Raises :class:`specs.base.errors.UserError` where the directory is not an export, is damaged, or has no weights, and for a
     provider that this machine does not have.
     """
     if not os.path.lexists(directory / MANIFEST):

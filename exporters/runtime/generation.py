@@ -17,14 +17,14 @@ from exporters.runtime.embedding import ImageEmbedder, Images
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, LoadedGraph
 from exporters.runtime.model_inputs import Given, InputBatch, batches, model_inputs
-from specs.errors import UserError, option_name
-from specs.head import LanguageModeling
+from specs.base.errors import UserError, option_name
+from specs.kinds.head import LanguageModeling
+from zoo.core.graph_names import COORDINATES
+from zoo.core.state_names import is_present, past_of
 from zoo.generation.prompts import check_prompts
 from zoo.generation.sampling import GREEDY, Sampler, Sampling
 from zoo.generation.score_rules import ScoreRules
 from zoo.generation.settings import stops
-from zoo.graph_names import COORDINATES
-from zoo.state_names import is_present, past_of
 
 Ending = Literal["stop token", "enough tokens", "end of context"]
 
@@ -57,7 +57,7 @@ class Generation:
 class Generator:
     """The graphs of an export that generates, loaded.
 
-    Raises :class:`specs.errors.UserError` where the model has no next-token scores.
+    Raises :class:`specs.base.errors.UserError` where the model has no next-token scores.
     """
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
@@ -124,7 +124,7 @@ class Generator:
         """Continue prompts by at most ``most`` tokens each, as the checkpoint's settings say; ``tell`` is called with the tokens of
         every step. A sequence ends with a token of ``stop`` (default: those of the settings).
 
-        Raises :class:`specs.errors.UserError` for prompts that the model does not take.
+        Raises :class:`specs.base.errors.UserError` for prompts that the model does not take.
         """
         ends = stops(stop, self.exported.settings)
         found = [

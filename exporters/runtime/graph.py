@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from onnxruntime import OrtValue
 
-from exporters.providers import device_of
-from exporters.session_options import open_session, session_options
-from specs.errors import UserError, option_name, reason_of
+from exporters.target.providers import device_of
+from exporters.target.session_options import open_session, session_options
+from specs.base.errors import UserError, option_name, reason_of
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -49,7 +49,7 @@ class GraphTensor:
 class LoadedGraph:
     """An ONNX file in its own session.
 
-    Raises :class:`specs.errors.UserError` where ONNX Runtime cannot load it.
+    Raises :class:`specs.base.errors.UserError` where ONNX Runtime cannot load it.
     """
 
     def __init__(self, path: Path, providers: tuple[str, ...], threads: int = 0) -> None:

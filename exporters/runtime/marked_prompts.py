@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from exporters.runtime.text import TextTokenizer
-from specs.connector import ConnectorKind
-from specs.model import Model
+from specs.kinds.connector import ConnectorKind
+from specs.model.model import Model
 
 _AROUND = "<|vision_start|>", "<|vision_end|>"
 """The tokens around an image of Qwen-VL, which its texts have where they have a placeholder."""

@@ -13,8 +13,8 @@ import numpy as np
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, host_array
 from exporters.runtime.model_inputs import model_inputs
-from specs.errors import UserError
-from specs.head import Contrastive
+from specs.base.errors import UserError
+from specs.kinds.head import Contrastive
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class DualEncoderRunner:
     def match(self, texts: Sequence[Sequence[int]], images: Floats) -> PairScores:
         """Compare N texts with M images.
 
-        Raises :class:`specs.errors.UserError` for inputs that the model does not take.
+        Raises :class:`specs.base.errors.UserError` for inputs that the model does not take.
         """
         assert self.spec.text is not None
         assert self.spec.image is not None

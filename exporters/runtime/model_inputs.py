@@ -8,9 +8,9 @@ import numpy as np
 
 from exporters.runtime.graph import Floats, Ids, LoadedGraph
 from exporters.runtime.tokens import padded, token_inputs
-from specs.errors import UserError, option_name
-from specs.model import Model
-from specs.stack import Stack
+from specs.base.errors import UserError, option_name
+from specs.model.model import Model
+from specs.model.stack import Stack
 from zoo.generation.prompts import check_prompts
 
 InputBatch = Sequence[Sequence[int]] | Floats
@@ -34,7 +34,7 @@ def model_inputs(
 ) -> tuple[dict[str, Ids | Floats], Ids | None]:
     """The inputs of a graph, padded on the right, and the mask of their tokens, B T; None for images and sounds.
 
-    Raises :class:`specs.errors.UserError` for inputs that the stack does not take.
+    Raises :class:`specs.base.errors.UserError` for inputs that the stack does not take.
     """
     embedding, tokens = spec.embedding_of(stack), not isinstance(given, np.ndarray)
     if embedding.takes_tokens != tokens:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 from zoo.configs.sentence import PROMPTS, SETTINGS
-from zoo.json_values import read_object
+from zoo.files.json_values import read_object
 
 TOKENIZER = "tokenizer_config.json"
 
@@ -29,7 +29,7 @@ class SentenceUsage:
     def beside(cls, directory: Path, context: int | None) -> SentenceUsage:
         """The usage that the files in a directory state, as sentence-transformers reads them, for a model with this context.
 
-        Raises :class:`specs.errors.UserError`, naming file and field, for wrong values.
+        Raises :class:`specs.base.errors.UserError`, naming file and field, for wrong values.
         """
         settings, prompts = (_UsageFile(directory / name) for name in (SETTINGS, PROMPTS))
         most = settings.get("max_seq_length", _is_size, "a whole number, 1 or more")
@@ -57,7 +57,7 @@ class _UsageFile:
         self.fields = read_object(path, UserError, path.parent) if os.path.lexists(path) else {}
 
     def get(self, name: str, good: Callable[[Any], bool], rule: str) -> Any:
-        """A field, None where it is absent or null. Raises :class:`specs.errors.UserError` for wrong values."""
+        """A field, None where it is absent or null. Raises :class:`specs.base.errors.UserError` for wrong values."""
         value = self.fields.get(name)
         if value is not None and not good(value):
             raise UserError(

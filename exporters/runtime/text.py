@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from exporters.runtime.sentences import SentenceUsage
-from specs.errors import UserError, option_name
-from specs.model import Model
+from specs.base.errors import UserError, option_name
+from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.files.reading import read_regular, unreadable
 from zoo.weights.gguf_file import is_gguf
@@ -24,7 +24,7 @@ MASKS = ("[MASK]", "<mask>")
 class TextTokenizer:
     """A tokenizer, the path of its file, and how a checkpoint uses it.
 
-    ``cut`` counts the texts so far of which not all tokens were read. Every method raises :class:`specs.errors.UserError`
+    ``cut`` counts the texts so far of which not all tokens were read. Every method raises :class:`specs.base.errors.UserError`
     where the tokenizer fails.
     """
 
@@ -90,7 +90,7 @@ class TextTokenizer:
             return str(self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens))
 
     def id_of(self, token: str) -> int:
-        """The id of a token. Raises :class:`specs.errors.UserError` for an unknown one."""
+        """The id of a token. Raises :class:`specs.base.errors.UserError` for an unknown one."""
         found = self.tokenizer.token_to_id(token)
         if found is None:
             raise UserError(
@@ -145,7 +145,7 @@ class Stream:
 
 @contextmanager
 def _faults_told(path: Path, what: str = ": the tokenizer fails") -> Iterator[None]:
-    """Raise :class:`specs.errors.UserError` for any error of the library.
+    """Raise :class:`specs.base.errors.UserError` for any error of the library.
 
     It has no error class of its own, and its panics are not derived from :class:`Exception`.
     """
@@ -162,7 +162,7 @@ def _faults_told(path: Path, what: str = ": the tokenizer fails") -> Iterator[No
 def find_text(directory: Path, given: Path | None, *, needed: bool) -> TextTokenizer | None:
     """The given tokenizer (a file or its directory), or else the one in a directory or GGUF file; None without any.
 
-    Raises :class:`specs.errors.UserError` where it cannot be read; the library may be missing where a tokenizer is
+    Raises :class:`specs.base.errors.UserError` where it cannot be read; the library may be missing where a tokenizer is
     neither given nor ``needed``.
     """
     path = given or directory

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from exporters.preprocessing.tiles import Grid
 from exporters.runtime.text import TextTokenizer
-from specs.connector import ConnectorKind
-from specs.model import Model
+from specs.kinds.connector import ConnectorKind
+from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 
 _MARKS = {"fake_image_token": "<fake_token_around_image>", "global_image_token": "<global-img>"}

@@ -13,8 +13,8 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.remote.webelement import WebElement
 
-from specs.device import device_names
-from specs.load import load
+from specs.files.device import device_names
+from specs.language.load import load
 from zoo.pages.report_page import report_page
 from zoo.reports.report import report
 

@@ -10,11 +10,11 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-from exporters.catalog import catalog
 from exporters.export import export
-from exporters.options import Options
-from specs.catalog import preset_names
-from specs.load import load
+from exporters.making.catalog import catalog
+from exporters.steps.options import Options
+from specs.language.catalog import preset_names
+from specs.language.load import load
 from tests.browser.conftest import Browser
 from tests.catalogs import catalog_of_presets
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from specs.load import load
+from specs.language.load import load
 from zoo.drawing import draw_svg
 from zoo.drawing.colours import COLOURS
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from specs.device import device_names
-from specs.load import load
+from specs.files.device import device_names
+from specs.language.load import load
 from tests.browser.conftest import Browser
 from zoo.reports.costs import costs, within
 from zoo.reports.lengths import Lengths

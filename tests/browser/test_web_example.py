@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from exporters.export import export
-from exporters.options import Options
+from exporters.steps.options import Options
 from tests.clients.checkpoints import checkpoint, maker
 from tests.clients.chromium import SECONDS, chromium, hosts, served, site
 from zoo import import_checkpoint

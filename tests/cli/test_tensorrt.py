@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from exporters.checking import InvalidGraphError
-from exporters.providers import present
-from exporters.targets import TARGETS
+from exporters.graph.checking import InvalidGraphError
+from exporters.target.providers import present
+from exporters.target.targets import TARGETS
 
 Run = Callable[..., Any]
 
@@ -59,7 +59,7 @@ def test_an_invalid_graph_fails_and_nothing_is_written(run, tmp_path, monkeypatc
     def refuse(name: str, graph: object) -> None:
         raise InvalidGraphError(f"{name} is not valid ONNX: so it is said")
 
-    monkeypatch.setattr("exporters.publishing.check_graph", refuse)
+    monkeypatch.setattr("exporters.steps.publish.check_graph", refuse)
     result = run("export", "tiny-gpt", "--no-verify", "-o", "out")
     assert result.exit_code == 1
     assert result.stderr == "model.onnx is not valid ONNX: so it is said\nNothing was written.\n"

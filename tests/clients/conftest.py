@@ -12,8 +12,8 @@ from PIL import Image
 from sklearn.datasets import load_sample_images
 
 from exporters.export import export
-from exporters.options import Options
-from specs.load import load
+from exporters.steps.options import Options
+from specs.language.load import load
 from tests.clients.checkpoints import SEEDS, Checkpoint, checkpoint, maker
 from tests.clients.client import Client
 from tests.parity.minilm import SENTENCES, SPEC, load_minilm

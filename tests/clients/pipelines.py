@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from exporters.export import export
-from exporters.options import Options
+from exporters.steps.options import Options
 from tests.clients.checkpoints import EOS, Checkpoint, checkpoint
 from tests.clients.client import TRANSFORMERS_JS
 from zoo import import_checkpoint

@@ -13,10 +13,10 @@ from PIL import Image
 from sklearn.datasets import load_sample_images
 
 from exporters.export import export
-from exporters.options import Options
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
 from exporters.runtime.text import find_text
+from exporters.steps.options import Options
 from tests.clients.checkpoints import Checkpoint, gemma3
 from tests.clients.client import GENAI
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree

@@ -9,7 +9,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from exporters.export import export
-from exporters.options import Options
+from exporters.steps.options import Options
 from tests.clients.client import OPTIMUM, SENTENCE_TRANSFORMERS
 from tests.clients.conftest import Agree, Fits, Hears, Near
 from tests.parity.minilm import SENTENCES, load_minilm

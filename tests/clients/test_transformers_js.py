@@ -33,7 +33,7 @@ from transformers import (
 )
 
 from exporters.export import export
-from exporters.options import Options
+from exporters.steps.options import Options
 from tests.clients.checkpoints import Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Fits, Hears, Near, photos

@@ -13,8 +13,8 @@ import onnx
 import pytest
 
 from exporters.export import export
-from exporters.options import Options
-from specs.load import load
+from exporters.steps.options import Options
+from specs.language.load import load
 from tests.clients.chromium import WASM, WEBGPU, Chromium
 from tests.clients.conftest import NEW_TOKENS, Agree, Near
 from tests.clients.spectrograms import whisper

@@ -17,7 +17,7 @@ from tests.clients.checkpoints import SIZES, TOKENS, VOCABULARY, clip
 from tests.clients.client import ENVIRONMENTS, TRANSFORMERS_JS
 from tests.clients.pipelines import KINDS, LABELS, SIDE, assert_near, by_label, deployed, piped
 from tests.exporters.preprocessing.test_audio import recorded
-from tests.zoo.published_pipelines import DEFAULTS
+from tests.zoo.configs.published_pipelines import DEFAULTS
 
 pytestmark = pytest.mark.clients
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import zoo
-from specs.model import Model
+from specs.model.model import Model
 from tests.clients.client import ENVIRONMENTS, VLLM
 from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, gpt2

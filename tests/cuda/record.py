@@ -1,4 +1,4 @@
-"""Record the kernels of the installed CUDA provider in ``exporters/kernels/cuda.json``: python -m tests.cuda.record."""
+"""Record the kernels of the installed CUDA provider in ``exporters/target/kernels/cuda.json``: python -m tests.cuda.record."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 import onnxruntime
 
-import exporters.kernels
-from exporters.proto import IR_VERSIONS
+import exporters.target.kernels
+from exporters.data.proto import IR_VERSIONS
 from tests.cuda.build import build
 
-TABLE = Path(exporters.kernels.__file__).with_name("cuda.json")
+TABLE = Path(exporters.target.kernels.__file__).with_name("cuda.json")
 PROVIDER = "CUDAExecutionProvider"
 DOMAINS = ("", "com.microsoft")
 

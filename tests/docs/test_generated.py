@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from exporters.layouts import LAYOUTS
-from exporters.targets import TARGETS
+from exporters.target.targets import TARGETS
 from tests.docs.pages import ROOT
 
 DOCS = ROOT / "docs"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporters.engines.find import PLACE
+from exporters.verification.engines.find import PLACE
 
 ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
 

@@ -11,10 +11,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from exporters.engines.engine import Engine
-from exporters.engines.find import engines_here, interpreter_of
-from exporters.engines.table import RUNTIME_VERSION
-from exporters.runtimes import version_key
+from exporters.target.runtimes import version_key
+from exporters.verification.engines.engine import Engine
+from exporters.verification.engines.find import engines_here, interpreter_of
+from exporters.verification.engines.table import RUNTIME_VERSION
 from tests.engines.matrix_page import PRECISIONS, Results, write_page
 from tests.engines.subject import Kind, shown_by
 from tests.exporters.reduced_presets import structures

@@ -19,11 +19,11 @@ from typing import Any
 
 import onnx
 
-from exporters.engines.engine import Engine
-from exporters.engines.find import engines_here
-from exporters.engines.table import RUNTIME_VERSION
-from exporters.runtimes import TABLE, features, table, version_key
-from exporters.verification import VerificationError
+from exporters.target.runtimes import TABLE, features, table, version_key
+from exporters.verification.engines.engine import Engine
+from exporters.verification.engines.find import engines_here
+from exporters.verification.engines.table import RUNTIME_VERSION
+from exporters.verification.result import VerificationError
 from tests.engines.subject import CALIBRATED, Kind, graphs_of, shown_by
 from tests.exporters.reduced_presets import structures
 

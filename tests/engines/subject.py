@@ -11,21 +11,21 @@ from typing import Any
 
 import onnx
 
-from exporters.engines.engine import Engine
-from exporters.engines.result import EngineResult
 from exporters.export import export
-from exporters.exportable import check_options
-from exporters.model_source import model_source
-from exporters.options import Options
-from exporters.plan import ExportPlan
-from exporters.proof import Proof
-from exporters.proving import proof_of, reduced_model_files
+from exporters.exported.model_source import model_source
+from exporters.exported.verify_export import plan_of_export, proof_of_export
 from exporters.runtime.exported import open_export
-from exporters.subject import Subject
-from exporters.verification import VerificationError
-from exporters.verify import verify
-from exporters.verify_export import plan_of_export, proof_of_export
-from specs.errors import UserError
+from exporters.steps.options import Options
+from exporters.steps.plan import ExportPlan
+from exporters.steps.preconditions import check_options
+from exporters.steps.verify import proof_of, reduced_model_files
+from exporters.verification.compare import verify
+from exporters.verification.engines.engine import Engine
+from exporters.verification.engines.result import EngineResult
+from exporters.verification.request import Proof
+from exporters.verification.result import VerificationError
+from exporters.verification.verified_model import Subject
+from specs.base.errors import UserError
 from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import structure
 from zoo.weights.random import RandomWeights
@@ -45,7 +45,7 @@ class Kind:
         return f"{self.preset} {self.target} {self.precision}{more}"
 
     def plan(self) -> ExportPlan:
-        """The plan of its export.  Raises :class:`specs.errors.UserError` where the combination is refused."""
+        """The plan of its export.  Raises :class:`specs.base.errors.UserError` where the combination is refused."""
         options = Options(target=self.target, precision=self.precision, **dict(self.options))
         plan = ExportPlan.make(structure(self.preset), options)
         check_options(plan.model, plan.spec, options)

@@ -16,17 +16,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from exporters.engines.replay import replay
-from exporters.engines.table import ENGINES
 from exporters.export import export
-from exporters.options import Options
-from exporters.precisions import PRECISIONS
-from exporters.targets import TARGETS
-from specs.load import load
-from specs.model import Model
-from specs.roles import Role
+from exporters.graph.precisions import PRECISIONS
+from exporters.steps.options import Options
+from exporters.target.targets import TARGETS
+from exporters.verification.engines.replay import replay
+from exporters.verification.engines.table import ENGINES
+from specs.base.roles import Role
+from specs.language.load import load
+from specs.model.model import Model
 from tests.exporters.reduced_presets import LEAST_WIDTH, structures
-from zoo import reduced
+from zoo.core import reduced
 
 
 def wide_heads(name: str) -> Model:

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from exporters.engines import prove
-from exporters.engines.find import interpreter_of
-from exporters.engines.process import EngineProcess
-from exporters.engines.replay import replay
-from exporters.engines.result import EngineResult
-from exporters.engines.table import engine_named
 from exporters.export import export
-from exporters.options import Options
-from exporters.proof import Proof
-from exporters.verification import VerificationError
-from specs.model import Model
-from tests.exporters.engines.sabotage import (
+from exporters.steps.options import Options
+from exporters.verification.engines import prove
+from exporters.verification.engines.find import interpreter_of
+from exporters.verification.engines.process import EngineProcess
+from exporters.verification.engines.replay import replay
+from exporters.verification.engines.result import EngineResult
+from exporters.verification.engines.table import engine_named
+from exporters.verification.request import Proof
+from exporters.verification.result import VerificationError
+from specs.model.model import Model
+from tests.exporters.reduced_presets import structure
+from tests.exporters.verification.engines.sabotage import (
     Change,
     a_mask,
     a_scale,
@@ -26,7 +27,6 @@ from tests.exporters.engines.sabotage import (
     change_file,
     sabotaged,
 )
-from tests.exporters.reduced_presets import structure
 from tests.zoo.tiny import BLOCK, bert, gpt2
 
 pytestmark = pytest.mark.engines

@@ -11,9 +11,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from exporters.engines.find import interpreter_of
-from exporters.engines.process import EngineError, started
-from exporters.engines.table import engine_named
+from exporters.verification.engines.find import interpreter_of
+from exporters.verification.engines.process import EngineError, started
+from exporters.verification.engines.table import engine_named
 
 pytestmark = pytest.mark.engines
 

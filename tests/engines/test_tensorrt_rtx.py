@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from exporters.engines.compile_export import compile_export
-from exporters.engines.replay import replay
-from exporters.engines.table import ENGINES
 from exporters.export import export
-from exporters.options import Options
-from exporters.targets import FLOATS, TARGETS, Target
-from specs.errors import UserError
+from exporters.steps.options import Options
+from exporters.target.targets import FLOATS, TARGETS, Target
+from exporters.verification.engines.compile_export import compile_export
+from exporters.verification.engines.replay import replay
+from exporters.verification.engines.table import ENGINES
+from specs.base.errors import UserError
 from tests.exporters.reduced_presets import structure
 from tests.zoo.tiny import gpt2
-from zoo.integrity import check_integrity
-from zoo.manifest import read_manifest, read_record
+from zoo.record.integrity import check_integrity
+from zoo.record.manifest import read_manifest, read_record
 
 pytestmark = pytest.mark.engines
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import onnx
 import pytest
 
-from exporters.engines import prove
-from exporters.exact_graph import Constants, exact_file
 from exporters.export import export
-from exporters.options import Options
-from exporters.verification import VerificationError
+from exporters.steps.options import Options
+from exporters.verification.engines import prove
+from exporters.verification.exact.graph import Constants, exact_file
+from exporters.verification.result import VerificationError
 from tests.exporters.reduced_presets import structure
 from tests.zoo.tiny import bert
 

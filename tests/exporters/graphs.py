@@ -13,14 +13,14 @@ import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-from exporters.data_file import lay_out
-from exporters.environment import required_environment
-from exporters.fusing import fuse
-from exporters.graph import Graph
+from exporters.data.data_file import lay_out
+from exporters.data.proto import model_proto
+from exporters.graph.fusing import fuse
+from exporters.graph.translate import lower
+from exporters.graph.values import Graph
 from exporters.layouts import DEFAULT, LAYOUTS
-from exporters.lowering import lower
-from exporters.proto import model_proto
-from exporters.targets import TARGETS, Target
+from exporters.target.environment import required_environment
+from exporters.target.targets import TARGETS, Target
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.tracer import Tracer
 

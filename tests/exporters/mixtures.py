@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.model import Model
+from specs.model.model import Model
 from tests.zoo.tiny import bert, gpt2, t5
 
 D_MODEL, HIDDEN = 32, 64

@@ -9,16 +9,16 @@ import onnx
 import torch
 from torch import Tensor
 
-from exporters.content import StoredContent
-from exporters.data_file import Region
+from exporters.data.data_file import Region
 from exporters.export import export
-from exporters.graph import Graph
+from exporters.graph.content import StoredContent
+from exporters.graph.trace import trace_and_lower
+from exporters.graph.values import Graph
 from exporters.layouts import DEFAULT, LAYOUTS
-from exporters.manifest import Export
-from exporters.options import Options
-from exporters.targets import TARGETS
-from exporters.writing import trace_and_lower
-from specs.model import Model
+from exporters.steps.manifest import Export
+from exporters.steps.options import Options
+from exporters.target.targets import TARGETS
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.tracing.tasks import tasks
 

@@ -11,12 +11,12 @@ import torch
 from pydantic import ValidationError
 from safetensors.torch import save_file
 
-from specs.canonical import complete
-from specs.catalog import preset_names
-from specs.load import load
-from specs.model import Model
+from specs.forms.canonical import complete
+from specs.language.catalog import preset_names
+from specs.language.load import load
+from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.reduced import (
+from zoo.core.reduced import (
     fewer_experts,
     fewer_layers,
     narrowed,
@@ -25,7 +25,7 @@ from zoo.reduced import (
     small_limits,
     small_tables,
 )
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 

@@ -17,19 +17,19 @@ from exporters.benchmark.bench import bench
 from exporters.benchmark.variant import NamedModel, VariantChoice, variants
 from exporters.benchmark.workload import WorkloadGrid
 from exporters.export import export
-from exporters.manifest import Export
-from exporters.options import Options
-from exporters.precisions import PRECISIONS
-from exporters.providers import CPU, TENSORRT, device_of, present
+from exporters.graph.precisions import PRECISIONS
 from exporters.runtime.encoding import EncoderRunner
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
-from exporters.targets import TARGETS
-from specs.load import load
-from specs.model import Model
+from exporters.steps.manifest import Export
+from exporters.steps.options import Options
+from exporters.target.providers import CPU, TENSORRT, device_of, present
+from exporters.target.targets import TARGETS
+from specs.language.load import load
+from specs.model.model import Model
 from tests.zoo.tiny import bert, gpt2, t5, vit
-from zoo.certificate import certify
-from zoo.reduced import fewer_experts, fewer_layers, narrowed, small_limits, small_tables
+from zoo.core.reduced import fewer_experts, fewer_layers, narrowed, small_limits, small_tables
+from zoo.record.certificate import certify
 
 DEVICE = os.environ.get("GPU_TESTS_ON", "cuda")
 HERE = DEVICE == "cpu" or any(device_of(each) == DEVICE for each in present(TARGETS["cuda"].providers))
@@ -151,7 +151,7 @@ def assignment(graph: Path) -> Any:
     """The parts of a graph and the providers that run them."""
     import onnxruntime
 
-    from exporters.providers import on_provider, with_options
+    from exporters.target.providers import on_provider, with_options
 
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")

@@ -13,22 +13,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
-from exporters.emitters.registry import emitters
-from specs.errors import PluginError
-from specs.load import load
-from specs.model import Model
+from exporters.graph.emitters.registry import emitters
+from specs.base.errors import PluginError
+from specs.language.load import load
+from specs.model.model import Model
 from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from tests.whole_specs import specs_of_seed
 from zoo import functional
 from zoo.builder import assemble
+from zoo.core.reduced import fewer_layers
 from zoo.functional import channel_recurrence, matrix_recurrence
 from zoo.ops import operations, register_operation, target_name
 from zoo.ops.flops import no_flops
 from zoo.ops.operation import CALLS
 from zoo.ops.saved import saves_nothing
 from zoo.ops.tokens import separate
-from zoo.reduced import fewer_layers
 from zoo.reports.flops import operations_without_entry
 from zoo.reports.saved_tensors import saved_tensors
 from zoo.tracing.sizing import infos_at

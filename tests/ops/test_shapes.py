@@ -417,7 +417,7 @@ def test_a_function_without_a_rule_runs_on_meta_tensors() -> None:
 
 
 def _is_fused(target: Any) -> bool:
-    return str(getattr(target, "__module__", "")).startswith("exporters.fusing")
+    return str(getattr(target, "__module__", "")).startswith("exporters.graph.fusing")
 
 
 def test_every_rule_is_tested_here() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.model import Model
+from specs.model.model import Model
 
 RMS = {"kind": "rms_norm"}
 GATED = {"kind": "gated", "hidden": 24, "activation": "silu", "bias": False}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.model import Model
+from specs.model.model import Model
 from tests.parallel.models import GATED, GROUPED, HEADS, MIXTURE, MLP, RMS, decoder, encoder
 
 LAYER = {"kind": "pre_norm", "norm": RMS, "attention": GROUPED, "feed_forward": GATED}

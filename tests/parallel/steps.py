@@ -14,8 +14,8 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 
 import zoo
-from specs.device import load_device
-from specs.model import Model
+from specs.files.device import load_device
+from specs.model.model import Model
 from tests.parallel.models import MODELS
 from tests.parallel.newest_models import NEWEST
 from zoo.models.encoder_decoder import EncoderDecoder

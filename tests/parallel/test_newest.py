@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import zoo
-from specs.errors import UserError
+from specs.base.errors import UserError
 from tests.parallel.newest_models import NEWEST
 from tests.parallel.processes import on_processes
 from tests.parallel.steps import compare_all

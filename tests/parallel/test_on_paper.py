@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 import zoo
 from cli.app import app
-from specs.device import load_device
-from specs.errors import UserError
+from specs.base.errors import UserError
+from specs.files.device import load_device
 from tests.parallel.models import MODELS
 from zoo.parallel.on_paper import ModelOnPaper, Work
 from zoo.parallel.smallest_mesh import mesh_degrees, smallest

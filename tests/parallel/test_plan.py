@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel
 
 import zoo
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 from tests.parallel.models import MODELS
 from zoo.builder import assemble
+from zoo.core.sharding import COLUMNS, Sharding
 from zoo.parallel.plan import plan_of
-from zoo.sharding import COLUMNS, Sharding
 
 
 def test_every_built_in_mixer_states_how_it_is_cut() -> None:

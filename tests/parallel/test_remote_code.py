@@ -10,7 +10,7 @@ import transformers
 from torch.distributed.tensor import DTensor
 
 import zoo
-from specs.model import Model
+from specs.model.model import Model
 from tests.parallel.models import GROUPED, LAYER_NORM, MODELS, decoder, encoder_decoder
 from tests.parallel.processes import on_processes
 

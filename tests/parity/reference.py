@@ -9,7 +9,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.open import open_weights
 from zoo.weights.materialize import materialize

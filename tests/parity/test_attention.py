@@ -14,7 +14,7 @@ import transformers
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from specs.model import Model
+from specs.model.model import Model
 from tests.parity.reference import assert_close, build, load, positions, ragged, step_through
 from zoo.builder import ZooModel
 

@@ -44,7 +44,7 @@ from transformers import (
     WhisperForConditionalGeneration,
 )
 
-from exporters.model_source import model_source
+from exporters.exported.model_source import model_source
 from tests.parity.minilm import load_minilm
 from tests.parity.reference import build, load
 from tests.thinned import one_in

@@ -20,10 +20,10 @@ from transformers import (
 )
 
 from exporters.export import export
-from exporters.options import Options
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
-from specs.errors import UserError
+from exporters.steps.options import Options
+from specs.base.errors import UserError
 from tests.parity.reference import build, load
 from tests.thinned import one_in
 from zoo.checkpoints.carried import stated_in

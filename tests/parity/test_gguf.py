@@ -8,12 +8,12 @@ import transformers
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
-from specs.model import Model
+from specs.model.model import Model
+from tests.parity.families.decoders.test_llama import config_of
 from tests.parity.families.llamas import LLAMA3
-from tests.parity.families.test_llama import config_of
 from tests.parity.reference import assert_close, build, llama_spec, load, positions, ragged
 from tests.thinned import one_in
-from tests.zoo.gguf_files import Kind, write
+from tests.zoo.checkpoints.gguf_files import Kind, write
 from zoo.configs.gguf import config_of_gguf
 
 PLAIN = {"rope_type": "default", "rope_theta": 500.0}

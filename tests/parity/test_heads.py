@@ -9,7 +9,7 @@ import torch
 import transformers as hf
 from torch import Tensor, nn
 
-from specs.model import Model
+from specs.model.model import Model
 from tests.parity.reference import (
     assert_close,
     bert_spec,

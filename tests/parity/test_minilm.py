@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from specs.load import load as load_spec
+from specs.language.load import load as load_spec
 from tests.parity.minilm import SPEC, load_minilm, mean_pooled
 from tests.parity.reference import assert_close, load
 

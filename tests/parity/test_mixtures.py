@@ -23,7 +23,7 @@ from transformers.models.phimoe.modeling_phimoe import sparsemixer
 from transformers.models.qwen2_moe.modeling_qwen2_moe import Qwen2MoeSparseMoeBlock
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
 
-from specs.mixture import Mixture
+from specs.kinds.mixture import Mixture
 from tests.parity.reference import assert_close, redraw
 from tests.thinned import one_in
 from zoo import functional

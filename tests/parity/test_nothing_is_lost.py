@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import MiniMaxConfig, MiniMaxForCausalLM
 
-from tests.parity.families.test_minimax import CONFIGS, config_of
+from tests.parity.families.hybrids.test_minimax import CONFIGS, config_of
 from tests.parity.reference import build
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec

@@ -3,7 +3,7 @@
 import torch
 from transformers import OPTConfig, OPTModel
 
-from specs.model import Model
+from specs.model.model import Model
 from tests.parity.reference import assert_close, build, ragged
 from zoo.builder import assemble
 

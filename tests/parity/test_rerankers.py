@@ -15,8 +15,8 @@ from sentence_transformers.cross_encoder.modules import LogitScore, Transformer
 from torch import Tensor
 
 from exporters.export import export
-from exporters.options import Options
-from specs.errors import UserError
+from exporters.steps.options import Options
+from specs.base.errors import UserError
 from tests.parity.reference import assert_close, load, redraw
 from tests.parity.test_sentence_families import SHAPE, tokenizer
 from zoo.checkpoints.converting import convert

@@ -7,8 +7,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Phi3Config
 from transformers.models.phi3.modeling_phi3 import Phi3RotaryEmbedding
 
-from specs.model import Model
-from specs.position import Rope
+from specs.kinds.position import Rope
+from specs.model.model import Model
 from tests.parity.reference import (
     assert_close,
     build,

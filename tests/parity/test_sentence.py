@@ -15,9 +15,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 from torch import Tensor
 
-from specs.errors import UserError
-from specs.head import NoHead
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.kinds.head import NoHead
+from specs.model.model import Model
 from tests.parity.minilm import SENTENCES, minilm_directory
 from tests.parity.reference import assert_close, load, redraw
 from zoo.builder import ZooModel, assemble

@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from exporters.export import export
-from exporters.options import Options
+from exporters.steps.options import Options
 from tests.parity.reference import assert_close, load, redraw
 from tests.thinned import one_in
 from zoo.checkpoints.converting import convert

@@ -14,12 +14,12 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
 from exporters.export import export
-from exporters.options import Options
 from exporters.runtime.encoding import EncoderRunner
 from exporters.runtime.exported import open_export
 from exporters.runtime.sentences import SentenceUsage
 from exporters.runtime.text import find_text
-from specs.errors import UserError
+from exporters.steps.options import Options
+from specs.base.errors import UserError
 from tests.parity.minilm import SENTENCES, minilm_directory
 from tests.parity.reference import redraw
 from zoo.configs.importing import import_spec

@@ -7,13 +7,13 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from specs.load import load as load_spec
-from specs.model import Model
+from specs.language.load import load as load_spec
+from specs.model.model import Model
 from tests.parity.reference import assert_close, load, ragged, redraw
 from tests.thinned import one_in
 from zoo.builder import assemble
 from zoo.checkpoints.write import stored_tensors
-from zoo.families.torch_nn import TORCH
+from zoo.families.seq2seq.torch_nn import TORCH
 from zoo.weights.source import WeightError
 
 WIDTH, HEADS, HIDDEN, VOCAB = 24, 3, 40, 37

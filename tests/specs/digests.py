@@ -19,12 +19,12 @@ from typing import Any
 
 import yaml
 
-from specs.catalog import preset_names
-from specs.load import load
-from specs.resolved import resolved
-from specs.schema import json_schema
-from specs.stored_schema import STORED
-from specs.writing import dump
+from specs.files.schema import json_schema
+from specs.files.stored_schema import STORED
+from specs.forms.resolved import resolved
+from specs.language.catalog import preset_names
+from specs.language.load import load
+from specs.language.writing import dump
 from tests.exporters.reduced_presets import RECORDED, found_structures
 
 ROOT = Path(__file__).parents[2]

@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
-from exporters.graph import Graph
-from exporters.targets import TARGETS
-from exporters.writing import trace_and_lower
-from specs.model import Model
+from exporters.graph.trace import trace_and_lower
+from exporters.graph.values import Graph
+from exporters.target.targets import TARGETS
+from specs.model.model import Model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo import functional
 from zoo.builder import assemble

@@ -1,4 +1,4 @@
-"""Record the kernels of the WebGPU provider's plugin in ``exporters/kernels/webgpu.json``: python -m tests.webgpu.record.
+"""Record the kernels of the WebGPU provider's plugin in ``exporters/target/kernels/webgpu.json``: python -m tests.webgpu.record.
 
 The plugin lists its kernels once it has an adapter; the engine ``webgpu`` must be installed.
 """
@@ -13,13 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import exporters.kernels
-from exporters.engines.find import interpreter_of
-from exporters.engines.table import ENGINES
-from exporters.providers import WEBGPU
+import exporters.target.kernels
+from exporters.target.providers import WEBGPU
+from exporters.verification.engines.find import interpreter_of
+from exporters.verification.engines.table import ENGINES
 from tests.cuda.record import DOMAINS, types_of, used_versions
 
-TABLE = Path(exporters.kernels.__file__).with_name("webgpu.json")
+TABLE = Path(exporters.target.kernels.__file__).with_name("webgpu.json")
 
 PROGRAM = """
 import json

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.checkpoints.converting import write_checkpoint
-from zoo.initialization import Distribution
+from zoo.core.initialization import Distribution
 from zoo.weights.random import RandomWeights
 
 

@@ -13,8 +13,8 @@ import torch
 from onnxruntime import InferenceSession
 
 import zoo
-from specs.resolved import resolved
-from specs.writing import dump
+from specs.forms.resolved import resolved
+from specs.language.writing import dump
 from tests.zoo.tiny import bert, gpt2
 from zoo.models.decoder import Decoder
 

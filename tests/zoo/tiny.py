@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.model import Model
+from specs.model.model import Model
 
 NORM = {"kind": "layer_norm"}
 BLOCK: dict[str, Any] = {

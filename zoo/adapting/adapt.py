@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from specs.errors import UserError, option_name
-from specs.load import load
-from specs.model import Model
+from specs.base.errors import UserError, option_name
+from specs.language.load import load
+from specs.model.model import Model
 from zoo.adapting.layers import layer_sources, stack_sources
 from zoo.adapting.plan import Plan, Planner
 from zoo.adapting.weights import AdaptedWeights
@@ -18,8 +18,8 @@ from zoo.checkpoints.converting import DTYPES, Conversion, described_if_any, wri
 from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.recorded_spec import recorded_spec
 from zoo.configs.importing import import_spec
+from zoo.core.progress import Progress
 from zoo.families.common.config import CONFIG
-from zoo.progress import Progress
 from zoo.weights.gguf_file import is_gguf
 from zoo.weights.random import RandomWeights
 from zoo.weights.saving import SHARD

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from specs.errors import UserError, option_name
-from specs.model import Model
-from specs.stack import MAX_LAYERS, Stack
-from specs.suggest import suggestion
+from specs.base.errors import UserError, option_name
+from specs.base.suggest import suggestion
+from specs.model.model import Model
+from specs.model.stack import MAX_LAYERS, Stack
 
 LayerSources = tuple[tuple[int, ...], ...]
 """For each layer of the variant, the layers of the source that it is the mean of; mostly one."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from specs.embedding import Patches
-from specs.model import Model
+from specs.kinds.embedding import Patches
+from specs.model.model import Model
 from zoo.adapting import rules
 from zoo.adapting.rules import COPIED, Derivation
 from zoo.components.attention import Projections

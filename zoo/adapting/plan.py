@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.adapting.layers import LayerSources
 from zoo.adapting.matching import Pair, rule_of
 from zoo.adapting.rules import COPIED, Derivation
-from zoo.initialization import Distribution, distributions
-from zoo.tensors import fixed_values, weight_tensors
+from zoo.core.initialization import Distribution, distributions
+from zoo.core.tensors import fixed_values, weight_tensors
 
 _LAYER = re.compile(r"(\w+)\.blocks\.(\d+)\.(.*)")
 _EXPERT = ".feed_forward.experts."

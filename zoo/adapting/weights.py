@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from zoo.adapting.plan import Origin, Plan
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
 from zoo.weights.materialize import whole
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightSource

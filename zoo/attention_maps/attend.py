@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specs.errors import UserError, option_name
+from specs.base.errors import UserError, option_name
 from zoo.attention_maps.choice import AttentionChoice, Reader, StackName, looks
 from zoo.attention_maps.maps import LayerMap, grown
 from zoo.attention_maps.reading import AttentionInput
@@ -79,7 +79,7 @@ def attend(
 
     In an encoder-decoder, the encoder reads the ids or the values, and the decoder, if chosen, the target.  In a dual encoder or a
     vision-language model, only the chosen stacks are shown.
-    Raises :class:`specs.errors.UserError` for an attention without recorded weights.
+    Raises :class:`specs.base.errors.UserError` for an attention without recorded weights.
     """
     if isinstance(model, Encoder):
         yield _whole(model, reading, choice, "encoder", model)[1]
@@ -192,7 +192,7 @@ def _recorded(
 
 
 def _check(choice: AttentionChoice, reader: Reader, maps: Sequence[LayerMap]) -> None:
-    """Raise :class:`specs.errors.UserError` for a chosen layer without recorded weights."""
+    """Raise :class:`specs.base.errors.UserError` for a chosen layer without recorded weights."""
     found = {(each.stack, each.layer) for each in maps}
     for stack, layers in choice.layers.items():
         for layer in layers if looks(stack) == reader else ():

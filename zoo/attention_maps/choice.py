@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from specs.errors import UserError, option_name
-from specs.model import Model
-from specs.stack import STACKS, Stack
-from specs.stack import StackName as _StackName
-from specs.suggest import suggestion
+from specs.base.errors import UserError, option_name
+from specs.base.suggest import suggestion
+from specs.model.model import Model
+from specs.model.stack import STACKS, Stack
+from specs.model.stack import StackName as _StackName
 
 Reader = _StackName
 """A stack, which reads an input of its own."""
@@ -51,7 +51,7 @@ def choose(
 ) -> AttentionChoice:
     """Choose stacks, layers and heads of a model; the default is all.
 
-    Raises :class:`specs.errors.UserError` for those that the model does not have.
+    Raises :class:`specs.base.errors.UserError` for those that the model does not have.
     """
     there = heads_by_layer(spec)
     for name in stacks:

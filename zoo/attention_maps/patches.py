@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.attention_maps.choice import Reader, looked_at, looks
 from zoo.attention_maps.maps import HeadMap, LayerMap
 from zoo.attention_maps.reading import AttentionInput

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.attention_maps.choice import Reader
 
 if TYPE_CHECKING:

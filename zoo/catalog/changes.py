@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from specs.canonical import differences
-from specs.errors import UserError, path_text, shorten
-from specs.resolved import resolved
+from specs.base.errors import UserError, path_text, shorten
+from specs.forms.canonical import differences
+from specs.forms.resolved import resolved
 from zoo.catalog.entries import CatalogEntry, distinct_models
 
 FORMAT = 1
@@ -60,7 +60,7 @@ def data_of(
 ) -> tuple[Changes | None, dict[str, Any]]:
     """Return the changes since an earlier catalog, if any, and the data of this one; ``at`` is the current time.
 
-    Raises :class:`specs.errors.UserError` for damaged data of an earlier one.
+    Raises :class:`specs.base.errors.UserError` for damaged data of an earlier one.
     """
     models, places = distinct_models(entries)
     specs = [resolved(model) for model in models]

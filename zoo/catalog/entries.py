@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specs.load import load
-from specs.model import Model
-from specs.resolved import resolved
+from specs.forms.resolved import resolved
+from specs.language.load import load
+from specs.model.model import Model
 from zoo.files.ownership import MANIFEST
-from zoo.integrity import Integrity, check_integrity, sha256_of
-from zoo.manifest import ExportRecord, Manifest, read_record
-from zoo.usage import Usage
+from zoo.record.integrity import Integrity, check_integrity, sha256_of
+from zoo.record.manifest import ExportRecord, Manifest, read_record
+from zoo.record.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ Client = Callable[[Model, Manifest], tuple[str, Usage]]
 def read_entry(name: str, directory: Path, client: Client, *, contents: bool) -> CatalogEntry:
     """Return the entry of an exported directory. With ``contents``, its files are compared with their digests.
 
-    Raises :class:`specs.errors.UserError` for a damaged record.
+    Raises :class:`specs.base.errors.UserError` for a damaged record.
     """
     record = read_record(directory)
     spec = load(directory / "spec.yaml")

@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.families.common.config import CONFIG
+from zoo.files.json_values import parse_object
 from zoo.files.reading import copy_regular, read_regular, unreadable
 from zoo.generation.settings import GENERATION, generation_fields
-from zoo.hub import located
-from zoo.json_values import parse_object
 from zoo.weights.gguf_file import is_gguf
+from zoo.weights.hub import located
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
@@ -85,7 +85,7 @@ def carry_files(origin: Path, directory: Path) -> None:
     """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them.
 
     Settings in the config of a checkpoint without a file of them, as in early ones, become one.  Raises
-    :class:`specs.errors.UserError` for a file that is not a regular one of the checkpoint's directory.
+    :class:`specs.base.errors.UserError` for a file that is not a regular one of the checkpoint's directory.
     """
     if is_gguf(origin):
         for name, text in gguf_tokenizer(origin).items():
@@ -101,7 +101,7 @@ def carry_files(origin: Path, directory: Path) -> None:
 def carry(origin: Path, directory: Path, name: str) -> None:
     """Copy a file of a checkpoint where present.
 
-    Raises :class:`specs.errors.UserError` for one that is not a regular one of its directory.
+    Raises :class:`specs.base.errors.UserError` for one that is not a regular one of its directory.
     """
     if os.path.lexists(origin / name):
         try:
@@ -126,7 +126,7 @@ def token_fields(origin: Path) -> dict[str, Any]:
 def stated_in(path: Path) -> dict[str, Any]:
     """Return the fields of a JSON file in a directory; none where it is absent or not an object.
 
-    Raises :class:`specs.errors.UserError` for a file that is not a regular one of its directory.
+    Raises :class:`specs.base.errors.UserError` for a file that is not a regular one of its directory.
     """
     if not os.path.lexists(path):
         return {}

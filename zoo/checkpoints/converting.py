@@ -13,22 +13,22 @@ from typing import Any
 import torch
 from torch import nn
 
-from specs.model import Model
-from specs.resolved import resolved
-from specs.writing import dump
+from specs.forms.resolved import resolved
+from specs.language.writing import dump
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.checkpoints.carried import carry_files, described, module_files, origin_of
 from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.original import Unused, by_width, kept_headers, kept_tensors, original
 from zoo.checkpoints.write import stored_tensors
 from zoo.configs.exporting import NoFamilyError
-from zoo.destination import CONVERSION
+from zoo.core.progress import Progress, Stage
+from zoo.core.tensors import weight_tensors
 from zoo.families.common.config import CONFIG
 from zoo.families.common.tensors import Tensors
 from zoo.families.own import OWN
 from zoo.families.registry import family
-from zoo.progress import Progress, Stage
-from zoo.tensors import weight_tensors
+from zoo.files.destination import CONVERSION
 from zoo.weights.materialize import whole
 from zoo.weights.modules import split_name
 from zoo.weights.saving import SHARD, TensorHeader, save
@@ -74,7 +74,7 @@ def convert(
 
     The family is ``model_type``, that of the weights' checkpoint, or the first whose config can express the spec;
     ``weights`` are as for :func:`zoo.checkpoints.open.open_weights`. Memory holds one stored tensor at a time. Raises
-    :class:`specs.errors.UserError`.
+    :class:`specs.base.errors.UserError`.
     """
     origin = origin_of(weights)
     config = described(spec, origin, model_type)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from torch import nn
 
-from specs.model import Model
-from specs.suggest import suggestion
+from specs.base.suggest import suggestion
+from specs.model.model import Model
 from zoo.checkpoints.gguf import as_gguf
+from zoo.core.tensors import weight_tensors
 from zoo.families.common.tensors import Tensors
 from zoo.families.registry import MODULES, family, tensor_names
-from zoo.json_values import read_object
-from zoo.tensors import weight_tensors
+from zoo.files.json_values import read_object
 from zoo.weights.files import TensorFiles
 from zoo.weights.gguf import GgufTensor
 from zoo.weights.gguf_header import model_type_of

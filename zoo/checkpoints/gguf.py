@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from specs.model import Model
-from specs.position import Rope
+from specs.kinds.position import Rope
+from specs.model.model import Model
 from zoo.components.rope_frequencies import rope_frequencies
 from zoo.families.common.tensors import Rule, Tensors
 from zoo.families.common.transforms import SAME, Shape, Transform

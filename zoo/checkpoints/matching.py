@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from specs.model import Model
-from specs.printable import printable
+from specs.base.printable import printable
+from specs.model.model import Model
+from zoo.core.tensors import fixed_values, weight_tensors
 from zoo.families.common.held import stacked_experts
 from zoo.families.common.tensors import StoredParameter, Tensors
 from zoo.families.common.transforms import Shape
 from zoo.families.own import OWN
-from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
 from zoo.weights.stored import StoredTensor, kind_fault, read_pieces

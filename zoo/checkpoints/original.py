@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.configs.exporting import describes

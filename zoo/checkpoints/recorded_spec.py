@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from specs.canonical import canonical, differences
-from specs.errors import SpecPath, path_text, shorten
-from specs.model import Model
+from specs.base.errors import SpecPath, path_text, shorten
+from specs.forms.canonical import canonical, differences
+from specs.model.model import Model
 from zoo.files.reading import read_regular, unreadable
 from zoo.weights.source import WeightError
 

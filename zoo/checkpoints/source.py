@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.checkpoints.matching import Found, match
 from zoo.families.common.tensors import Tensors
 from zoo.weights.blocks import Codes, Quantized

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from torch import Tensor, nn
 
-from specs.model import Model
+from specs.model.model import Model
+from zoo.core.tensors import fixed_values, weight_tensors
 from zoo.families.common.tensors import StoredParameter, Tensors
-from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.modules import split_name
 from zoo.weights.source import WeightError
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from zoo.checks.behaviour import BehaviourReport, check_behaviour
 from zoo.checks.result import Check
 from zoo.checks.shapes import ModuleShapes, ShapeReport, check_shapes
-from zoo.result_table import ResultTable, Tabular
+from zoo.core.result_table import ResultTable, Tabular
 
 __all__ = [
     "BehaviourReport",

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.checks import cache, cross, direction, fixed_inputs
 from zoo.checks.finite import finite
 from zoo.checks.gradients import gradients
@@ -16,8 +16,8 @@ from zoo.checks.padding import padding
 from zoo.checks.result import Check
 from zoo.checks.stack_runner import StackRunner, stack_runners
 from zoo.checks.subject import CheckedModel, subject_of
+from zoo.core.progress import Progress, Stage
 from zoo.models.encoder_decoder import EncoderDecoder
-from zoo.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
 SideCheck = Callable[[StackRunner, CheckedModel], Check | Iterator[Check]]
@@ -71,7 +71,7 @@ def check_behaviour(
     """Run every check that applies to a spec.
 
     ``weights`` belong to the spec's model (default: random ones drawn for checking). A model too large to run is
-    replaced by a reduced model with random weights. Raises :class:`specs.errors.UserError` where no reduced model is
+    replaced by a reduced model with random weights. Raises :class:`specs.base.errors.UserError` where no reduced model is
     small enough.
     """
     subject = subject_of(spec, weights, seed)

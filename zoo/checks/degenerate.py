@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from specs.attention import MultiHeadShape
-from specs.embedding import Tokens
-from specs.head import MaskedLanguageModeling, Pooled, TransformingHead
-from specs.linear_attention import LinearAttention
-from specs.mamba import Mamba
-from specs.model import Model
-from specs.norm import NoNorm
-from specs.residual import NoResidual
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.embedding import Tokens
+from specs.kinds.head import MaskedLanguageModeling, Pooled, TransformingHead
+from specs.kinds.linear_attention import LinearAttention
+from specs.kinds.mamba import Mamba
+from specs.kinds.norm import NoNorm
+from specs.kinds.residual import NoResidual
+from specs.model.model import Model
 
 
 def why_insensitive(spec: Model) -> str:

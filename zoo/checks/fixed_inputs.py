@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specs.embedding import Patches, Spectrogram
-from specs.frames import Frames, SubsampledSpectrogram
-from specs.packed_patches import PackedPatches
-from specs.waveform import SampledKind, Waveform
+from specs.kinds.embedding import Patches, Spectrogram
+from specs.kinds.frames import Frames, SubsampledSpectrogram
+from specs.kinds.packed_patches import PackedPatches
+from specs.kinds.waveform import SampledKind, Waveform
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
 from zoo.checks.result import Check, equal, skipped

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from specs.embedding import Tokens
-from specs.model import Model
+from specs.kinds.embedding import Tokens
+from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.checks.degenerate import may_fade, why_insensitive
 from zoo.checks.result import Check, skipped

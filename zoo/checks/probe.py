@@ -9,13 +9,13 @@ from functools import lru_cache
 import torch
 from torch import Tensor, nn
 
-from specs.block import BlockParts
-from specs.model import Model
-from specs.norm import NoNorm
-from specs.residual import Add
+from specs.kinds.block import BlockParts
+from specs.kinds.norm import NoNorm
+from specs.kinds.residual import Add
+from specs.model.model import Model
 from zoo.components.attention import Projections
-from zoo.initialization import distributions, fans
-from zoo.tensors import fixed_values, weight_tensors
+from zoo.core.initialization import distributions, fans
+from zoo.core.tensors import fixed_values, weight_tensors
 from zoo.weights.source import WeightSource
 
 _POOL = 2**20 - 3  # a prime, so that no two rows of a matrix are the same stretch of the pool

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specs.model import Model
-from specs.stack import Stack
+from specs.model.model import Model
+from specs.model.stack import Stack
 from zoo.builder import ZooModel
 from zoo.checks.recorder import RecordedCall, Recorder
 from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, Names, describe, names_of_blocks, symbols_in

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from specs.attention import MultiHeadShape
-from specs.connector import ConnectorKind
-from specs.embedding import EmbeddingKind
-from specs.head import sought_token
-from specs.model import Model
-from specs.packed_patches import PackedPatches
-from specs.position import NoPosition, PositionKind
-from specs.relative_key import RelativeKey
-from specs.stack import Stack, StackName
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.connector import ConnectorKind
+from specs.kinds.embedding import EmbeddingKind
+from specs.kinds.head import sought_token
+from specs.kinds.packed_patches import PackedPatches
+from specs.kinds.position import NoPosition, PositionKind
+from specs.kinds.relative_key import RelativeKey
+from specs.model.model import Model
+from specs.model.stack import Stack, StackName
 from zoo.builder import ZooModel
 from zoo.components.head import token_outputs
 from zoo.components.mixer import State, StateTensor, declared_state

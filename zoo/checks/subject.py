@@ -8,12 +8,12 @@ from itertools import chain
 
 import torch
 
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.checks.probe import ProbeWeights
-from zoo.memory import available_memory
-from zoo.reduced import reduced_models, small_inputs
+from zoo.core.reduced import reduced_models, small_inputs
+from zoo.machine.memory import available_memory
 from zoo.weights.materialize import materialize
 from zoo.weights.source import WeightSource
 

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from specs.activation import Activation
-from zoo.initialization import Distribution
+from specs.kinds.activation import Activation
+from zoo.core.initialization import Distribution
 
 
 def relu2(x: Tensor) -> Tensor:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-import specs.altup as spec
+import specs.kinds.altup as spec
 from zoo.components.linear import Linear
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import in_dtype, wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype, wide
+from zoo.core.sharding import Sharding
 from zoo.registry import build_component
-from zoo.sharding import Sharding
 
 LEAST = 1e-5
 """The lower bound of a mean square that streams are divided by the root of."""

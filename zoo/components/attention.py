@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-import specs.attention as spec
+import specs.kinds.attention as spec
 from zoo import functional
 from zoo.components.block_summaries import BlockSummaries, TokenBlocks
 from zoo.components.linear import Linear
@@ -19,9 +19,9 @@ from zoo.components.norm import PerHeadNorm
 from zoo.components.position import Position
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
+from zoo.core.initialization import Distribution
+from zoo.core.sharding import COLUMNS, GATHERED, HEADS, ROWS, SHARED, SLICED, Sharding, counted
 from zoo.registry import build_component, builds
-from zoo.sharding import COLUMNS, GATHERED, HEADS, ROWS, SHARED, SLICED, Sharding, counted
 
 KeyValue = tuple[Tensor, Tensor]
 """Keys and values of one layer: B G S K each."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-import specs.head as spec
+import specs.kinds.head as spec
 from zoo import functional
 from zoo.components.attention import Projections
 from zoo.components.linear import EmbeddingTable
 from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
 from zoo.registry import build_component
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-import specs.block as spec
+import specs.kinds.block as spec
 from zoo.components.altup import AltUp, LowRankResidual
 from zoo.components.attention import CrossAttention
 from zoo.components.layer_scale import LayerScale
@@ -25,7 +25,7 @@ from zoo.components.output_scale import OutputScale
 from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.sharing import add_adapters
 from zoo.context import BuildContext
-from zoo.precision import in_dtype, wide
+from zoo.core.precision import in_dtype, wide
 from zoo.registry import build_component, builds
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-import specs.block_summaries as spec
+import specs.kinds.block_summaries as spec
 from zoo import functional
 from zoo.components.position import RelativeBias
 from zoo.context import BuildContext

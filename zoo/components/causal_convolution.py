@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from zoo import functional
 from zoo.components.mixer import MixerContext, StateTensor
-from zoo.initialization import Distribution
-from zoo.precision import in_dtype
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype
 
 
 class CausalConvolution(nn.Module):

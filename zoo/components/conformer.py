@@ -9,16 +9,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.conformer as spec
+import specs.kinds.conformer as spec
 from zoo.components.activation import activation
 from zoo.components.block import Block, Branch, Turn
 from zoo.components.convolution import Convolution1d
 from zoo.components.linear import Linear
 from zoo.components.mixer import MixerContext, State
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
+from zoo.core.sharding import Sharding
 from zoo.registry import build_component, builds
-from zoo.sharding import Sharding
 
 
 class ConvolutionModule(nn.Module):

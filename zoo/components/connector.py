@@ -10,14 +10,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-import specs.connector as spec
+import specs.kinds.connector as spec
 from zoo.components.activation import activation
 from zoo.components.attention import Projections
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.context import BuildContext
-from zoo.precision import in_dtype, wide
+from zoo.core.precision import in_dtype, wide
+from zoo.core.sharding import COLUMNS, ROWS, Sharding
 from zoo.registry import build_component, builds
-from zoo.sharding import COLUMNS, ROWS, Sharding
 
 
 class Connector(nn.Module):

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from zoo.initialization import Distribution
-from zoo.precision import in_dtype, wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype, wide
 
 
 class Convolution1d(nn.Conv1d):

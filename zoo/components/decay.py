@@ -7,11 +7,11 @@ import math
 
 import torch
 
-from specs.base import Component
-from specs.errors import PluginError
-from specs.linear_attention import Retention, Slopes
-from specs.registry import load_implementation
-from zoo.initialization import Distribution
+from specs.base.base import Component
+from specs.base.errors import PluginError
+from specs.base.registry import load_implementation
+from specs.kinds.linear_attention import Retention, Slopes
+from zoo.core.initialization import Distribution
 
 RATES = Distribution(bound=math.log(16))
 """Logarithms of rates between 1/16 and 16 (Mamba; Gu and Dao, 2023)."""

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.delta as spec
+import specs.kinds.delta as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.attention import split_heads
@@ -19,10 +19,10 @@ from zoo.components.gated_norm import GatedRMSNorm
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import in_dtype, wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype, wide
+from zoo.core.sharding import COLUMNS, HEADS, ROWS, SHARED, Cut, Section, Sharding, counted
 from zoo.registry import builds
-from zoo.sharding import COLUMNS, HEADS, ROWS, SHARED, Cut, Section, Sharding, counted
 
 EPS = 1e-6
 """What is added to the squared length of queries and keys."""

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.disentangled as spec
+import specs.kinds.disentangled as spec
 from zoo import functional
 from zoo.components.linear import EmbeddingTable
 from zoo.components.position import Distances, Position, head_products

@@ -10,17 +10,17 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-import specs.embedding as spec
-from specs.position import NoPosition
+import specs.kinds.embedding as spec
+from specs.kinds.position import NoPosition
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.convolution import Convolution1d, Convolution2d
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.components.position import Position
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
+from zoo.core.sharding import VOCABULARY, Sharding
 from zoo.registry import build_component, builds
-from zoo.sharding import VOCABULARY, Sharding
 
 
 class Embedding(nn.Module):

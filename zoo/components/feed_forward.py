@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.feed_forward as spec
+import specs.kinds.feed_forward as spec
 from zoo.components.activation import activation
 from zoo.components.linear import Linear
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
+from zoo.core.sharding import COLUMNS, ROWS, SHARED, Sharding
 from zoo.registry import builds
-from zoo.sharding import COLUMNS, ROWS, SHARED, Sharding
 
 
 class Inner(nn.Module):

@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-import specs.frames as spec
+import specs.kinds.frames as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.convolution import Convolution2d
@@ -18,7 +18,7 @@ from zoo.components.embedding import Embedding
 from zoo.components.linear import Linear
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
 from zoo.registry import build_component, builds
 
 

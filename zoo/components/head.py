@@ -13,18 +13,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.head as spec
-from specs.head import AttentionPooling as AttentionPoolingSpec
+import specs.kinds.head as spec
+from specs.kinds.head import AttentionPooling as AttentionPoolingSpec
 from zoo.components.activation import activation
 from zoo.components.attention_pooling import AttentionPooling
 from zoo.components.linear import Linear
 from zoo.components.patch_positions import patch_places
 from zoo.components.pooling import TokenSequence, mean_from, pool
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import wide
+from zoo.core.sharding import VOCABULARY, Sharding
 from zoo.registry import build_component, builds
-from zoo.sharding import VOCABULARY, Sharding
 
 
 def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:

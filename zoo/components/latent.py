@@ -10,14 +10,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-import specs.latent as spec
+import specs.kinds.latent as spec
 from zoo import functional
 from zoo.components.attention import key_value_state, merge_heads, split_heads
 from zoo.components.linear import Linear
 from zoo.components.mixer import BiasKey, Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
+from zoo.core.sharding import COLUMNS, HEADS, READ_BY_ALL, ROWS, SHARED, Sharding, counted
 from zoo.registry import build_component, builds
-from zoo.sharding import COLUMNS, HEADS, READ_BY_ALL, ROWS, SHARED, Sharding, counted
 
 
 @builds(spec.Latent)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from zoo.initialization import Distribution
-from zoo.precision import in_dtype, wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype, wide
 
 
 class LayerScale(nn.Module):

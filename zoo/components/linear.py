@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from zoo.precision import in_dtype
+from zoo.core.precision import in_dtype
 
 
 class Linear(nn.Linear):

@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-import specs.linear_attention as spec
+import specs.kinds.linear_attention as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.attention import split_heads
@@ -18,9 +18,9 @@ from zoo.components.decay import log_decays
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
+from zoo.core.sharding import COLUMNS, GATHERED, ROWS, SHARED, Sharding, counted
 from zoo.registry import build_component, builds
-from zoo.sharding import COLUMNS, GATHERED, ROWS, SHARED, Sharding, counted
 
 
 @builds(spec.LinearAttention)

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.mamba as spec
+import specs.kinds.mamba as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.block_linear import BlockLinear
@@ -21,10 +21,10 @@ from zoo.components.decay import RATES, STEPS
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import wide
+from zoo.core.sharding import HEADS, ROWS, SHARED, SUMMED, Cut, Section, Sharding, counted
 from zoo.registry import build_component, builds
-from zoo.sharding import HEADS, ROWS, SHARED, SUMMED, Cut, Section, Sharding, counted
 
 
 @builds(spec.Mamba)

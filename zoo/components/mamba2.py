@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.mamba2 as spec
+import specs.kinds.mamba2 as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.causal_convolution import CausalConvolution
@@ -19,10 +19,10 @@ from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import wide
+from zoo.core.sharding import GATHERED, HEADS, ROWS, SHARED, Cut, Section, Sharding, counted
 from zoo.registry import builds
-from zoo.sharding import GATHERED, HEADS, ROWS, SHARED, Cut, Section, Sharding, counted
 
 
 @builds(spec.Mamba2)

@@ -9,18 +9,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-import specs.mixture as spec
-from specs.feed_forward import Gated, TwoLayer
+import specs.kinds.mixture as spec
+from specs.kinds.feed_forward import Gated, TwoLayer
 from zoo import functional
 from zoo.components.feed_forward import GatedInner, Inner
 from zoo.components.linear import Linear
 from zoo.components.router import Router
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import in_dtype
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype
+from zoo.core.sharding import EXPERTS, SHARED, Sharding
 from zoo.registry import build_component, builds
-from zoo.sharding import EXPERTS, SHARED, Sharding
 
 
 class Matrices(nn.Module):

@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.fx import Proxy
 
-import specs.norm as spec
-from specs.base import Component
+import specs.kinds.norm as spec
+from specs.base.base import Component
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import in_dtype, wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype, wide
 from zoo.registry import build_component, builds
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-import specs.packed_patches as spec
+import specs.kinds.packed_patches as spec
 from zoo.components.embedding import Embedding
 from zoo.components.linear import Linear
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
 from zoo.registry import builds
 
 

@@ -11,14 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.patch_boxes as spec
+import specs.kinds.patch_boxes as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.linear import Linear
 from zoo.components.patch_positions import patch_places
 from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
 from zoo.registry import build_component, builds
 
 _LEAST = 1e-6

@@ -12,15 +12,15 @@ import operator
 import torch
 from torch import Tensor
 
-import specs.patch_positions as spec
+import specs.kinds.patch_positions as spec
 from zoo import functional
 from zoo.components.linear import EmbeddingTable
 from zoo.components.position import Position
 from zoo.components.rope_frequencies import Rotation
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
+from zoo.core.sharding import COLUMNS, Sharding
 from zoo.registry import builds
-from zoo.sharding import COLUMNS, Sharding
 
 
 def patch_places(context: BuildContext) -> tuple[int, list[tuple[int, int]]]:

@@ -10,13 +10,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-import specs.per_layer_embedding as spec
+import specs.kinds.per_layer_embedding as spec
 from zoo.components.activation import activation
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
+from zoo.core.sharding import VOCABULARY, Sharding
 from zoo.registry import build_component
-from zoo.sharding import VOCABULARY, Sharding
 
 
 class PerLayerEmbedding(nn.Module):

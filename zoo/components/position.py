@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-import specs.position as spec
+import specs.kinds.position as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.convolution import WeightNormConvolution
 from zoo.components.linear import EmbeddingTable
 from zoo.components.rope_frequencies import Frequencies, rope_frequencies
 from zoo.context import BuildContext
-from zoo.precision import wide
+from zoo.core.precision import wide
+from zoo.core.sharding import COLUMNS, Sharding, counted
 from zoo.registry import builds
-from zoo.sharding import COLUMNS, Sharding, counted
 
 if TYPE_CHECKING:
     from zoo.components.attention import Projections

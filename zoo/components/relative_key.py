@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-import specs.relative_key as spec
+import specs.kinds.relative_key as spec
 from zoo import functional
 from zoo.components.linear import EmbeddingTable
 from zoo.components.position import Distances, Position
 from zoo.context import BuildContext
+from zoo.core.sharding import SHARED, Sharding
 from zoo.registry import builds
-from zoo.sharding import SHARED, Sharding
 
 if TYPE_CHECKING:
     from zoo.components.attention import Projections

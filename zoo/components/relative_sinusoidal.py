@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-import specs.relative_sinusoidal as spec
+import specs.kinds.relative_sinusoidal as spec
 from zoo import functional
 from zoo.components.linear import Linear
 from zoo.components.position import Distances, Position, head_products, sines_and_cosines
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
+from zoo.core.initialization import Distribution
+from zoo.core.sharding import COLUMNS, HEADS, Sharding
 from zoo.registry import builds
-from zoo.sharding import COLUMNS, HEADS, Sharding
 
 if TYPE_CHECKING:
     from zoo.components.attention import Projections

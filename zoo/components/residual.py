@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-import specs.residual as spec
+import specs.kinds.residual as spec
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.registry import builds

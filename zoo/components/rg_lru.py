@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.rg_lru as spec
+import specs.kinds.rg_lru as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.block_linear import BlockLinear
@@ -17,10 +17,10 @@ from zoo.components.causal_convolution import CausalConvolution
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import wide
+from zoo.core.sharding import COLUMNS, HEADS, ROWS, SHARED, Sharding, counted
 from zoo.registry import builds
-from zoo.sharding import COLUMNS, HEADS, ROWS, SHARED, Sharding, counted
 
 SHARPNESS = 8.0
 """The largest rate of decay, in units of softplus(rate)."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specs.base import Component
-from specs.position import Rope
-from specs.registry import load_implementation
-from specs.rope_scaling import (
+from specs.base.base import Component
+from specs.base.registry import load_implementation
+from specs.kinds.position import Rope
+from specs.kinds.rope_scaling import (
     DynamicNTKScaling,
     LinearScaling,
     Llama3Scaling,

@@ -9,12 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import specs.mixture as spec
+import specs.kinds.mixture as spec
 from zoo import functional
 from zoo.components.linear import Linear
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import wide
 
 
 class Router(Linear):

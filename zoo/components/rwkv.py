@@ -10,18 +10,18 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-import specs.norm
-import specs.rwkv as spec
+import specs.kinds.norm
+import specs.kinds.rwkv as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.components.norm import PerHeadNorm
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import in_dtype, wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype, wide
+from zoo.core.sharding import COLUMNS, HEADS, ROWS, SHARED, Sharding, counted
 from zoo.registry import builds
-from zoo.sharding import COLUMNS, HEADS, ROWS, SHARED, Sharding, counted
 
 FASTEST = 0.6065306597126334
 """The most that a token decays a channel, as a logarithm: exp(-1/2), so that more than 0.54 of its state remains."""
@@ -75,7 +75,7 @@ class RWKV7(Mixer):
         self.removal_scale, self.update_scale, self.bonus = (
             nn.Parameter(torch.empty(spec.heads, spec.head_dim)) for _ in range(3)
         )  # H K each
-        norm = specs.norm.LayerNorm(eps=spec.norm_eps)
+        norm = specs.kinds.norm.LayerNorm(eps=spec.norm_eps)
         self.norm = PerHeadNorm(norm, spec.heads, replace(context, d_model=spec.head_dim))
         self.output = Linear(width, d_model, bias=False)
 

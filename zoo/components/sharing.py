@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-import specs.sharing as spec
-import zoo.sharding as cut
-from specs.block import BlockParts
+import specs.kinds.sharing as spec
+import zoo.core.sharding as cut
+from specs.kinds.block import BlockParts
 from zoo.components.linear import Linear
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-import specs.short_convolution as spec
+import specs.kinds.short_convolution as spec
 from zoo import functional
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
+from zoo.core.sharding import HEADS, ROWS, Cut, Section, Sharding, counted
 from zoo.registry import builds
-from zoo.sharding import HEADS, ROWS, Cut, Section, Sharding, counted
 
 
 @builds(spec.ShortConvolution)

@@ -7,7 +7,7 @@ import operator
 
 from torch import Tensor, nn
 
-import specs.side_by_side as spec
+import specs.kinds.side_by_side as spec
 from zoo.context import BuildContext
 from zoo.registry import build_component, builds
 

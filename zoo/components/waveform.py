@@ -12,8 +12,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-import specs.waveform as spec
-from specs import norm
+import specs.kinds.waveform as spec
+from specs.kinds import norm
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.convolution import Convolution1d
@@ -21,8 +21,8 @@ from zoo.components.embedding import Embedding
 from zoo.components.linear import Linear
 from zoo.components.norm import LayerNorm
 from zoo.context import BuildContext
-from zoo.initialization import Distribution
-from zoo.precision import in_dtype, wide
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype, wide
 from zoo.registry import build_component, builds
 
 EPS = 1e-5

@@ -6,7 +6,7 @@ Their vectors and scores are of whole texts, so that nothing is decoded step by 
 
 from __future__ import annotations
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.families.common.template import Data
 
 

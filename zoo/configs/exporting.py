@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from specs.canonical import canonical, complete, differences
-from specs.errors import SpecPath, UserError, path_text, shorten
-from specs.head import Classification, Pooled
-from specs.model import Model
-from specs.suggest import suggestion
+from specs.base.errors import SpecPath, UserError, path_text, shorten
+from specs.base.suggest import suggestion
+from specs.forms.canonical import canonical, complete, differences
+from specs.kinds.head import Classification, Pooled
+from specs.model.model import Model
 from zoo.configs.causal_encoder import as_decoder, as_encoder
 from zoo.configs.importing import Read, of_causal_class, of_class, spec_of_config
 from zoo.configs.sentence import body_class, sentence_spec, write_modules

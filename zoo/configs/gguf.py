@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from specs.errors import shorten
+from specs.base.errors import shorten
 from zoo.families.common.config import UnsupportedFieldsError
 from zoo.weights.gguf_header import (
     FREQUENCIES,

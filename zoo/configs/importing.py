@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from specs.document import Document
-from specs.errors import SpecError
-from specs.model import Model
-from specs.named_blocks import with_named_blocks
-from specs.suggest import misspelt, suggestion
-from specs.validation import validate
+from specs.base.errors import SpecError
+from specs.base.suggest import misspelt, suggestion
+from specs.language.document import Document
+from specs.language.named_blocks import with_named_blocks
+from specs.language.validation import validate
+from specs.model.model import Model
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.configs.reranking import reranker_spec, scored_tokens
 from zoo.configs.sentence import read_head, sentence_modules, sentence_spec
@@ -22,9 +22,9 @@ from zoo.families.common.family import Family
 from zoo.families.common.layers import laid_over
 from zoo.families.common.template import Data
 from zoo.families.registry import family_of_config
-from zoo.hub import repository_name, snapshot_of
 from zoo.weights.adapters import refuse_adapter
 from zoo.weights.gguf_file import is_gguf
+from zoo.weights.hub import repository_name, snapshot_of
 
 Tell = Callable[[Sequence[str]], None]
 """Receives the names of the fields that an import skips because the reference does not have them."""

@@ -9,10 +9,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from specs.activation import Activation
-from specs.head import Pooled, PoolingName
-from specs.model import Model
-from specs.suggest import suggestion
+from specs.base.suggest import suggestion
+from specs.kinds.activation import Activation
+from specs.kinds.head import Pooled, PoolingName
+from specs.model.model import Model
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.families.common.config import CONFIG, REQUIRED, Config, ConfigError
 from zoo.families.common.family import Family
@@ -62,7 +62,7 @@ _ACTIVATIONS: dict[str, Activation] = {
 def sentence_modules(directory: Path) -> list[Module]:
     """Return the modules after the body of a directory; none without a ``modules.json``, or where it lists only the body.
 
-    Raises :class:`specs.errors.UserError` for unsupported modules.
+    Raises :class:`specs.base.errors.UserError` for unsupported modules.
     """
     modules = modules_in(directory)
     if not modules:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import os
 
-    from specs.model import Model
+    from specs.model.model import Model
     from zoo.drawing.scene import Scene
 
 
@@ -30,7 +30,7 @@ class Picture:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the drawing in the format of the file extension: .svg, .png, or .md and .mmd for Mermaid.
 
-        Raises :class:`specs.errors.UserError` for another extension, or if the libraries for PNG are missing.
+        Raises :class:`specs.base.errors.UserError` for another extension, or if the libraries for PNG are missing.
         """
         place = Path(path)
         place.write_bytes(drawn(self.spec, place))
@@ -43,9 +43,9 @@ FORMATS = {".svg": "svg", ".png": "png", ".mmd": "mermaid", ".md": "mermaid"}
 def drawn(spec: Model, path: Path, scale: float = 2.0) -> bytes:
     """The content of a file with the drawing of a model, in the format of the file extension.
 
-    Raises :class:`specs.errors.UserError` for another extension.
+    Raises :class:`specs.base.errors.UserError` for another extension.
     """
-    from specs.errors import UserError
+    from specs.base.errors import UserError
 
     ending = path.suffix.lower()
     if ending not in FORMATS:
@@ -79,7 +79,7 @@ def draw_svg(spec: Model) -> str:
 def draw_png(spec: Model, scale: float = 2.0) -> bytes:
     """The drawing of a model as a PNG file, with ``scale`` pixels for each of the SVG's.
 
-    Raises :class:`specs.errors.UserError` if the libraries for PNG are missing or the picture would be too large.
+    Raises :class:`specs.base.errors.UserError` if the libraries for PNG are missing or the picture would be too large.
     """
     from zoo.drawing.png import png
 

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from specs.attention import MultiHeadShape
-from specs.base import Component
-from specs.block import BlockParts
-from specs.conformer import ConvolutionModule
-from specs.latent import Latent
-from specs.mixture import Mixture
-from specs.per_layer_embedding import PerLayerEmbedding
-from specs.position import PositionKind
-from specs.stack import Stack
+from specs.base.base import Component
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.block import BlockParts
+from specs.kinds.conformer import ConvolutionModule
+from specs.kinds.latent import Latent
+from specs.kinds.mixture import Mixture
+from specs.kinds.per_layer_embedding import PerLayerEmbedding
+from specs.kinds.position import PositionKind
+from specs.model.stack import Stack
 from zoo.components.position import Position
+from zoo.core.units import parameter_text
 from zoo.drawing import wording
 from zoo.drawing.diagram import AttentionPart, Element, ExpertsPart, Part, PartRole, Sum, Way
 from zoo.drawing.following import Fork, PathStep, way_through
 from zoo.drawing.following import Way as ReadWay
 from zoo.drawing.mixer_wording import mixer_details
 from zoo.drawing.parameters import Counts
-from zoo.units import parameter_text
 
 
 @dataclass(frozen=True)

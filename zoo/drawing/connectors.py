@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specs.connector import ConnectorKind, LinearConnector, MlpConnector, ResamplerConnector
-from specs.model import Model
+from specs.kinds.connector import ConnectorKind, LinearConnector, MlpConnector, ResamplerConnector
+from specs.model.model import Model
 from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Inserted, Label, Part
 from zoo.drawing.parameters import Counts

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from specs.stack import StackName
+from specs.model.stack import StackName
 
 PartRole = Literal["embedding", "position", "norm", "attention", "mixer", "feed-forward", "head", "other"]
 

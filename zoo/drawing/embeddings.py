@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from specs.base import Component
-from specs.embedding import EmbeddingKind, Patches, Spectrogram, Tokens
-from specs.frames import Frames, FramesKind, SubsampledSpectrogram
-from specs.model import Model
-from specs.packed_patches import PackedPatches
-from specs.stack import Stack
-from specs.waveform import FilteredWaveform, SampledKind, StemConvolution, Waveform
+from specs.base.base import Component
+from specs.kinds.embedding import EmbeddingKind, Patches, Spectrogram, Tokens
+from specs.kinds.frames import Frames, FramesKind, SubsampledSpectrogram
+from specs.kinds.packed_patches import PackedPatches
+from specs.kinds.waveform import FilteredWaveform, SampledKind, StemConvolution, Waveform
+from specs.model.model import Model
+from specs.model.stack import Stack
 from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Joined, Label, Part
 from zoo.drawing.parameters import Counts

@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
+from zoo.core.units import number_text
 from zoo.drawing.wording import TIMES
-from zoo.units import number_text
 
 ENCODED = "encoded"
 """The argument of a block's forward that holds the encoder's keys and values."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specs import head as heads
-from specs.base import Component
-from specs.patch_boxes import Detection, PatchBoxes
+from specs.base.base import Component
+from specs.kinds import head as heads
+from specs.kinds.patch_boxes import Detection, PatchBoxes
+from zoo.core.units import number_text
 from zoo.drawing import wording
 from zoo.drawing.diagram import Element, Label, Part
 from zoo.drawing.parameters import Counts
 from zoo.drawing.wording import TIMES, sizes
-from zoo.units import number_text
 
 
 def head_elements(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from specs.stack import LayerRun
+from specs.model.stack import LayerRun
+from zoo.core.units import parameter_text
 from zoo.drawing import wording
 from zoo.drawing.blocks import BlockReader, StackFacts
 from zoo.drawing.comparing import differences
 from zoo.drawing.diagram import DiagramFrame, Part, Way
-from zoo.units import parameter_text
 
 
 def layer_frames(stack: StackFacts) -> Iterator[DiagramFrame]:

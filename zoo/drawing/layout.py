@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from zoo.core.units import parameter_text
 from zoo.drawing.boxes import GAP, LINE, MARGIN, TINY
 from zoo.drawing.columns import ColumnLayout
 from zoo.drawing.diagram import Diagram, DiagramColumn, Joined, Way
 from zoo.drawing.pieces import Piece
 from zoo.drawing.scene import Arrow, Box, Point, Scene, Text
 from zoo.drawing.text import lines_of, text_width
-from zoo.units import parameter_text
 
 LARGE, FACTS = 20.0, 12.0
 """Font sizes of the title and of the text below it."""

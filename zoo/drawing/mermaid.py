@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from zoo.core.units import parameter_text
 from zoo.drawing.colours import COLOURS
 from zoo.drawing.diagram import (
     AttentionPart,
@@ -22,7 +23,6 @@ from zoo.drawing.diagram import (
     Sum,
     Way,
 )
-from zoo.units import parameter_text
 
 _SPECIAL = {"#": "#35;", '"': "#quot;", "&": "#amp;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\\": "#92;"}
 """Characters that mean something in a label, and how they are written there."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from specs.base import Component
-from specs.delta import GatedDeltaNet, KimiDeltaAttention
-from specs.linear_attention import LinearAttention
-from specs.mamba import Mamba
-from specs.mamba2 import Mamba2
-from specs.rg_lru import RGLRU
-from specs.rwkv import RWKV7, RWKVChannelMix
-from specs.short_convolution import ShortConvolution
+from specs.base.base import Component
+from specs.kinds.delta import GatedDeltaNet, KimiDeltaAttention
+from specs.kinds.linear_attention import LinearAttention
+from specs.kinds.mamba import Mamba
+from specs.kinds.mamba2 import Mamba2
+from specs.kinds.rg_lru import RGLRU
+from specs.kinds.rwkv import RWKV7, RWKVChannelMix
+from specs.kinds.short_convolution import ShortConvolution
 from zoo.drawing.wording import ACTIVATIONS, TIMES, said
 
 

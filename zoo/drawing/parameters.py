@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from zoo.core.units import parameter_text
 from zoo.drawing.diagram import Part, PartRole
 from zoo.reports.parameters import ModuleParameters, ParameterReport
-from zoo.units import parameter_text
 
 
 class Counts:

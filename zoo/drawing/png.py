@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from specs.errors import UserError, option_name
+from specs.base.errors import UserError, option_name
 from zoo.drawing.scene import Scene
 from zoo.drawing.svg import plain, svg
 
@@ -15,7 +15,7 @@ MOST_PIXELS = 200_000_000
 def png(scene: Scene, scale: float = 2.0) -> bytes:
     """The picture of a scene, with ``scale`` pixels per unit, in the font that its text was measured with.
 
-    Raises :class:`specs.errors.UserError` if the libraries are missing or the picture would be too large.
+    Raises :class:`specs.base.errors.UserError` if the libraries are missing or the picture would be too large.
     """
     pixels = scene.width * scene.height * scale**2
     if pixels > MOST_PIXELS:

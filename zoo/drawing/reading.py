@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from specs.model import Model
-from specs.packed_patches import PackedPatches
-from specs.stack import Stack, StackName
+from specs.kinds.packed_patches import PackedPatches
+from specs.model.model import Model
+from specs.model.stack import Stack, StackName
 from zoo.builder import assemble
+from zoo.core.units import parameter_text
 from zoo.drawing import wording
 from zoo.drawing.blocks import StackFacts
 from zoo.drawing.connectors import connector_elements, inserted
@@ -19,13 +20,12 @@ from zoo.drawing.heads import head_elements, meeting_elements, vector_elements
 from zoo.drawing.layers import layer_frames
 from zoo.drawing.parameters import Counts
 from zoo.reports.parameters import ParameterReport, parameter_report
-from zoo.units import parameter_text
 
 
 def read(spec: Model) -> Diagram:
     """The diagram of a model, which is built without weights.
 
-    Raises :class:`specs.errors.PluginError` if a plugin's kind cannot be built.
+    Raises :class:`specs.base.errors.PluginError` if a plugin's kind cannot be built.
     """
     model = assemble(spec)
     report = parameter_report(spec)

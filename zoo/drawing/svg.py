@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from specs.printable import printable
+from specs.base.printable import printable
 from zoo.drawing.colours import COLOURS
 from zoo.drawing.scene import Arrow, Box, Point, Scene, Text
 from zoo.drawing.text import FONTS

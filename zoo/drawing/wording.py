@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from specs import registry
-from specs.attention import MultiHeadShape
-from specs.base import Component, Spec
-from specs.conformer import ConvolutionModule
-from specs.disentangled import Disentangled
-from specs.embedding import EmbeddingKind, Patches, Spectrogram
-from specs.feed_forward import Gated, TwoLayer
-from specs.frames import FramesKind
-from specs.head import AttentionPooling, AtToken, Pooling
-from specs.latent import Latent
-from specs.mixture import Mixture
-from specs.packed_patches import PackedPatches
-from specs.patch_positions import AxialRope, RelativeBias2d
-from specs.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
-from specs.relative_key import RelativeKey
-from specs.relative_sinusoidal import RelativeSinusoidal
-from specs.rope_scaling import ProportionalScaling
-from specs.sharing import Sharing
-from specs.side_by_side import SideBySide
-from specs.waveform import SampledKind
-from zoo.units import number_text
+from specs.base import registry
+from specs.base.base import Component, Spec
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.conformer import ConvolutionModule
+from specs.kinds.disentangled import Disentangled
+from specs.kinds.embedding import EmbeddingKind, Patches, Spectrogram
+from specs.kinds.feed_forward import Gated, TwoLayer
+from specs.kinds.frames import FramesKind
+from specs.kinds.head import AttentionPooling, AtToken, Pooling
+from specs.kinds.latent import Latent
+from specs.kinds.mixture import Mixture
+from specs.kinds.packed_patches import PackedPatches
+from specs.kinds.patch_positions import AxialRope, RelativeBias2d
+from specs.kinds.position import Alibi, Convolutional, Learned, RelativeBias, Rope, Sinusoidal
+from specs.kinds.relative_key import RelativeKey
+from specs.kinds.relative_sinusoidal import RelativeSinusoidal
+from specs.kinds.rope_scaling import ProportionalScaling
+from specs.kinds.sharing import Sharing
+from specs.kinds.side_by_side import SideBySide
+from specs.kinds.waveform import SampledKind
+from zoo.core.units import number_text
 
 TIMES = "\u00d7"
 

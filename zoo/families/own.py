@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.families.common.family import Family
 from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
 from zoo.families.common.transforms import Shape

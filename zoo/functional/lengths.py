@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from zoo.core.precision import wide
 from zoo.functional.decorator import semantic_op
-from zoo.precision import wide
 
 
 @semantic_op

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
-from specs.errors import UserError
-from specs.head import LanguageModeling
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.kinds.head import LanguageModeling
+from specs.model.model import Model
 from zoo.generation.prompts import check_prompts
 from zoo.generation.sampling import Sampler, Sampling
 from zoo.generation.score_rules import ScoreRules
@@ -50,7 +50,7 @@ def generate(model: Decoder, prompts: Prompts, max_new_tokens: int, **how: Unpac
     """The tokens that follow each prompt: up to ``max_new_tokens``, a token of ``stop`` (included), or the end of the
     context.
 
-    Each row is independent of the others. Raises :class:`specs.errors.UserError` for a model without next-token
+    Each row is independent of the others. Raises :class:`specs.base.errors.UserError` for a model without next-token
     scores, and for invalid prompts.
     """
     spec = model.spec
@@ -111,7 +111,7 @@ class Generates(Protocol):
 
 
 def check_generates(model: Generates) -> None:
-    """Raise :class:`specs.errors.UserError` for a model without next-token scores, or without weights."""
+    """Raise :class:`specs.base.errors.UserError` for a model without next-token scores, or without weights."""
     if not isinstance(model.spec.head, LanguageModeling):
         raise UserError(
             f"Generating needs a head of kind language_modeling\n  value: {model.spec.head.kind}\n"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specs.errors import UserError, option_name
-from specs.model import Model
-from specs.stack import Stack
+from specs.base.errors import UserError, option_name
+from specs.model.model import Model
+from specs.model.stack import Stack
 
 
 def check_prompts(spec: Model, stack: Stack, prompts: Sequence[Sequence[int]], room: int = 0) -> None:
-    """Raise :class:`specs.errors.UserError` unless a stack takes these prompts and ``room`` more tokens."""
+    """Raise :class:`specs.base.errors.UserError` unless a stack takes these prompts and ``room`` more tokens."""
     vocabulary, most = spec.vocab_size or 0, spec.context_length_of(stack)
     for prompt in prompts:
         if not prompt:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specs.errors import UserError, option_name
+from specs.base.errors import UserError, option_name
 
 Floats = NDArray[np.float32]
 
@@ -18,7 +18,7 @@ class Sampling:
     """The sampling options: greedy at a ``temperature`` of 0, otherwise random.
 
     ``top_k`` keeps the k best tokens, ``top_p`` then the fewest that together have this probability, and ``min_p`` those with at
-    least this part of the best one's. Raises :class:`specs.errors.UserError` for invalid numbers.
+    least this part of the best one's. Raises :class:`specs.base.errors.UserError` for invalid numbers.
     """
 
     temperature: float = 0.0
@@ -53,7 +53,7 @@ class Sampler:
     def choose(self, scores: Floats) -> list[int]:
         """The next token of each row, from scores B V.
 
-        Raises :class:`specs.errors.UserError` where the scores are not finite.
+        Raises :class:`specs.base.errors.UserError` where the scores are not finite.
         """
         if not np.isfinite(scores.max(-1)).all():
             raise UserError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 from zoo.generation.setting_rules import OF_WHISPER, RULES
 
 GENERATION = "generation_config.json"
@@ -116,7 +116,7 @@ _Value = TypeVar("_Value")
 class GenerationSettings:
     """The stated fields, and the file that messages name.
 
-    Raises :class:`specs.errors.UserError`, naming file and field, where a value that is applied is wrong.
+    Raises :class:`specs.base.errors.UserError`, naming file and field, where a value that is applied is wrong.
     """
 
     stated: Mapping[str, Any]

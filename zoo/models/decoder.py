@@ -7,7 +7,7 @@ from typing import Unpack
 
 from torch import Tensor, nn
 
-import specs.model as spec
+import specs.model.model as spec
 from zoo.components.embedding import Tokens
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-import specs.model as spec
-from specs.stack import StackName
+import specs.model.model as spec
+from specs.model.stack import StackName
 from zoo.components.embedding import Embedding
 from zoo.components.head import Contrastive, Pooled
 from zoo.components.patch_boxes import Detection, PatchBoxes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-import specs.model as spec
+import specs.model.model as spec
 from zoo.components.embedding import Embedding
 from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext

@@ -7,7 +7,7 @@ from typing import Unpack, cast
 
 from torch import Tensor, nn
 
-import specs.model as spec
+import specs.model.model as spec
 from zoo.components.block import Block
 from zoo.components.embedding import Embedding, Tokens
 from zoo.components.mixer import State

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils._pytree import register_pytree_node
 
 from zoo.components.mixer import State
-from zoo.precision import wide
+from zoo.core.precision import wide
 
 
 class Outputs(dict[str, Tensor]):

@@ -11,10 +11,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-import specs.stack as spec
-from specs.base import Component
-from specs.block import BlockParts
-from specs.position import NoPosition, PositionKind
+import specs.model.stack as spec
+from specs.base.base import Component
+from specs.kinds.block import BlockParts
+from specs.kinds.position import NoPosition, PositionKind
 from zoo import functional
 from zoo.components.altup import Streams
 from zoo.components.block_summaries import TokenBlocks, blocks_of
@@ -23,9 +23,9 @@ from zoo.components.mixer import LENGTH, BiasKey, BlocksKey, MixerContext, State
 from zoo.components.position import Position, RelativeBias
 from zoo.components.sharing import SharedWeights
 from zoo.context import BuildContext
+from zoo.core.precision import in_dtype
 from zoo.models.axes import Axes
 from zoo.models.reach import Reach
-from zoo.precision import in_dtype
 from zoo.registry import build_component
 
 AfterLayer = Callable[[int, Tensor], Tensor]

@@ -11,20 +11,20 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-import specs.model as spec
-from specs.connector import ConnectorKind
-from specs.embedding import Patches
+import specs.model.model as spec
+from specs.kinds.connector import ConnectorKind
+from specs.kinds.embedding import Patches
 from zoo import functional
 from zoo.components.connector import Connector, deep_connectors
 from zoo.components.embedding import Embedding
 from zoo.components.mixer import State
 from zoo.context import BuildContext
+from zoo.core.precision import wide
 from zoo.models.axes import Axes
 from zoo.models.decoder import Decoder
 from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
 from zoo.models.stack import AfterLayer, Stack
-from zoo.precision import wide
 from zoo.registry import build_component
 
 

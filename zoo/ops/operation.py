@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import fx
 
-from specs.errors import PluginError
+from specs.base.errors import PluginError
 from zoo.ops.flops import Flops
 from zoo.ops.saved import GradientCall, SavedTensor
 from zoo.ops.tensor_info import info_on_meta
@@ -60,7 +60,7 @@ _operations: dict[Any, Operation] = {}
 def register_operation(*targets: Any, **fields: Any) -> None:
     """Add one entry for some functions and method names; ``fields`` are those of :class:`Operation`.
 
-    Raises :class:`specs.errors.PluginError` if a target already has an entry.
+    Raises :class:`specs.base.errors.PluginError` if a target already has an entry.
     """
     entry = Operation(**fields)
     for target in targets:

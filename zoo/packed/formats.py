@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from specs.suggest import suggestion
-from zoo.json_values import read_object
+from specs.base.suggest import suggestion
+from zoo.files.json_values import read_object
 from zoo.packed.awq import read_awq
 from zoo.packed.compressed import read_compressed
 from zoo.packed.gptq import read_gptq

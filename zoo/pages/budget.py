@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from specs.device import Device, FloatPrecision
+from specs.files.device import Device, FloatPrecision
 from zoo.pages.costs import polynomial_data
 from zoo.reports.costs import Costs, StageCosts
 from zoo.reports.expert_reads import BATCHES

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from html import escape
 
-from specs.model import Model
-from specs.resolved import resolved
-from specs.writing import dump
+from specs.forms.resolved import resolved
+from specs.language.writing import dump
+from specs.model.model import Model
 from zoo.catalog.entries import CatalogEntry
+from zoo.core.units import byte_text
 from zoo.drawing import draw_svg
 from zoo.pages.costs import TELLS
 from zoo.pages.markup import code, scrolling, table
 from zoo.pages.verification import verification_section
-from zoo.records import QualityRecord
+from zoo.record.records import QualityRecord
 from zoo.reports.report import Report, report
-from zoo.units import byte_text
 
 
 def model_details(spec: Model) -> str:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.catalog.changes import Changes
 from zoo.catalog.entries import CatalogEntry, UnlistedExport
+from zoo.core.units import byte_text, count_text
 from zoo.pages.catalog_details import artefact_details, definitions
 from zoo.pages.markup import scrolling, section
 from zoo.pages.page import asset, embedded, page
-from zoo.records import QualityRecord
-from zoo.units import byte_text, count_text
+from zoo.record.records import QualityRecord
 
 _DATA = re.compile(r'<script type="application/json" id="catalog-data">(.*?)</script>', re.DOTALL)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from specs.model import Model
-from specs.stack import Stack
+from specs.model.model import Model
+from specs.model.stack import Stack
 from zoo.pages.markup import code, layers_text, scrolling, section
 from zoo.reports.costs import StageCosts, within
 from zoo.reports.parameters import module_tree

@@ -17,17 +17,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from specs.base import LEAST, MOST
-from specs.position import NoPosition, PositionKind
-from specs.position import Rope as RopeSpec
+from specs.base.base import LEAST, MOST
+from specs.kinds.position import NoPosition, PositionKind
+from specs.kinds.position import Rope as RopeSpec
 from zoo.components.disentangled import Disentangled
 from zoo.components.patch_positions import AxialRope, RelativeBias2d
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.components.relative_key import RelativeKey
 from zoo.components.relative_sinusoidal import RelativeSinusoidal
 from zoo.components.rope_frequencies import rope_frequencies
+from zoo.core.tensors import fixed_values, weight_tensors
 from zoo.pages.chart import Axis, Line, line_chart
-from zoo.tensors import fixed_values, weight_tensors
 from zoo.weights.materialize import put
 
 SIDE = 8

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from specs.model import Model
-from specs.position import NoPosition
-from specs.stack import Stack as StackSpec
+from specs.kinds.position import NoPosition
+from specs.model.model import Model
+from specs.model.stack import Stack as StackSpec
 from zoo.builder import ZooModel
 from zoo.components.position import Position
 from zoo.models.stack import Stack

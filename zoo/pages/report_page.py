@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from specs.model import Model
-from specs.resolved import resolved
-from specs.writing import dump
+from specs.forms.resolved import resolved
+from specs.language.writing import dump
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.drawing import draw_svg
-from zoo.integrity import Integrity
-from zoo.manifest import ExportRecord
 from zoo.pages.budget import budget_data
 from zoo.pages.costs import costs_section
 from zoo.pages.markup import scrolling, section
@@ -21,6 +19,8 @@ from zoo.pages.shapes import shapes_section
 from zoo.pages.treemap import treemap_section
 from zoo.pages.verification import verification_section
 from zoo.pages.visibility import visibility_section
+from zoo.record.integrity import Integrity
+from zoo.record.manifest import ExportRecord
 from zoo.reports.report import Report
 
 SCRIPTS = ("treemap.js", "sizes.js", "costs.js", "budget.js", "positions.js")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.checks.shapes import ModuleShapes, check_shapes
 from zoo.pages.markup import code, layers_text, section, table

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
-from zoo.integrity import Integrity
-from zoo.manifest import ExportRecord
 from zoo.pages.markup import section, table
-from zoo.records import VerificationRecord
+from zoo.record.integrity import Integrity
+from zoo.record.manifest import ExportRecord
+from zoo.record.records import VerificationRecord
 
 _FIGURES = ("largest difference", "relative", "allowed", "same top token")
 

@@ -14,10 +14,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from specs.model import Model
-from specs.packed_patches import PackedPatches
-from specs.stack import Bidirectional
-from specs.stack import Stack as StackSpec
+from specs.kinds.packed_patches import PackedPatches
+from specs.model.model import Model
+from specs.model.stack import Bidirectional
+from specs.model.stack import Stack as StackSpec
 from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import BiasKey, MixerContext

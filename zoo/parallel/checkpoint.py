@@ -13,7 +13,7 @@ from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 from torch.optim import Optimizer
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 from zoo.checkpoints.recorded_spec import check_recorded_spec, record_spec
 from zoo.weights.distributed import METADATA, MODEL
 

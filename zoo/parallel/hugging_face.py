@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from zoo.builder import assemble
 from zoo.configs.exporting import write_config
+from zoo.core.sharding import COLUMNS, Cut
+from zoo.core.tensors import weight_tensors
 from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
 from zoo.families.common.transforms import SAME
 from zoo.families.registry import family as family_of
-from zoo.sharding import COLUMNS, Cut
-from zoo.tensors import weight_tensors
 
 if TYPE_CHECKING:
     from zoo.parallel.plan import ParallelPlan

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_tensor
 
-from zoo.sharding import HEADS, Cut
+from zoo.core.sharding import HEADS, Cut
 
 WHOLE = None
 """The cut of a parameter that every process holds and uses alike."""

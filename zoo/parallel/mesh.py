@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 from torch.distributed.device_mesh import DeviceMesh
 
-from specs.errors import UserError
-from specs.suggest import suggestion
+from specs.base.errors import UserError
+from specs.base.suggest import suggestion
 
 DIMS = {"dp": "data", "tp": "tensor", "pp": "pipeline"}
 """The names of the dims, and the parallelism that each stands for."""
 
 
 def degrees_of(mesh: DeviceMesh) -> dict[str, int]:
-    """The size of each dim of a mesh. Raises :class:`specs.errors.UserError` for dims of other names."""
+    """The size of each dim of a mesh. Raises :class:`specs.base.errors.UserError` for dims of other names."""
     names = mesh.mesh_dim_names or ()
     return check_names(dict(zip(names, mesh.shape, strict=True)) if names else {"(none)": mesh.size()})
 
 
 def check_names(degrees: Mapping[str, int]) -> dict[str, int]:
-    """The same degrees. Raises :class:`specs.errors.UserError` for names other than ``DIMS`` and sizes below 1."""
+    """The same degrees. Raises :class:`specs.base.errors.UserError` for names other than ``DIMS`` and sizes below 1."""
     for name, size in degrees.items():
         if name not in DIMS:
             raise UserError(

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from torch import nn
 
-from specs.device import Device
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.files.device import Device
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.components.block import Block
 from zoo.parallel.mesh import check_names
@@ -208,7 +208,7 @@ class ModelOnPaper:
         return cache(self.plan.spec, DTYPES[self.precision])
 
     def on(self, degrees: Mapping[str, int], device: Device, batch: int, length: int) -> OnPaper:
-        """The model on a mesh. Raises :class:`specs.errors.UserError` for dims and degrees that do not fit."""
+        """The model on a mesh. Raises :class:`specs.base.errors.UserError` for dims and degrees that do not fit."""
         named = check_names(degrees)
         self.plan.check(named.get("tp", 1))
         check_stages(self.built, named.get("pp", 1))

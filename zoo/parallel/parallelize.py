@@ -15,7 +15,7 @@ from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import parallelize_module
 from torch.utils.checkpoint import checkpoint
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.open import open_weights
 from zoo.components.attention import CrossAttention
@@ -49,7 +49,7 @@ VIEWS = "FSDP2-wrapped module .* returned a view tensor"
 def cut_tensors(model: nn.Module, plan: ParallelPlan, mesh: DeviceMesh, *, sequence: bool = False) -> None:
     """Apply tensor parallelism over a mesh of one dim, and sequence parallelism with ``sequence``.
 
-    Every parameter becomes a distributed tensor.  Raises :class:`specs.errors.UserError` for a degree that does not fit.
+    Every parameter becomes a distributed tensor.  Raises :class:`specs.base.errors.UserError` for a degree that does not fit.
     """
     tied = tied_names(model)
     there = {path for path, _ in model.named_modules()}

@@ -11,7 +11,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.block import SideTransformer
@@ -132,7 +132,7 @@ class StageModule(nn.Module):
 def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
     """This process's stage of a model, which is taken apart.
 
-    Raises :class:`specs.errors.UserError` where a model has fewer layers than the pipeline has stages, several stacks, or
+    Raises :class:`specs.base.errors.UserError` where a model has fewer layers than the pipeline has stages, several stacks, or
     weights that several stages would share.
     """
     degree = mesh.size()
@@ -142,7 +142,7 @@ def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
 
 
 def check_stages(model: ZooModel, degree: int) -> None:
-    """Raise :class:`specs.errors.UserError` unless a model can be cut in so many stages."""
+    """Raise :class:`specs.base.errors.UserError` unless a model can be cut in so many stages."""
     if degree == 1:
         return
     where = f"value: pp={degree}"

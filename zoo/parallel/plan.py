@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from specs.errors import UserError
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.block import Block
+from zoo.core.sharding import Cut, Section, Sharding
+from zoo.core.tensors import weight_tensors
 from zoo.models.stack import Stack
-from zoo.sharding import Cut, Section, Sharding
-from zoo.tensors import weight_tensors
 
 if TYPE_CHECKING:
     from torch.distributed.tensor.parallel import ParallelStyle
@@ -56,7 +56,7 @@ class ParallelPlan:
         ]
 
     def check(self, degree: int) -> None:
-        """Raise :class:`specs.errors.UserError` unless a degree of tensor parallelism divides all counts."""
+        """Raise :class:`specs.base.errors.UserError` unless a degree of tensor parallelism divides all counts."""
         unfit = {(count.name, count.value): count for count in self.counts if count.value % degree}
         if unfit:
             found = ", ".join(f"{name} ({value:,})" for name, value in unfit)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
 from zoo.weights.materialize import put
 from zoo.weights.source import WeightSource
 

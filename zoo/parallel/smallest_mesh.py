@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specs.device import Device
-from specs.errors import UserError
+from specs.base.errors import UserError
+from specs.files.device import Device
 from zoo.parallel.mesh import check_names
 from zoo.parallel.on_paper import ModelOnPaper, OnPaper, Work
 
@@ -16,7 +16,7 @@ LARGEST = 4096
 def smallest(model: ModelOnPaper, device: Device, batch: int, length: int, work: Work) -> OnPaper:
     """The mesh of the fewest devices that has room, and of several the one with the least bound on a step.
 
-    tp stays within a node.  Raises :class:`specs.errors.UserError` where none of up to 4096 devices has.
+    tp stays within a node.  Raises :class:`specs.base.errors.UserError` where none of up to 4096 devices has.
     """
     count = 1
     while count <= LARGEST:
@@ -46,7 +46,7 @@ def _meshes(
 
 
 def mesh_degrees(text: str) -> dict[str, int]:
-    """The degrees in ``dp=8,tp=4,pp=2``. Raises :class:`specs.errors.UserError`."""
+    """The degrees in ``dp=8,tp=4,pp=2``. Raises :class:`specs.base.errors.UserError`."""
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, size = part.partition("=")

@@ -13,9 +13,9 @@ from torch.distributed.tensor import Partial, Placement, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
 from zoo.components.block import Block
+from zoo.core.sharding import HEADS, Cut, Section
 from zoo.parallel.communication import placed, read_by_all
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
-from zoo.sharding import HEADS, Cut, Section
 
 
 class Several(ParallelStyle):

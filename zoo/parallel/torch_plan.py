@@ -13,6 +13,7 @@ from torch.distributed.tensor.parallel import (
     SequenceParallel,
 )
 
+from zoo.core.sharding import HEADS, Cut
 from zoo.parallel.local_parameters import WHOLE
 from zoo.parallel.styles import (
     Divided,
@@ -23,7 +24,6 @@ from zoo.parallel.styles import (
     Several,
     StatesNoted,
 )
-from zoo.sharding import HEADS, Cut
 
 if TYPE_CHECKING:
     from zoo.parallel.plan import ParallelPlan

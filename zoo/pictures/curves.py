@@ -23,7 +23,7 @@ def loss_curves(
 ) -> Figure:
     """Named loss curves over steps, distinguished by colour and dashes, with a reference value.
 
-    Raises :class:`specs.errors.UserError` if matplotlib is not installed.
+    Raises :class:`specs.base.errors.UserError` if matplotlib is not installed.
     """
     below = 0.21 * len(curves)
     figure = new_figure(_WIDTH, _HEIGHT + below, style)

@@ -51,7 +51,7 @@ class HeatMapGrid:
 def heat_maps(grids: Sequence[HeatMapGrid], style: Style = LIGHT) -> Figure:
     """Grids of heat maps, one below the other, with labels at the left and bottom of each grid.
 
-    Raises :class:`specs.errors.UserError` if matplotlib is not installed.
+    Raises :class:`specs.base.errors.UserError` if matplotlib is not installed.
     """
     placed = [_Layout.of(grid) for grid in grids]
     width = max(layout.width for layout in placed)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from specs.errors import UserError
-from specs.printable import printable
+from specs.base.errors import UserError
+from specs.base.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ def rgb(color: str) -> Color:
 
 
 def require_library() -> None:
-    """Raise :class:`specs.errors.UserError` if matplotlib is not installed."""
+    """Raise :class:`specs.base.errors.UserError` if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:

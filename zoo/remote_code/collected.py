@@ -9,7 +9,7 @@ import textwrap
 import types
 from typing import Any
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 from zoo.remote_code.rules import PLAIN
 
 IMPORTED = {

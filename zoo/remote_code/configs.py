@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.components.attention import Projections
 from zoo.models.stack import Stack
 from zoo.remote_code import template

@@ -8,8 +8,9 @@ from typing import Any
 
 from torch import nn
 
-from specs.model import Model
-from specs.printable import printable
+from specs.base.printable import printable
+from specs.model.model import Model
+from zoo.core.precision import in_dtype
 from zoo.functional import (
     attention,
     attention_bias,
@@ -18,7 +19,6 @@ from zoo.functional import (
     token_positions,
 )
 from zoo.models.stack import Stack
-from zoo.precision import in_dtype
 from zoo.remote_code import model_template, seq2seq_template, template
 from zoo.remote_code.collected import IMPORTED, Collected
 from zoo.remote_code.configs import config_of, configuration_class

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence
 from zoo.remote_code import model_template, seq2seq_template

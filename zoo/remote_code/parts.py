@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.components.embedding import Embedding
 from zoo.models.stack import Stack
 

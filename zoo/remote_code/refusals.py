@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.components.block import Block, NormedResidual, Parallel, PostNorm, PreNorm, ReorderedNorm, Sandwich
 from zoo.components.disentangled import Disentangled
 from zoo.components.latent import Latent

@@ -7,14 +7,14 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of, token_fields
 from zoo.checkpoints.converting import DTYPES, Conversion, write_checkpoint
 from zoo.checkpoints.open import open_weights
+from zoo.core.progress import Progress
 from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
 from zoo.families.common.transforms import Shape
-from zoo.progress import Progress
 from zoo.remote_code.generate import generate
 
 
@@ -50,7 +50,7 @@ def convert_with_code(
 ) -> Conversion:
     """Write config, code, weights and tokenizer into an empty directory.
 
-    Raises :class:`specs.errors.UserError`, such as for parts that the code cannot express.
+    Raises :class:`specs.base.errors.UserError`, such as for parts that the code cannot express.
     """
     model = assemble(spec, DTYPES[dtype])
     code = generate(assemble(spec), spec, version("zoo"))

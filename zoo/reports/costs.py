@@ -15,19 +15,19 @@ from typing import Any
 import torch.nn.functional as F
 from torch import fx
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.mixture import Mixture
-from zoo.graph_names import VISION_ENCODER
+from zoo.core.graph_names import VISION_ENCODER
+from zoo.core.reduced import fewer_layers
+from zoo.core.state_names import is_present
 from zoo.ops.saved import NodeInfos
-from zoo.reduced import fewer_layers
 from zoo.reports.flops import matmul_flops_at, operations_without_entry, other_flops_at
 from zoo.reports.layers import layer_kinds
 from zoo.reports.polynomial import Polynomial
 from zoo.reports.roles import ROLES, module_roles
 from zoo.reports.spread import Spread
 from zoo.reports.trace import Trace, outputs_by_name, traced
-from zoo.state_names import is_present
 from zoo.tracing.task import ENCODER
 from zoo.tracing.tasks import cost_tasks
 
@@ -134,7 +134,7 @@ def within(parts: Mapping[str, Polynomial], path: str) -> Polynomial:
 def costs(spec: Model) -> Costs:
     """The costs of each stage of a spec's model.
 
-    Raises :class:`zoo.tracing.tracer.UntraceableError`, and :class:`specs.errors.UserError` for a component whose
+    Raises :class:`zoo.tracing.tracer.UntraceableError`, and :class:`specs.base.errors.UserError` for a component whose
     cost is not a polynomial.
     """
     small = fewer_layers(spec, layers=1)

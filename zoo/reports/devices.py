@@ -6,9 +6,9 @@ import os
 
 import torch
 
-from specs.device import Device, FloatPrecision
-from zoo.bandwidth import fastest, measure_cuda_bandwidth, measure_reading
-from zoo.memory import available_memory
+from specs.files.device import Device, FloatPrecision
+from zoo.machine.bandwidth import fastest, measure_cuda_bandwidth, measure_reading
+from zoo.machine.memory import available_memory
 from zoo.reports.roofline import THIS
 
 READ = 256_000_000

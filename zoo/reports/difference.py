@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from specs.errors import path_text
-from specs.variation import assignments
+from specs.base.errors import path_text
+from specs.forms.variation import assignments
+from zoo.core.result_table import ResultTable, Tabular
 from zoo.reports.module_pairs import ModulePair, pair
 from zoo.reports.quantities import ComparedSizes, Measured, Quantity, quantities
 from zoo.reports.spec_difference import SpecDifference
-from zoo.result_table import ResultTable, Tabular
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ModelDifference(Tabular):
 def compare_models(found: SpecDifference, *, batch: int, length: int | None) -> ModelDifference:
     """Add the modules of both, built without weights, and their costs at a batch size and length.
 
-    The default length is 1024, or the shortest context.  Raises :class:`specs.errors.UserError` for a longer one.
+    The default length is 1024, or the shortest context.  Raises :class:`specs.base.errors.UserError` for a longer one.
     """
     sizes = ComparedSizes.of((found.a.spec, found.b.spec), batch, length)
     a, b = Measured.of(found.a.spec), Measured.of(found.b.spec)

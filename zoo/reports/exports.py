@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zoo.manifest import ExportRecord, Manifest
+from zoo.record.manifest import ExportRecord, Manifest
 from zoo.reports.module_pairs import in_order
 
 _OF_EXPORT = ("target", "precision", "layout", "weights", "seed", "providers", "cache")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from specs.base import Component, Spec
-from specs.model import Model
-from specs.registry import kind_of
-from specs.stack import LayerRun, Stack
+from specs.base.base import Component, Spec
+from specs.base.registry import kind_of
+from specs.model.model import Model
+from specs.model.stack import LayerRun, Stack
 from zoo.builder import ZooModel, assemble
 from zoo.components.layer_sum import WeightedLayerSum
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from specs.model import Model
+from specs.model.model import Model
 
 
 def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:

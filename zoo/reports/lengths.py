@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specs.errors import UserError, option_name
-from specs.model import Model
-from specs.stack import Stack as StackSpec
+from specs.base.errors import UserError, option_name
+from specs.model.model import Model
+from specs.model.stack import Stack as StackSpec
 
 DEFAULT_LENGTH = 1024
 """Tokens per sequence by default; fewer for a model with a shorter context."""
@@ -33,7 +33,7 @@ class Lengths:
     ) -> Lengths:
         """The given sizes, with defaults for the others.
 
-        Raises :class:`specs.errors.UserError` for sizes that do not fit or do not apply to the model.
+        Raises :class:`specs.base.errors.UserError` for sizes that do not fit or do not apply to the model.
         """
         if spec.decoder is None and past is not None:
             raise UserError(

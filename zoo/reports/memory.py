@@ -8,16 +8,16 @@ from typing import Any
 
 import torch
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.components.latent import Latent
 from zoo.components.mixer import StateTensor
+from zoo.core.reduced import fewer_layers
+from zoo.core.tensors import weight_tensors
 from zoo.models.decoder import Decoder
 from zoo.models.encoder_decoder import EncoderDecoder
-from zoo.reduced import fewer_layers
 from zoo.reports.folding import Folded
 from zoo.reports.layers import layer_kinds
-from zoo.tensors import weight_tensors
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The precisions of training, caches and activations."""

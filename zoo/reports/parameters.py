@@ -12,16 +12,16 @@ from typing import Any
 
 from torch import nn
 
-from specs.errors import Problem, SpecError, UserError
-from specs.model import Model
-from specs.suggest import suggestion
+from specs.base.errors import Problem, SpecError, UserError
+from specs.base.suggest import suggestion
+from specs.model.model import Model
 from zoo.components.embedding import Embedding
 from zoo.components.per_layer_embedding import PerLayerEmbedding
+from zoo.core.result_table import ResultTable, Tabular
+from zoo.core.units import total_and_active
 from zoo.reports.folding import Folded, FoldedStack
 from zoo.reports.parameter_check import ParameterCheck
 from zoo.reports.roles import active_parameters
-from zoo.result_table import ResultTable, Tabular
-from zoo.units import total_and_active
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from specs.errors import UserError, option_name
-from specs.model import Model
+from specs.base.errors import UserError, option_name
+from specs.model.model import Model
 from zoo.reports.costs import StageCosts, costs
 from zoo.reports.folding import Folded
 from zoo.reports.lengths import DEFAULT_LENGTH
@@ -49,7 +49,7 @@ class ComparedSizes:
     def of(cls, specs: tuple[Model, Model], batch: int, length: int | None = None) -> ComparedSizes:
         """The given length, or the default, limited by the shortest context.
 
-        Raises :class:`specs.errors.UserError` for a length that exceeds a context.
+        Raises :class:`specs.base.errors.UserError` for a length that exceeds a context.
         """
         limits = [(limit, spec) for spec in specs if (limit := _context(spec)) is not None]
         shortest, spec = min(limits, key=lambda each: each[0], default=(None, specs[0]))

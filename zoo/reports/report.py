@@ -9,10 +9,12 @@ from typing import Any
 
 import torch
 
-from specs.device import Device, load_device
-from specs.errors import UserError
-from specs.model import Model
-from specs.suggest import suggestion
+from specs.base.errors import UserError
+from specs.base.suggest import suggestion
+from specs.files.device import Device, load_device
+from specs.model.model import Model
+from zoo.core.result_table import ResultTable, Tabular
+from zoo.core.units import byte_text, total_and_active
 from zoo.reports.costs import Costs, costs
 from zoo.reports.devices import this_device
 from zoo.reports.expert_reads import BATCHES, ExpertRead, expected_experts
@@ -22,8 +24,6 @@ from zoo.reports.memory import DTYPES, CacheSizes, TrainingState, cache, stored_
 from zoo.reports.roles import RoleParameters, active_parameters, roles, ties
 from zoo.reports.roofline import COMPUTED_IN, THIS, Demand, Roofline, Room, roofline
 from zoo.reports.training import Training, training
-from zoo.result_table import ResultTable, Tabular
-from zoo.units import byte_text, total_and_active
 
 OUTPUT_BYTES = 4
 """Bytes of each output value: float32."""
@@ -271,7 +271,7 @@ def report(
     """The report of a spec's model with weights in a precision, on devices given by name or file, or ``this``.
 
     ``weights``: bytes of its file by precision; float precisions default to the bytes of the values.
-    Raises :class:`specs.errors.UserError` for an unknown precision or device.
+    Raises :class:`specs.base.errors.UserError` for an unknown precision or device.
     """
     folded = Folded.of(spec)
     known = {name: stored_bytes(folded, dtype) for name, dtype in DTYPES.items()} | dict(weights or {})

@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import nn
 
-from specs.registry import kinds
-from specs.stack import STACKS
+from specs.base.registry import kinds
+from specs.model.stack import STACKS
 from zoo.components.block import Block
 from zoo.components.embedding import Embedding
 from zoo.components.mixture import Experts, Mixture

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from specs.device import Device, FloatPrecision
+from specs.files.device import Device, FloatPrecision
 
 COMPUTED_IN: dict[str, FloatPrecision] = {
     "fp32": "fp32",

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from specs.catalog import preset_names
-from specs.document import Document
-from specs.load import read, varied
-from specs.model import Model
-from specs.named_blocks import with_named_blocks
-from specs.resolved import resolved
-from specs.validation import validate
-from zoo.manifest import ExportRecord, read_record
-from zoo.reference_kind import reference_kind
+from specs.forms.resolved import resolved
+from specs.language.catalog import preset_names
+from specs.language.document import Document
+from specs.language.load import read, varied
+from specs.language.named_blocks import with_named_blocks
+from specs.language.validation import validate
+from specs.model.model import Model
+from zoo.configs.reference_kind import reference_kind
+from zoo.record.manifest import ExportRecord, read_record
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Side:
 def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
     """The side that a reference names, with assignments applied to its spec.
 
-    Raises :class:`specs.errors.UserError` for an unknown reference or an invalid spec.
+    Raises :class:`specs.base.errors.UserError` for an unknown reference or an invalid spec.
     """
     path, kind = Path(reference), reference_kind(reference)
     export = read_record(path) if kind == "export" else None
@@ -51,7 +51,7 @@ def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
 
 
 def side_of(given: Model | str | os.PathLike[str]) -> Side:
-    """The side of a spec or reference.  Raises :class:`specs.errors.UserError`."""
+    """The side of a spec or reference.  Raises :class:`specs.base.errors.UserError`."""
     if isinstance(given, Model):
         return Side(given.name, Document(resolved(given)), given)
     return read_side(os.fspath(given))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from specs.canonical import canonical
-from specs.canonical import differences as computed_differences
-from specs.difference import Difference, differences
-from zoo.integrity import Integrity, check_integrity
+from specs.forms.canonical import canonical
+from specs.forms.canonical import differences as computed_differences
+from specs.forms.difference import Difference, differences
+from zoo.record.integrity import Integrity, check_integrity
 from zoo.reports.exports import FactDifference, WeightDifference, export_differences, weight_difference
 from zoo.reports.side import Side
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import fx
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 from zoo.builder import ZooModel
 from zoo.ops.operation import CALLS, target_name
 from zoo.ops.saved import NodeInfos
@@ -70,7 +70,7 @@ class Trace:
     def polynomial(self, node: fx.Node, number: Callable[[NodeInfos], int]) -> Polynomial:
         """A number of ``node`` that depends on the sizes, as a polynomial.
 
-        Raises :class:`specs.errors.UserError` if it is not one.
+        Raises :class:`specs.base.errors.UserError` if it is not one.
         """
         values = tuple(map(number, self._infos))
         if values not in self._known:

@@ -18,11 +18,11 @@ from typing import Any
 import torch
 from torch import fx
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.builder import assemble
+from zoo.core.reduced import fewer_layers
 from zoo.ops import TensorInfo
 from zoo.ops.saved import SavedTensor
-from zoo.reduced import fewer_layers
 from zoo.reports.flops import matmul_flops_at
 from zoo.reports.layers import layer_kinds, with_another
 from zoo.reports.polynomial import Polynomial

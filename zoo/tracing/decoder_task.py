@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from specs.model import Model
-from zoo.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED
+from specs.model.model import Model
+from zoo.core.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from specs.model import Model
-from specs.stack import StackName
+from specs.model.model import Model
+from specs.model.stack import StackName
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import BATCH, Task, stack_inputs
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo import functional
 from zoo.components.mixer import State
-from zoo.state_names import MOMENTS
+from zoo.core.state_names import MOMENTS
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
     BATCH,

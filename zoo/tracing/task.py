@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from specs.embedding import Tokens
-from specs.model import Model
-from specs.packed_patches import PackedPatches
-from specs.stack import Stack as StackSpec
+from specs.kinds.embedding import Tokens
+from specs.kinds.packed_patches import PackedPatches
+from specs.model.model import Model
+from specs.model.stack import Stack as StackSpec
 from zoo.components.mixer import State, StateTensor
-from zoo.graph_names import GRID
+from zoo.core.graph_names import GRID
+from zoo.core.state_names import Moment, state_name
 from zoo.models.stack import Stack
-from zoo.state_names import Moment, state_name
 from zoo.tracing.symbols import DerivedSize, Placeholder, Symbols
 from zoo.tracing.tracer import GraphCall
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.dual_encoder_tasks import dual_encoder_tasks, whole_task
 from zoo.tracing.encoder_decoder_tasks import (

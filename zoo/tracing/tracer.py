@@ -17,13 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from specs.errors import UserError, option_name, reason_of
+from specs.base.errors import UserError, option_name, reason_of
 from zoo import functional, ops
+from zoo.core.tensors import weight_tensors
 from zoo.ops import TensorInfo, operation_of, result_info
 from zoo.ops.creation import size
 from zoo.ops.indexing import refuse_clamped_slice
 from zoo.ops.operation import CALLS
-from zoo.tensors import weight_tensors
 from zoo.tracing.symbols import Placeholder, Symbols
 
 GraphCall = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]

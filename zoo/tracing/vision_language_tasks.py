@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from specs.connector import ConnectorKind
-from specs.model import Model
-from zoo.graph_names import AHEAD, COORDINATES, EMBEDDED, GRID, SEEN, VISION_ENCODER
+from specs.kinds.connector import ConnectorKind
+from specs.model.model import Model
+from zoo.core.graph_names import AHEAD, COORDINATES, EMBEDDED, GRID, SEEN, VISION_ENCODER
 from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.symbols import DerivedSize, Placeholder
 from zoo.tracing.task import BATCH, IMAGES, PATCHES, VECTORS, Task, stack_inputs

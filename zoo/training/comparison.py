@@ -11,11 +11,12 @@ from typing import Any
 
 import torch
 
-from specs.difference import Difference, differences
-from specs.errors import UserError, option_name
-from specs.model import Model
+from specs.base.errors import UserError, option_name
+from specs.forms.difference import Difference, differences
+from specs.model.model import Model
 from zoo.builder import assemble
-from zoo.memory import available_memory
+from zoo.core.units import byte_text
+from zoo.machine.memory import available_memory
 from zoo.training.contender import Contender
 from zoo.training.fitting import fitted
 from zoo.training.processes import train_in_processes
@@ -24,7 +25,6 @@ from zoo.training.score import Score
 from zoo.training.settings import Settings
 from zoo.training.store import Store
 from zoo.training.task import TrainingTask
-from zoo.units import byte_text
 
 SOLVED = 0.99
 """The accuracy at which a task counts as solved."""

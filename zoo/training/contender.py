@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specs.model import Model
+from specs.model.model import Model
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import replace
 
-from specs.errors import UserError, option_name
-from specs.head import VocabularyHead
-from specs.model import Model
+from specs.base.errors import UserError, option_name
+from specs.kinds.head import VocabularyHead
+from specs.model.model import Model
 from zoo.training.names import MASKED_BYTE, NEXT_BYTE
 from zoo.training.task import TrainingTask
 

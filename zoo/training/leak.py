@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.checks.direction import causal
 from zoo.checks.stack_runner import stack_runners
 from zoo.checks.subject import subject_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specs.model import Model
+from specs.model.model import Model
 
 UNSCORED = -100
 """The target that torch's cross entropy ignores."""

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from specs.errors import UserError, option_name
+from specs.base.errors import UserError, option_name
 from zoo.own_packages import command_of
 from zoo.training.run import Moment, OnMoment, Run
 from zoo.training.settings import Settings

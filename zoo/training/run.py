@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.training.leak import sees_its_answers
 from zoo.training.settings import Settings
 from zoo.training.store import Store, TrainingResult

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.training.passage import UNSCORED, Sample, sample
 from zoo.training.task import TrainingTask
 

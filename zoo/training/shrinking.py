@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from specs.base import Spec
-from specs.errors import UserError, option_name
-from specs.model import Model
-from specs.roles import Role, fields_by_role, pairs_scaled
-from zoo.reduced import fewer_experts, fewer_layers, rewritten_stacks, validated
+from specs.base.base import Spec
+from specs.base.errors import UserError, option_name
+from specs.base.roles import Role, fields_by_role, pairs_scaled
+from specs.model.model import Model
+from zoo.core.reduced import fewer_experts, fewer_layers, rewritten_stacks, validated
 
 HEAD_WIDTH = 16
 """Minimum head width: below it, heads are merged."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from specs.base import PositiveFloat
-from specs.errors import UserError, option_name, path_text
-from specs.model import Model
-from specs.resolved import resolved
+from specs.base.base import PositiveFloat
+from specs.base.errors import UserError, option_name, path_text
+from specs.forms.resolved import resolved
+from specs.model.model import Model
 from zoo.files.reading import open_regular, read_regular
 from zoo.files.whole import write_file
 from zoo.training.score import Score

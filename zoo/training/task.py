@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 
-from specs.model import Architecture
+from specs.model.model import Architecture
 from zoo.training.passage import SPECIALS, Passage
 
 Part = Literal["training", "held out"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from specs.errors import UserError, option_name
-from specs.model import Model
-from specs.suggest import suggestion
+from specs.base.errors import UserError, option_name
+from specs.base.suggest import suggestion
+from specs.model.model import Model
 from zoo.training.names import MASKED_BYTE, OF_TEXT, TASKS
 from zoo.training.synthetic import Addition, Copy, Recall, Reverse
 from zoo.training.task import TrainingTask

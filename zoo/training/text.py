@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from specs.errors import UserError, option_name
-from specs.model import Architecture
+from specs.base.errors import UserError, option_name
+from specs.model.model import Architecture
 from zoo.files.reading import read_regular, unreadable
 from zoo.training.names import MASKED_BYTE, NEXT_BYTE
 from zoo.training.passage import Passage

@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.training.passage import sample
 from zoo.training.score import Score, held_out, score, token_loss

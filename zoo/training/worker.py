@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 from zoo.training.run import Moment, deterministic, train
 
 

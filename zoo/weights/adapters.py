@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from specs.errors import shorten
-from zoo.json_values import read_object
+from specs.base.errors import shorten
+from zoo.files.json_values import read_object
 from zoo.weights.source import WeightError
 
 SETTINGS = "adapter_config.json"

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from specs.errors import shorten
-from specs.suggest import suggestion
+from specs.base.errors import shorten
+from specs.base.suggest import suggestion
 from zoo.files.reading import check_regular, unreadable
 from zoo.weights.source import WeightError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
 from zoo.weights.blocks import Codes
 from zoo.weights.input_scales import InputScales
 from zoo.weights.source import WeightSource

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
 from zoo.weights.source import WeightSource
 
 

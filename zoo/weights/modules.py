@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zoo.json_values import read_list
+from zoo.files.json_values import read_list
 from zoo.weights.source import WeightError
 
 MODULES = "modules.json"

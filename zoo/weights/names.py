@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path, PureWindowsPath
 
-from specs.errors import shorten
-from zoo.json_values import read_object
+from specs.base.errors import shorten
+from zoo.files.json_values import read_object
 from zoo.weights.source import WeightError
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from specs.model import Model
-from zoo.initialization import distributions
-from zoo.tensors import fixed_values, weight_tensors
+from specs.model.model import Model
+from zoo.core.initialization import distributions
+from zoo.core.tensors import fixed_values, weight_tensors
 from zoo.weights.source import WeightSource
 
 PIECE = 2**22

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specs.suggest import suggestion
+from specs.base.suggest import suggestion
+from zoo.files.json_values import parse_object
 from zoo.files.reading import open_regular
-from zoo.json_values import parse_object
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, read_bytes
 

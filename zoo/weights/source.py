@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 
 if TYPE_CHECKING:
     from torch import Tensor

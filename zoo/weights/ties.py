@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
 
 
 def tied_names(model: nn.Module) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 import torch
 
-from exporters.emitters import Call, Operand, emits
-from exporters.graph import Value
+from exporters.graph.emitters import Call, Operand, emits
+from exporters.graph.values import Value
 
 
 @emits(torch.square, "square")

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from specs.base import Component
-from specs.registry import register
-from specs.roles import Role
+from specs.base.base import Component
+from specs.base.registry import register
+from specs.base.roles import Role
 
 
 @register("feed_forward", implementation="zoo_squared_relu.module")

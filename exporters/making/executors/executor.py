@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from exporters.making.job import Job, JobResult
-from specs.errors import UserError
-from specs.suggest import suggestion
-from zoo.progress import Stage
+from specs.base.errors import UserError
+from specs.base.suggest import suggestion
+from zoo.core.progress import Stage
 
 Tell = Callable[[str, Stage], None]
 """Receives the name of a job and its current stage, where the executor knows it."""
@@ -26,7 +26,7 @@ class Executor(Protocol):
 
 
 def executor(name: str, jobs: int) -> Executor:
-    """Return the executor ``local``, ``ray`` or ``slurm``. Raises :class:`specs.errors.UserError` for other names."""
+    """Return the executor ``local``, ``ray`` or ``slurm``. Raises :class:`specs.base.errors.UserError` for other names."""
     if name == "local":
         from exporters.making.executors.processes import Processes
 

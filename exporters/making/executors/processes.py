@@ -20,8 +20,8 @@ from typing import IO, Any
 
 from exporters.making.executors.executor import Tell
 from exporters.making.job import Job, JobResult
+from zoo.core.progress import Stage
 from zoo.own_packages import command_of
-from zoo.progress import Stage
 
 _GRACE = 10
 """Seconds that a stopped process has to clean up."""

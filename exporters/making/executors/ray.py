@@ -12,8 +12,8 @@ from typing import Any
 
 from exporters.making.executors.executor import Tell
 from exporters.making.job import Job, JobResult, outcome_of
-from specs.errors import UserError
-from zoo.progress import Stage
+from specs.base.errors import UserError
+from zoo.core.progress import Stage
 
 RETRIES = 3
 """The number of retries of a build whose worker or node dies."""

@@ -16,7 +16,7 @@ from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.components.position import Position
 from zoo.components.rope_frequencies import Rotation, scaled
 from zoo.context import BuildContext
-from zoo.initialization import Distribution, WeightPlace, distribution_for
+from zoo.core.initialization import Distribution, WeightPlace, distribution_for
 from zoo.registry import builds
 from zoo_doorstop import spec
 

@@ -5,14 +5,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from specs.attention import MultiHead
-from specs.base import Component
-from specs.block import PreNorm
-from specs.connector import ConnectorKind
-from specs.embedding import Tokens
-from specs.position import PositionKind
-from specs.registry import register as register_kind
-from specs.rope_scaling import RopeScalingKind
+from specs.base.base import Component
+from specs.base.registry import register as register_kind
+from specs.kinds.attention import MultiHead
+from specs.kinds.block import PreNorm
+from specs.kinds.connector import ConnectorKind
+from specs.kinds.embedding import Tokens
+from specs.kinds.position import PositionKind
+from specs.kinds.rope_scaling import RopeScalingKind
 
 Doorstop = Literal["doorstop"]
 

@@ -16,7 +16,7 @@ from exporters.making.executors.processes import Processes
 from exporters.making.executors.slurm import Slurm
 from exporters.making.job import JobResult, job_of
 from exporters.making.plan import make_plan
-from specs.errors import UserError
+from specs.base.errors import UserError
 from tests.cli.process import ZOO, environment, wait_for_end
 from tests.exporters.making.zoos import Here, make, plan_of, states, two_models
 

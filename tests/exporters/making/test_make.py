@@ -15,7 +15,7 @@ import exporters.making.plan
 from exporters.making.inputs import tool_versions
 from exporters.making.lock import Lock
 from exporters.making.plan import make_plan
-from specs.errors import UserError
+from specs.base.errors import UserError
 from tests.exporters.making.zoos import (
     LOCK,
     Here,
@@ -28,7 +28,7 @@ from tests.exporters.making.zoos import (
     write_zoo,
 )
 from zoo import build
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
 
 
 def why(zoo: object, name: str) -> str:

@@ -17,7 +17,7 @@ from exporters.making.cache import Cache
 from exporters.making.lock import Lock
 from exporters.making.make import make as make_artefacts
 from exporters.making.plan import make_plan
-from specs.errors import CombinedError, SpecError, UserError
+from specs.base.errors import CombinedError, SpecError, UserError
 from tests.exporters.making.zoos import (
     LIMIT,
     LOCK,

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from exporters.making.artefacts import read_zoo
-from exporters.options import Options as ExportOptions
-from specs.errors import SpecError, UserError
-from specs.schema import zoo_file_schema
-from specs.zoo_file import ArtefactOptions
+from exporters.steps.options import Options as ExportOptions
+from specs.base.errors import SpecError, UserError
+from specs.files.schema import zoo_file_schema
+from specs.files.zoo_file import ArtefactOptions
 from tests.exporters.making.zoos import write_zoo
 
 

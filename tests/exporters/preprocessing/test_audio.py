@@ -13,9 +13,9 @@ import transformers
 from exporters.preprocessing import Preprocessing
 from exporters.preprocessing.audio import LogMel, read_audio
 from exporters.quality.inputs import representative
-from specs.errors import UserError
-from specs.load import load
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.language.load import load
+from specs.model.model import Model
 
 FORM = LogMel(rate=16000, bins=80, window=400, hop=160, length=16000)
 

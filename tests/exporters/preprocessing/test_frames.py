@@ -14,8 +14,8 @@ from exporters.preprocessing.frames import LogMelFrames
 from exporters.preprocessing.kaldi import KaldiFrames
 from exporters.preprocessing.recordings import read_whole
 from exporters.quality.inputs import representative
-from specs.errors import UserError
-from specs.load import load
+from specs.base.errors import UserError
+from specs.language.load import load
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.zoo.tiny import parakeet
 

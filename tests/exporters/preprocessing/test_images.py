@@ -15,9 +15,9 @@ from sklearn.datasets import load_sample_images
 from exporters.preprocessing import Preprocessing
 from exporters.preprocessing.images import Pixels, image_files, read_images
 from exporters.quality.inputs import representative
-from specs.errors import UserError
-from specs.load import load
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.language.load import load
+from specs.model.model import Model
 
 FLOWER = Image.fromarray(load_sample_images().images[1])
 """A photograph of 640 x 427 pixels."""

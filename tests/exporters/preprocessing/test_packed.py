@@ -13,9 +13,9 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 
 from exporters.preprocessing.images import Pixels
 from exporters.preprocessing.packed import Packing, read_packed
-from specs.errors import UserError
-from specs.load import load
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.language.load import load
+from specs.model.model import Model
 
 SIZES = ((40, 21), (33, 200), (7, 5))
 

@@ -23,8 +23,8 @@ from exporters.runtime.embedding import with_placeholders
 from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import find_text
 from exporters.runtime.tiled_prompts import image_ids
-from specs.errors import UserError
-from specs.load import load
+from specs.base.errors import UserError
+from specs.language.load import load
 
 WIDE = Image.fromarray(load_sample_images().images[1])
 """A photograph of 640 x 427 pixels."""

@@ -13,7 +13,7 @@ from exporters.preprocessing import Preprocessing
 from exporters.preprocessing.recordings import read_whole
 from exporters.preprocessing.waveforms import Waveforms
 from exporters.quality.inputs import representative
-from specs.errors import UserError
+from specs.base.errors import UserError
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.zoo.tiny import moonshine, wav2vec2
 

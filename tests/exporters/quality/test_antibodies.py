@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from exporters.export import export
-from exporters.model_source import model_source
-from exporters.options import Options
+from exporters.exported.model_source import model_source
+from exporters.steps.options import Options
 from tests.registry import unpacked
 
 WEIGHTS, SEQUENCES = "antiberty==0.1.3", "abnumber==0.4.4"

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from exporters.export import export
-from exporters.manifest import Export
-from exporters.model_source import model_source
-from exporters.options import Options
+from exporters.exported.model_source import model_source
 from exporters.quality.budget import LIMITS, Budget, budget_of
 from exporters.quality.quality import QualityError
 from exporters.quality.texts import corpus
-from specs.errors import UserError
+from exporters.steps.manifest import Export
+from exporters.steps.options import Options
+from specs.base.errors import UserError
 from tests.exporters.quality import checkpoints
-from zoo.manifest import read_record
+from zoo.record.manifest import read_record
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_budgets() -> None:
 
 
 def test_the_help_states_the_budgets() -> None:
-    from cli.export_options import MaxKl, MinCosine
+    from cli.options.export_options import MaxKl, MinCosine
 
     texts = [get_args(option)[1].help for option in (MaxKl, MinCosine)]
     for name, limits in LIMITS.items():

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from exporters.export import export
-from exporters.options import Options
 from exporters.preprocessing.images import Pixels, image_files, read_images
+from exporters.steps.options import Options
 from tests.exporters.quality import dino_small
 from tests.parity.reference import load
 from zoo import import_checkpoint

@@ -14,9 +14,9 @@ from exporters.quality.inputs import random_inputs, representative
 from exporters.quality.parts import NoInputsError
 from exporters.quality.texts import corpus
 from exporters.runtime.text import TextTokenizer
-from specs.errors import UserError
-from specs.load import load
-from specs.model import Model
+from specs.base.errors import UserError
+from specs.language.load import load
+from specs.model.model import Model
 from tests.exporters.quality.checkpoints import BOS, VOCABULARY, tokenizer
 
 Refused = Callable[..., str]

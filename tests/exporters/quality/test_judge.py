@@ -10,11 +10,9 @@ import pytest
 import torch
 
 from exporters.export import export
-from exporters.load_export import weights_of
-from exporters.model_source import model_source
-from exporters.options import Options
-from exporters.plan import graphs_of
-from exporters.precisions import PRECISIONS
+from exporters.exported.load_export import weights_of
+from exporters.exported.model_source import model_source
+from exporters.graph.precisions import PRECISIONS
 from exporters.quality.blame import blame, layer_of, role_of
 from exporters.quality.generated import generated
 from exporters.quality.inputs import representative
@@ -22,9 +20,11 @@ from exporters.quality.judge import Speech, cases_of, input_batch, judge
 from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.exported import open_export
 from exporters.runtime.text import find_text
-from exporters.targets import TARGETS
-from specs.errors import UserError
-from specs.load import load
+from exporters.steps.options import Options
+from exporters.steps.plan import graphs_of
+from exporters.target.targets import TARGETS
+from specs.base.errors import UserError
+from specs.language.load import load
 from tests.exporters.quality import checkpoints
 from tests.thinned import one_in
 

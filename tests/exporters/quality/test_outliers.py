@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from exporters.export import export
-from exporters.model_source import model_source
-from exporters.options import Options
-from exporters.precisions import PRECISIONS
+from exporters.exported.model_source import model_source
+from exporters.graph.precisions import PRECISIONS
 from exporters.quality.quality import QualityError
-from exporters.targets import TARGETS
+from exporters.steps.options import Options
+from exporters.target.targets import TARGETS
 from tests.exporters.quality import outliers
 
 ROUNDED = [name for name, precision in PRECISIONS.items() if precision.rounds]

@@ -12,19 +12,19 @@ import torch
 from typer.testing import CliRunner
 
 from cli.app import app
-from exporters.cases import Batch, Case
 from exporters.export import export
-from exporters.manifest import Export
-from exporters.model_source import model_source
-from exporters.options import Options
+from exporters.exported.model_source import model_source
 from exporters.quality.budget import LIMITS, Budget
 from exporters.quality.inputs import random_inputs, representative
 from exporters.quality.measures import match_agreement
 from exporters.quality.quality import QualityError
 from exporters.quality.tallies import judged_positions
 from exporters.runtime.text import TextTokenizer
-from specs.errors import UserError
-from specs.model import Model
+from exporters.steps.manifest import Export
+from exporters.steps.options import Options
+from exporters.verification.cases import Batch, Case
+from specs.base.errors import UserError
+from specs.model.model import Model
 from tests.exporters.quality import checkpoints
 from tests.thinned import one_in
 from tests.zoo.tiny import llava

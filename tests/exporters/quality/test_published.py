@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from exporters.export import export
-from exporters.model_source import model_source
-from exporters.options import Options
+from exporters.exported.model_source import model_source
 from exporters.runtime.text import find_text
+from exporters.steps.options import Options
 from tests.parity.minilm import minilm_directory
 from tests.registry import unpacked
 

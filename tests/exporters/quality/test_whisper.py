@@ -10,13 +10,13 @@ import torch
 from typer.testing import CliRunner
 
 from cli.app import app
+from exporters.exported.evaluate import files_of
 from exporters.preprocessing.audio import LogMel, read_audio
-from exporters.quality.evaluate import files_of
 from exporters.quality.judge import NEW_TOKENS, input_batch
 from exporters.runtime.exported import open_export
 from exporters.runtime.text import find_text
 from tests.exporters.quality import whisper_tiny
-from zoo.manifest import read_record
+from zoo.record.manifest import read_record
 
 SENTENCE = "he might even have been made amiable himself"
 """One of the recordings, which no precision mistakes."""

@@ -12,7 +12,7 @@ import pytest
 from exporters.remotes.addresses import remote_of
 from exporters.remotes.artefact import read_artefact
 from exporters.remotes.push import OverwriteError, plan_push, push
-from specs.errors import UserError
+from specs.base.errors import UserError
 from tests.cli.process import environment
 from tests.exporters.remotes.files import as_json, contents, done, invoke, refused, states
 

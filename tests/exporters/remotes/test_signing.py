@@ -16,8 +16,8 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 import zoo
 from exporters.remotes.artefact import read_artefact
-from exporters.signing.signature import check_signature
-from specs.errors import UserError
+from exporters.remotes.signing.signature import check_signature
+from specs.base.errors import UserError
 from tests.exporters.remotes.conftest import PEM, write_keys
 from tests.exporters.remotes.files import as_json, contents, done, invoke, refused
 from tests.zoo.tiny import bert

@@ -11,38 +11,38 @@ import pytest
 import torch
 from torch import nn
 
-from cli.export_tables import print_export
-from exporters.cases import Batch, Case
+from cli.tables.export_tables import print_export
 from exporters.export import export
-from exporters.manifest import Export
-from exporters.model_source import model_source
-from exporters.options import Options
+from exporters.exported.model_source import model_source
+from exporters.graph.quantization.matrix import QuantizedMatrix
+from exporters.graph.quantization.scheme import LEAST, is_table
 from exporters.quality.claim import Claim
 from exporters.quality.examples import DECODED
 from exporters.quality.judge import NEW_TOKENS, input_batch
 from exporters.quality.pairs import random_pairs
 from exporters.quality.runners import FloatModel
-from exporters.quantization.matrix import QuantizedMatrix
-from exporters.quantization.scheme import LEAST, is_table
-from exporters.reference import full_pass
 from exporters.rounding.calibrated_weights import Rounding
 from exporters.rounding.calibration import calibration_batch, pass_over
 from exporters.rounding.gptq import gptq, products_of
 from exporters.rounding.scales import searched
 from exporters.rounding.streaming import calibrate
-from exporters.subject import Subject
-from exporters.verification import VerificationError
-from specs.errors import UserError
-from specs.load import load
-from specs.model import Model
+from exporters.steps.manifest import Export
+from exporters.steps.options import Options
+from exporters.verification.cases import Batch, Case
+from exporters.verification.reference import full_pass
+from exporters.verification.result import VerificationError
+from exporters.verification.verified_model import Subject
+from specs.base.errors import UserError
+from specs.language.load import load
+from specs.model.model import Model
 from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import structure, structures
 from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.open import open_weights
-from zoo.manifest import read_record
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
+from zoo.record.manifest import read_record
 from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights

@@ -12,7 +12,7 @@ from torch import Tensor
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.experts import RoundedExperts
 from exporters.rounding.gptq import gptq, products_of
-from specs.mixture import Mixture
+from specs.kinds.mixture import Mixture
 from tests.exporters.rounding.test_gptq import correlated, drawn
 from zoo.context import BuildContext
 from zoo.registry import build_component

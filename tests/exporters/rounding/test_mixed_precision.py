@@ -11,17 +11,17 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from exporters.export import export
-from exporters.load_export import load_export
-from exporters.manifest import Export
-from exporters.model_source import model_source
-from exporters.options import Options
+from exporters.exported.load_export import load_export
+from exporters.exported.model_source import model_source
 from exporters.rounding.bit_choice import Form, Group, choose
 from exporters.rounding.size_budget import Size, SizeBudget
 from exporters.runtime.exported import open_export
-from specs.errors import UserError
+from exporters.steps.manifest import Export
+from exporters.steps.options import Options
+from specs.base.errors import UserError
 from tests.exporters.quality import checkpoints
-from zoo.records import MixedRecord
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
+from zoo.record.records import MixedRecord
 from zoo.weights.blocks import Blocks
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from exporters.model_source import model_source
+from exporters.exported.model_source import model_source
 from exporters.quality.blame import blame
 from exporters.quality.inputs import representative
 from exporters.quality.judge import cases_of
@@ -18,7 +18,7 @@ from exporters.runtime.text import find_text
 from tests.exporters.quality import checkpoints
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
-from zoo.tensors import weight_tensors
+from zoo.core.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize
 

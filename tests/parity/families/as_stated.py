@@ -16,8 +16,9 @@ from typing import Any
 import torch
 import transformers
 
-from specs.model import Model
-from tests.parity.families import pairs, vision_language
+from specs.model.model import Model
+from tests.parity.families import pairs
+from tests.parity.families import vision_language_tests as vision_language
 from tests.parity.families.harness import compare
 from tests.parity.reference import build, difference, load
 from zoo.configs.importing import import_spec, spec_of_config

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from exporters.export import export
-from exporters.options import Options
+from exporters.steps.options import Options
 from tests.parity.reference import assert_close, build, load, ragged
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec

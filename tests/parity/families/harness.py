@@ -22,16 +22,16 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from exporters.export import export
-from exporters.options import Options
-from specs.head import sought_token
-from specs.model import Model
+from exporters.steps.options import Options
+from specs.kinds.head import sought_token
+from specs.model.model import Model
 from tests.parity.families.in_memory import check_in_memory_layout
 from tests.parity.families.recorded import RECORDED, Parity
 from tests.parity.reference import build, difference, load, positions, ragged
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
+from zoo.core.state_names import is_past, is_present, past_of
 from zoo.families.registry import family
-from zoo.state_names import is_past, is_present, past_of
 
 TOLERANCE = 1e-5
 """Largest absolute difference at unit scale, in float32."""

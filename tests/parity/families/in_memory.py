@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from specs.model import Model
+from specs.model.model import Model
 from tests.parity.reference import load
 
 

@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from specs.model import Model
+from specs.model.model import Model
 from tests.parity.families import mixtures
 from tests.parity.families.family import FamilyTests
 from tests.parity.reference import build, difference, load, ragged

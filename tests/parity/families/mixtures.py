@@ -9,7 +9,7 @@ import torch
 from hypothesis import strategies as st
 from transformers import PreTrainedConfig
 
-from specs.model import Model
+from specs.model.model import Model
 from tests.parity.families.harness import check_reference
 from tests.parity.reference import build
 from zoo.configs.importing import spec_of_config

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from exporters.export import export
-from exporters.options import Options
-from specs.head import sought_token
-from specs.model import Model
+from exporters.steps.options import Options
+from specs.kinds.head import sought_token
+from specs.model.model import Model
 from tests.parity.families.harness import TOLERANCE
 from tests.parity.families.in_memory import check_in_memory_layout
 from tests.parity.families.recorded import RECORDED, Parity

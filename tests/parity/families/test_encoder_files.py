@@ -7,15 +7,15 @@ import torch
 import transformers as hf
 from safetensors.torch import load_file, save_file
 
-from tests.parity.families import (
+from tests.parity.families.encoders import (
     test_albert,
     test_bert,
-    test_clip,
     test_distilbert,
     test_electra,
     test_modernbert,
     test_roberta,
 )
+from tests.parity.families.vision import test_clip
 from tests.parity.reference import assert_close, build, load, ragged
 from zoo.configs.importing import import_spec
 

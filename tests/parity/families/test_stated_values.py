@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from specs.model import Model
+from specs.model.model import Model
 from tests.parity.families.as_stated import (
     CONFIGS,
     booleans_of,

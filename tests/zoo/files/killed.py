@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from exporters.export import export
-from exporters.options import Options
+from exporters.steps.options import Options
 from tests.zoo.tiny import gpt2
-from zoo import destination
+from zoo.files import destination
 from zoo.files.exchange import exchange
 
 EVENTS = ("open", "os.", "shutil.", "fcntl.", "zoo.")

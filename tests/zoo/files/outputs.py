@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from zoo.destination import CONVERSION, MANIFEST, replacing
+from zoo.files.destination import CONVERSION, MANIFEST, replacing
 
 EXPORT = {"zoo": "0.1.0", "graphs": {}}
 CHECKPOINT = {"class_name": "GPT2LMHeadModel", "model_type": "gpt2"}

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.zoo.files.outputs import EXPORT, put, tree
-from zoo.destination import CONVERSION, DestinationError, check_replaceable, replacing
+from zoo.files.destination import CONVERSION, DestinationError, check_replaceable, replacing
 
 OLD = {"model.onnx": "old", "onnx/decoder.onnx": "old", "spec.yaml": "old"}
 NEW = {"model.onnx": "new", "spec.yaml": "new"}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.zoo.files.outputs import put, tree
-from zoo import destination
-from zoo.destination import DestinationError, check_replaceable, replacing
+from zoo.files import destination
+from zoo.files.destination import DestinationError, check_replaceable, replacing
 from zoo.files.exchange import exchange
 from zoo.files.sync import sync
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.zoo.files.outputs import put, tree
-from zoo.destination import replacing
 from zoo.files import workplace
 from zoo.files.carrying import remove_tree
+from zoo.files.destination import replacing
 from zoo.files.exchange import exchange
 
 NEW = {"model.onnx": "new"}
@@ -166,7 +166,7 @@ def test_interrupts_while_clearing_leave_nothing(
 def test_an_interrupt_while_directories_are_exchanged_comes_after_it(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from zoo import destination
+    from zoo.files import destination
 
     def interrupted(first: Path, second: Path) -> bool:
         signal.raise_signal(signal.SIGINT)

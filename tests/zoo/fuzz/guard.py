@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from specs.errors import UserError
+from specs.base.errors import UserError
 
 SECONDS = 20
 """What one call may take on a machine with other work."""

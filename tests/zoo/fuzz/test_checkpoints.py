@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from tests.zoo.checkpoints.gguf_files import write as write_gguf
 from tests.zoo.fuzz.guard import outcome
 from tests.zoo.fuzz.mutations import changed_bytes, mutated, text_of
-from tests.zoo.gguf_files import write as write_gguf
 from tests.zoo.tiny import bert, gpt2
 from zoo.builder import assemble
 from zoo.checkpoints.converting import convert

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specs.attention import MultiHeadShape
+from specs.kinds.attention import MultiHeadShape
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.template import Data, Field, Place

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from specs.errors import UserError, shorten
-from specs.stack import MAX_LAYERS
-from specs.suggest import suggestion
+from specs.base.errors import UserError, shorten
+from specs.base.suggest import suggestion
+from specs.model.stack import MAX_LAYERS
 from zoo.families.common.inexpressible import INEXPRESSIBLE
-from zoo.json_values import read_object
+from zoo.files.json_values import read_object
 
 Value = TypeVar("Value")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specs.attention import MultiHeadShape
-from specs.model import Model
+from specs.kinds.attention import MultiHeadShape
+from specs.model.model import Model
 from zoo.families.common.fields import Float
 from zoo.families.common.tensors import Rule, Tensors, affine, same
 from zoo.families.common.transforms import Grouped

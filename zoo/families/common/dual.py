@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from specs.model import Model
-from specs.stack import StackName
+from specs.model.model import Model
+from specs.model.stack import StackName
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.parts import alone

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specs.base import Component
+from specs.base.base import Component
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
 from zoo.families.common.config import Config

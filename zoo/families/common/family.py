@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from specs.model import Model
+from specs.model.model import Model
 from zoo.families.common.config import Config
 from zoo.families.common.template import Data, Place, Template, UnfitError, read, write
 from zoo.families.common.tensors import Tensors

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from specs.activation import Activation as Name
-from specs.attention import ProjectionBiases
-from specs.base import Component
+from specs.base.base import Component
+from specs.kinds.activation import Activation as Name
+from specs.kinds.attention import ProjectionBiases
 from zoo.families.common.config import Config
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from specs.block import BlockParts
-from specs.mixture import Mixture
-from specs.suggest import suggestion
+from specs.base.suggest import suggestion
+from specs.kinds.block import BlockParts
+from specs.kinds.mixture import Mixture
 from zoo.families.common.config import Config
 from zoo.families.common.layers import FULL, Varies
 from zoo.families.common.template import Data, Place, Template

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, groupby, pairwise
 
-from specs.block import BlockParts
-from specs.position import NoPosition
-from specs.stack import Stack
-from specs.suggest import suggestion
+from specs.base.suggest import suggestion
+from specs.kinds.block import BlockParts
+from specs.kinds.position import NoPosition
+from specs.model.stack import Stack
 from zoo.families.common.config import Config
 from zoo.families.common.fields import Depth, Int
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from specs.mamba2 import Mamba2, StepLimit
+from specs.kinds.mamba2 import Mamba2, StepLimit
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.held import also_named

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from specs.block import BlockParts
-from specs.feed_forward import TwoLayer
-from specs.mixture import Groups, Mixture
+from specs.kinds.block import BlockParts
+from specs.kinds.feed_forward import TwoLayer
+from specs.kinds.mixture import Groups, Mixture
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.held import also_named

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-from specs.block import BlockParts
-from specs.head import NoHead
-from specs.model import Expectation, Model
-from specs.stack import Stack
+from specs.kinds.block import BlockParts
+from specs.kinds.head import NoHead
+from specs.model.model import Expectation, Model
+from specs.model.stack import Stack
 from zoo.families.common.template import UnfitError
 from zoo.families.common.tensors import Rule
 

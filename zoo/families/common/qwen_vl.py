@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specs.connector import MlpConnector
-from specs.model import Model
-from specs.packed_patches import PackedPatches
-from specs.patch_positions import AxialRope
-from specs.position import PositionKind
+from specs.kinds.connector import MlpConnector
+from specs.kinds.packed_patches import PackedPatches
+from specs.kinds.patch_positions import AxialRope
+from specs.kinds.position import PositionKind
+from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family

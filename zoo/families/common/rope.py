@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from specs.position import PositionKind
-from specs.position import Rope as RopeSpec
-from specs.suggest import suggestion
+from specs.base.suggest import suggestion
+from specs.kinds.position import PositionKind
+from specs.kinds.position import Rope as RopeSpec
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
 

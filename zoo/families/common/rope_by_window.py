@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from specs.position import PositionKind
-from specs.position import Rope as RopeSpec
+from specs.kinds.position import PositionKind
+from specs.kinds.position import Rope as RopeSpec
 from zoo.families.common.config import Config
 from zoo.families.common.layers import FULL, SLIDING
 from zoo.families.common.rope import RopeField

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specs.attention import MultiHeadShape
-from specs.block import BlockParts, SideTransformer
-from specs.model import Model
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.block import BlockParts, SideTransformer
+from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.hybrid import LINEAR

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any, ClassVar
 
-from specs.attention import MultiHeadShape
-from specs.base import Component
-from specs.block import BlockParts
-from specs.latent import Latent
-from specs.model import Model
-from specs.position import NoPosition, PositionKind
-from specs.registry import kinds, slots
-from specs.stack import Stack
+from specs.base.base import Component
+from specs.base.registry import kinds, slots
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.block import BlockParts
+from specs.kinds.latent import Latent
+from specs.kinds.position import NoPosition, PositionKind
+from specs.model.model import Model
+from specs.model.stack import Stack
 from zoo.families.common.config import Config
 
 Data = dict[str, Any]

@@ -6,20 +6,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from specs.attention import MultiHeadShape
-from specs.embedding import Patches
-from specs.head import NoHead
-from specs.model import Model
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.embedding import Patches
+from specs.kinds.head import NoHead
+from specs.model.model import Model
 from zoo.families.common.config import Config
 from zoo.families.common.dual import rules_of_tower
 from zoo.families.common.llama_like import LLAMA
 from zoo.families.common.parts import alone
 from zoo.families.common.template import Data, UnfitError
 from zoo.families.common.tensors import Rule
-from zoo.families.llama import FAMILIES as LLAMA_FAMILIES
-from zoo.families.mistral import FAMILIES as MISTRAL_FAMILIES
-from zoo.families.qwen2 import FAMILIES as QWEN2_FAMILIES
-from zoo.families.qwen3 import FAMILIES as QWEN3_FAMILIES
+from zoo.families.decoders.llama import FAMILIES as LLAMA_FAMILIES
+from zoo.families.decoders.mistral import FAMILIES as MISTRAL_FAMILIES
+from zoo.families.decoders.qwen2 import FAMILIES as QWEN2_FAMILIES
+from zoo.families.decoders.qwen3 import FAMILIES as QWEN3_FAMILIES
 
 TEXT_CONFIG, VISION_CONFIG = "text_config", "vision_config"
 """The fields that hold the config of the decoder and that of the encoder of images."""

@@ -1,0 +1,1 @@
+"""`zoo attend`: reading its inputs, and maps in the terminal."""

@@ -1,0 +1,237 @@
+"""Output of ``zoo attend``: maps as they grow, entropies of heads, and JSON."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+
+from cli.attending.maps import LONGEST, Panel, Row, fitting, legend, print_maps
+from cli.terminal.render import Column, console, print_json, print_table, say
+from specs.base.printable import printable
+from specs.model.stack import STACKS
+from zoo.attention_maps.attend import Attended, AttentionStep
+from zoo.attention_maps.choice import Reader, looked_at, looks
+from zoo.attention_maps.patches import PatchImage, patch_maps
+from zoo.attention_maps.pictures import SINK, TITLES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from exporters.runtime.text import TextTokenizer
+    from zoo.attention_maps.choice import AttentionChoice
+    from zoo.attention_maps.maps import HeadMap, LayerMap
+
+ID_DIGITS = 6
+"""Width of a token id."""
+
+_HEADS = 16
+"""Maximum number of heads printed side by side."""
+
+
+@dataclass(frozen=True)
+class MapStyle:
+    """How maps are shown: the mean over heads or each head; ``ends`` limits a terminal to the first and last layer.
+
+    ``places`` is the maximum number of tokens, patches or frames of each reader; attention to the patches of ``images`` is
+    shown as grids.
+    """
+
+    text: TextTokenizer | None
+    mean: bool
+    ends: bool
+    places: Mapping[Reader, int]
+    images: Mapping[Reader, PatchImage]
+
+    def label(self, token: int) -> str:
+        """The printable text of a token, or its id."""
+        return printable(self.token(token))
+
+    def token(self, token: int) -> str:
+        """The text of a token, or its id."""
+        return str(token) if self.text is None else self.text.label(token)
+
+    def words(self, ids: Sequence[int]) -> str:
+        """Tokens as text, or as comma-separated ids."""
+        return ",".join(map(str, ids)) if self.text is None else self.text.text(ids)
+
+    def step_labels(self, step: AttentionStep) -> list[str]:
+        """The labels of what a step reads."""
+        return [*step.names, *map(self.label, step.ids)]
+
+    def labels(self, attended: Attended) -> dict[Reader, list[str]]:
+        """The labels of all tokens, patches and frames by reader."""
+        tokens = {reader: [self.label(token) for token in ids] for reader, ids in attended.ids.items()}
+        found = {**attended.names, **tokens}
+        return {reader: found[reader] for reader in STACKS if reader in found}
+
+
+def print_growing(shown: MapStyle, steps: Iterator[AttentionStep], choice: AttentionChoice) -> Attended:
+    """Print the maps while the model runs, and return what it attended to."""
+    out, taken = console(), list[AttentionStep]()
+    for first in steps:
+        rest = steps if first.reader == "decoder" else iter(())  # an encoder reads all at once
+        _print_read(out, shown, choice, taken, itertools.chain([first], rest), first)
+    if any(looked_at(stack) not in shown.images for stack in choice.layers):
+        out.print(legend(out))
+        out.print()
+    _print_patches(out, shown, choice, taken)
+    attended = Attended.of(taken)
+    if attended.written:
+        say(f"generated: {shown.words(attended.written)}\n")
+    return attended
+
+
+def _print_read(
+    out: Console,
+    shown: MapStyle,
+    choice: AttentionChoice,
+    taken: list[AttentionStep],
+    steps: Iterator[AttentionStep],
+    first: AttentionStep,
+) -> None:
+    """Print the maps of one reader, and append its steps to those taken."""
+    views = _views(shown, first, choice)
+
+    def rows() -> Iterator[Row]:
+        for step in steps:
+            taken.append(step)
+            yield from _rows(shown, step, choice)
+
+    def labels() -> list[list[str]]:
+        known = shown.labels(Attended.of(taken))
+        return [[*known[looked_at(view.layer.stack)], *([SINK] * view.layer.sink)] for view in views]
+
+    if not views:
+        taken.extend(steps)
+        return
+    longest = max(map(cell_len, shown.step_labels(first)))
+    panels = [_panel(shown, view, choice) for view in views]
+    most = None
+    if shown.places[first.reader] > len(first.names or first.ids):  # generated tokens are not known yet
+        longest = max(longest, ID_DIGITS if shown.text is None else LONGEST)
+    elif max(panel.places for panel in panels) > fitting(out, longest):
+        most = fitting(out, longest)
+    print_maps(out, panels, rows(), labels, longest, most)
+
+
+def _print_patches(
+    out: Console, shown: MapStyle, choice: AttentionChoice, taken: Sequence[AttentionStep]
+) -> None:
+    """Print attention to patches as grids: with ``ends`` of the first and last layer, of a decoder of the last."""
+    attended = Attended.of(taken)
+    labels = shown.labels(attended)
+    for stack, maps in attended.maps.items():
+        image = shown.images.get(looked_at(stack))
+        if image is None:
+            continue
+        if shown.ends:
+            maps = maps[-1:] if stack == "cross" or len(maps) == 1 else [maps[0], maps[-1]]
+        found = [
+            each
+            for layer in maps
+            for each in patch_maps(layer, image, labels[looks(stack)], mean=shown.mean or shown.ends)
+        ]
+        columns = [f"c{at}" for at in range(image.columns)]
+        panels = [Panel(f"{_title(each.view, choice)}, {each.note}", image.columns) for each in found]
+        rows = [(f"r{row}", [each.shares[row].tolist() for each in found]) for row in range(image.rows)]
+        print_maps(out, panels, rows, lambda: [columns] * len(found), len(f"r{image.rows}"))  # noqa: B023
+        out.print(legend(out, "the largest weight of a patch in each map", masked=""))
+        out.print()
+
+
+def _views(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> list[HeadMap]:
+    """The views of a step, one per panel, but for those of patches."""
+    maps: list[LayerMap] = sorted(
+        (each for each in step.maps if looked_at(each.stack) not in shown.images),
+        key=lambda each: each.stack != step.reader,
+    )  # its own tokens first
+    if shown.ends:
+        ends = {stack: (layers[0], layers[-1]) for stack, layers in choice.layers.items()}
+        maps = [each for each in maps if each.layer in ends[each.stack]]
+    return [view for each in maps for view in each.views(mean=shown.mean or shown.ends)]
+
+
+def _panel(shown: MapStyle, view: HeadMap, choice: AttentionChoice) -> Panel:
+    layer = view.layer
+    return Panel(_title(view, choice), shown.places[looked_at(layer.stack)] + layer.sink)
+
+
+def _title(view: HeadMap, choice: AttentionChoice) -> str:
+    return f"{view.layer.stack} {view.title}" if len(choice.layers) > 1 else view.title
+
+
+def _rows(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> Iterator[Row]:
+    tables = [_shares(shown, view) for view in _views(shown, step, choice)]
+    for place, label in enumerate(shown.step_labels(step)):
+        yield label, [table[place] for table in tables]
+
+
+def _shares(shown: MapStyle, view: HeadMap) -> list[list[float | None]]:
+    """The weights of a view, with None for masked or future keys, inserted before the sink."""
+    own = [[None if share != share else share for share in row] for row in view.shares.tolist()]
+    missing = shown.places[looked_at(view.layer.stack)] + view.layer.sink - view.weights.shape[-1]
+    at = view.weights.shape[-1] - view.layer.sink
+    return [[*row[:at], *([None] * missing), *row[at:]] for row in own]
+
+
+def print_entropies(attended: Attended) -> None:
+    """Print the entropy of each head in bits."""
+    say("Entropy of each head in bits, mean over query tokens; uniform is the entropy of equal weights.")
+    for stack, maps in attended.maps.items():
+        say()
+        if max(len(each.heads) for each in maps) <= _HEADS:
+            numbers = list(dict.fromkeys(number for each in maps for number in each.heads))
+            header = [TITLES[stack], *map(str, numbers), "uniform"]
+            rows = [_entropies(each, numbers) for each in maps]
+        else:
+            header = [TITLES[stack], "heads", "least", "mean", "most", "uniform"]
+            rows = [_summary(each) for each in maps]
+        ends = {header[0], header[-1]}
+        print_table([Column(name, right=name != header[0], pinned=name in ends) for name in header], rows)
+
+
+def _entropies(layer: LayerMap, numbers: Sequence[int]) -> list[str]:
+    of = dict(zip(layer.heads, layer.entropy, strict=True))
+    cells = [f"{of[number]:.2f}" if number in of else "" for number in numbers]
+    return [f"layer {layer.layer}", *cells, f"{layer.uniform_entropy:.2f}"]
+
+
+def _summary(layer: LayerMap) -> list[str]:
+    found = layer.entropy
+    ends = [min(found), sum(found) / len(found), max(found), layer.uniform_entropy]
+    return [f"layer {layer.layer}", str(len(found)), *(f"{value:.2f}" for value in ends)]
+
+
+def print_data(shown: MapStyle, attended: Attended, facts: Mapping[str, Any]) -> None:
+    """Print tokens, patches or frames, weights of each head and entropies in bits as JSON."""
+    tokens: dict[str, Any] = {
+        reader: [{"id": token, "token": shown.token(token)} for token in ids]
+        for reader, ids in attended.ids.items()
+    }
+    names: dict[str, Any] = {
+        reader: [{"name": name} for name in names] for reader, names in attended.names.items()
+    }
+    stacks = {
+        stack: {
+            "queries": looks(stack),
+            "keys": looked_at(stack),
+            "sink": maps[0].sink,
+            "layers": [_layer_data(each) for each in maps],
+        }
+        for stack, maps in attended.maps.items()
+    }
+    grids = {reader: {"rows": each.rows, "columns": each.columns} for reader, each in shown.images.items()}
+    read: dict[str, Any] = {"tokens": {**names, **tokens}, "patches": grids, "written_ids": attended.written}
+    print_json({**facts, **read, "attention": stacks})
+
+
+def _layer_data(layer: LayerMap) -> dict[str, Any]:
+    heads = [
+        {"head": number, "entropy": entropy, "weights": [[round(w, 6) for w in row] for row in weights]}
+        for number, entropy, weights in zip(layer.heads, layer.entropy, layer.weights.tolist(), strict=True)
+    ]
+    return {"layer": layer.layer, "uniform_entropy": layer.uniform_entropy, "heads": heads}

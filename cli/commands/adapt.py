@@ -1,0 +1,89 @@
+"""``zoo adapt``: the weights of a checkpoint for a variant of its architecture."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.commands.convert import CheckpointDirectory, Family, WeightType
+from cli.options.export_options import Seed
+from cli.options.options import AsJson, Assignments, SpecArgument
+
+
+def adapt(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    weights: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH",
+            help="Checkpoint to derive the weights from, in any supported format.",
+            show_default=False,
+        ),
+    ] = ...,  # type: ignore[assignment]
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Spec of the checkpoint.  [default: that of the config.json or spec.yaml in its directory]",
+            show_default=False,
+        ),
+    ] = None,
+    layers: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[STACK=]LIST",
+            help="Layers of the checkpoint for the layers of the spec: 0-23,8-31 repeats, 0,2,4 drops, 0+1,2+3 averages; "
+            "repeatable, once per stack.  [default: evenly spaced]",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = 0,
+    output: CheckpointDirectory = None,
+    family: Family = None,
+    dtype: WeightType = "fp32",
+    as_json: AsJson = False,
+) -> None:
+    """Derive the weights of a variant from a checkpoint.
+
+    Layers are dropped, repeated or averaged, key and value heads averaged or repeated, vocabularies and tables of positions cut
+    or grown, feed-forwards widened or made into mixtures of experts. The origin of each tensor is printed; weights that cannot
+    be derived are drawn by the initialization of the spec. The result is a checkpoint for --weights, in the format of
+    Hugging Face where a family can express the spec.
+
+    \b
+    Examples:
+      zoo adapt grouped.yaml --weights path/to/checkpoint -o grouped
+      zoo adapt gpt2 --set decoder.layers=6 --weights path/to/gpt2 --layers 0,2,4,7,9,11
+      zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31 --dtype bf16
+      zoo adapt t5-small --set vocab_size=32200 --weights path/to/t5-small
+    """
+    from cli.commands.convert import check_dtype
+    from cli.options.default_directory import checkpoint_directory
+    from cli.tables.adapt_tables import print_adaptation
+    from cli.terminal.progress import stage_progress
+    from cli.terminal.render import print_json
+    from specs.language.load import load
+    from zoo.adapting.adapt import adapt as adapt_checkpoint
+    from zoo.files.destination import CONVERSION, replacing
+
+    check_dtype(dtype)
+    model = load(spec, assignments or ())
+    destination = output or checkpoint_directory(model.name, dtype, family)
+    with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
+        written = adapt_checkpoint(
+            model,
+            weights,
+            directory,
+            source=source,
+            layers=layers or (),
+            model_type=family,
+            dtype=dtype,
+            seed=seed,
+            progress=progress,
+        )
+    if as_json:
+        print_json({"directory": str(destination), **written.as_dict()})
+        return
+    print_adaptation(written, destination)

@@ -1,0 +1,225 @@
+"""``zoo attend``: attention maps of a text, an image or a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options.options import AsJson, Assignments, complete_spec
+
+if TYPE_CHECKING:
+    from zoo.attention_maps.attend import Attended
+    from zoo.attention_maps.choice import Reader
+    from zoo.attention_maps.patches import PatchImage
+
+MEAN = "mean"
+
+
+def attend(
+    reference: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPEC|DIR",
+            help="Preset name, YAML file, checkpoint directory, or exported directory.",
+            autocompletion=complete_spec,
+            show_default=False,
+        ),
+    ],
+    assignments: Assignments = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Input text; repeat for a pair.", show_default=False),
+    ] = None,
+    ids: Annotated[
+        str | None,
+        typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.", show_default=False),
+    ] = None,
+    image: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Input image.", show_default=False)
+    ] = None,
+    audio: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Input recording (.wav).", show_default=False)
+    ] = None,
+    target_text: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Decoder input of an encoder-decoder.  [default: its start token]",
+            show_default=False,
+        ),
+    ] = None,
+    target_ids: Annotated[
+        str | None,
+        typer.Option(
+            metavar="0,1,2",
+            help="Decoder token ids including the start token, instead of --target-text.",
+            show_default=False,
+        ),
+    ] = None,
+    max_new_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Generate N more tokens through the cache, and extend the maps.  "
+            "[default: 0, or 12 for an encoder-decoder without a target]",
+            show_default=False,
+        ),
+    ] = None,
+    layer: Annotated[
+        str | None, typer.Option(metavar="0,3-5", help="Layers to show.", show_default=False)
+    ] = None,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            metavar="0-3|mean", help="Heads to show, or mean for the mean over heads.", show_default=False
+        ),
+    ] = None,
+    stack: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="Attention to show: encoder, decoder, cross, text or image.  [default: all]",
+            show_default=False,
+        ),
+    ] = "",
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH|random",
+            help="Weights of SPEC: a file, its directory, or a Hugging Face repository.  [default: random]",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for random weights.")] = 0,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A tokenizer.json or its directory.  [default: the one beside the weights, if any]",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Also write the maps as a picture (.png, .svg) or an interactive page (.html); repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the attention maps of a text, an image or a recording.
+
+    Prints the attention weights as heat maps, with one row per query token and one column per key token, followed by the
+    entropy of each head in bits and the entropy of uniform weights. Without --layer and --head, the terminal shows the
+    mean over heads of the first and last layer; files show every head, or the mean of every layer if there are too many.
+    Attention to the patches of an image is shown as a grid over it: of [CLS], of the mean of all patches where a model has
+    no [CLS], or of each token of a decoder. Audio is labelled with seconds.
+
+    \b
+    Examples:
+      zoo attend path/to/all-MiniLM-L6-v2 --text "The cat sat on the mat because it was warm."
+      zoo attend path/to/gpt2 --text "The zoo opens at" --max-new-tokens 8 --layer 5 --head 0-3
+      zoo attend build/t5-small --text "translate: Hello" --target-text "Hallo" --stack cross -o cross.png
+      zoo attend vit-base-16 --weights path/to/checkpoint --image cat.png -o heads.html
+      zoo attend build/whisper-tiny --audio speech.wav --stack cross -o speech.svg
+      zoo attend path/to/clip --image cat.png --text "a cat" --layer 11
+      zoo attend tiny-gpt --set decoder.block.attention.window=4 --ids 1,2,3,4,5,6,7,8
+      zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 -o heads.html
+    """
+    from cli.attending.output import MapStyle, print_data, print_entropies, print_growing
+    from cli.attending.reading import Given, check_length
+    from cli.options.files import check_outputs, write_own
+    from cli.terminal.render import print_written, say
+    from exporters.exported.model_source import model_source
+    from exporters.runtime.text import find_text
+    from specs.base.printable import printable
+    from zoo.attention_maps.choice import choose
+
+    check_outputs(output or (), (".png", ".svg", ".html"))
+    source = model_source(reference, assignments or (), weights)
+    spec = source.spec
+    stacks = [name for name in (part.strip() for part in stack.split(",")) if name]
+    layers = None if layer is None else _numbers("--layer", layer)
+    heads = None if head in (None, MEAN) else _numbers("--head", head)
+    given = Given(text or [], ids, target_text, target_ids, image, audio)
+    choice = choose(spec, stacks or given.stacks(spec), layers, heads)
+    found = find_text(source.origin, tokenizer, needed=bool(text or target_text))
+    reading = given.reading(source, found, choice)
+    new_tokens = given.new_tokens(spec, max_new_tokens)
+    lengths = check_length(spec, reading, choice, new_tokens)
+
+    from zoo.attention_maps.attend import Attended
+    from zoo.attention_maps.attend import attend as read
+    from zoo.attention_maps.patches import patch_images
+
+    model, description = source.model(seed)
+    steps = read(model, reading, choice, new_tokens, source.ends)
+    images = patch_images(spec, reading)
+    shown = MapStyle(found, head == MEAN, layers is None and heads is None, lengths, images)
+    if as_json:
+        attended = Attended.of(list(steps))
+    else:
+        say(f"{spec.name}, weights: {description}\n")
+        attended = print_growing(shown, steps, choice)
+    labels = shown.labels(attended)
+    for path in output or ():
+        kind = path.suffix.lower()
+        drawn = _file(kind, attended, spec.name, printable(description), labels, images, mean=shown.mean)
+        write_own(path, drawn, kind)
+    if as_json:
+        print_data(shown, attended, {"model": spec.name, "weights": description})
+    else:
+        print_entropies(attended)
+        print_written(output)
+
+
+def _file(
+    suffix: str,
+    attended: Attended,
+    name: str,
+    description: str,
+    labels: Mapping[Reader, Sequence[str]],
+    images: Mapping[Reader, PatchImage],
+    *,
+    mean: bool,
+) -> bytes:
+    """The maps encoded as a picture or a page."""
+    if suffix == ".html":
+        from zoo.pages.attention_page import attention_page
+
+        return attention_page(attended, name, description, labels, images).encode()
+    from zoo.attention_maps.pictures import grids
+    from zoo.pictures.heat_map import heat_maps
+    from zoo.pictures.style import png, svg
+
+    figure = heat_maps(grids(attended, name, labels, images, mean=mean))
+    return png(figure) if suffix == ".png" else svg(figure).encode()
+
+
+def _numbers(option: str, given: str) -> list[int]:
+    """Parse numbers and ranges such as 0,3-5 into a sorted list without duplicates.
+
+    Raises :class:`specs.base.errors.UserError`.
+    """
+    from specs.base.errors import UserError
+
+    found: set[int] = set()
+    for part in given.split(","):
+        first, _, last = (end.strip() for end in part.partition("-"))
+        last = last or first
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+            other = f", or {MEAN}" if option == "--head" else ""
+            raise UserError(
+                f"{option} must be comma-separated whole numbers and ranges{other}.\n"
+                f"  value: {given!r}\n  Pass a list such as 0,3-5."
+            )
+        found.update(range(int(first), int(last) + 1))
+    return sorted(found)

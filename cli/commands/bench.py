@@ -1,0 +1,156 @@
+"""``zoo bench``: speed and memory of targets, precisions and PyTorch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from cli.options.export_options import Logits, complete_target
+from cli.options.options import AsJson, Assignments, ProviderName, complete_spec
+
+Name = TypeVar("Name", bound=str)
+
+
+def bench(
+    specs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SPEC",
+            help="Preset name, YAML file, or exported directory.",
+            autocompletion=complete_spec,
+            show_default=False,
+        ),
+    ],
+    assignments: Assignments = None,
+    target: Annotated[
+        str,
+        typer.Option(metavar="A,B", help="Targets to export each SPEC for.", autocompletion=complete_target),
+    ] = "portable",
+    precision: Annotated[
+        str, typer.Option(metavar="A,B", help="Precisions to export each SPEC in.")
+    ] = "fp32",
+    logits: Logits = "all",
+    against: Annotated[
+        str, typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.", show_default=False)
+    ] = "",
+    batch: Annotated[str, typer.Option(metavar="A,B", help="Batch sizes, in sequences.")] = "1",
+    length: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="Sequence lengths in tokens; 16-128 is a batch of ragged rows.  [default: 128]",
+            show_default=False,
+        ),
+    ] = "",
+    past: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="Cached tokens before a timed decoder step.  [default: 128]",
+            show_default=False,
+        ),
+    ] = "",
+    new_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Also time the generation of N tokens.", show_default=False),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of threads.  [default: one per logical processor]",
+            show_default=False,
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.01, metavar="S", help="Approximate time spent on each row, in seconds.")
+    ] = 2.0,
+    provider: ProviderName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the speed and memory of exports and PyTorch.
+
+    Times encoders on whole batches, decoders on prompts and on single cached steps, and encoder-decoders up to the first
+    token and on steps. Specs are exported with random weights and without verification. Each variant runs in its own
+    process; variants are warmed up and timed in turn. Each decoder step is reported as a percentage of the
+    memory-bandwidth bound: the time to read the weights and the cache once.
+
+    \b
+    Examples:
+      zoo bench bert-base --against eager,compiled --batch 1,8 --length 128,16-128
+      zoo bench smollm2-135m --target portable,cpu --precision fp32,int4 --past 128,1024
+      zoo bench build/old build/new
+      zoo bench t5-small --new-tokens 64 --json
+      zoo bench llama-3.2-1b --target cuda --precision fp16,int4 --against eager --provider cuda
+    """
+    from tempfile import TemporaryDirectory
+
+    from cli.tables.bench_tables import print_report
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.progress import stage_progress
+    from cli.terminal.render import print_json
+    from exporters.benchmark.bench import bench as time_all
+    from exporters.benchmark.variant import AGAINST, VariantChoice, referred, variants
+    from exporters.benchmark.workload import WorkloadGrid
+    from exporters.target.providers import on_provider
+    from specs.base.errors import UserError
+
+    ways = [_known("--against", name, AGAINST) for name in _names(against)]
+    choice = VariantChoice(_names(target), _names(precision), logits, ways)
+    grid = WorkloadGrid(
+        _numbers("--batch", batch, 1), tuple(_names(length)), _numbers("--past", past, 0), new_tokens
+    )
+    if provider is not None:
+        on_provider(provider)  # fails before anything is exported
+    models = referred(specs, assignments or ())
+    encoders = [model.spec.name for model in models if model.spec.decoder is None]
+    if len(encoders) == len(models) and (past or new_tokens):
+        option = "--past" if past else "--new-tokens"
+        raise UserError(
+            f"{option} applies only to decoders, and {encoders[0]} is an encoder.\n  Remove the option."
+        )
+    for model in models:
+        grid.workloads(model.spec)
+    if any(model.exported is None for model in models):
+        choice.options()  # fails before anything is exported
+    with TemporaryDirectory() as place, stage_progress(quiet=as_json) as progress:
+        found = list(variants(models, choice, Path(place), progress))
+        report = time_all(found, grid, threads or os.cpu_count() or 1, seconds, provider, progress)
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        print_report(report)
+    if any(each.fault for each in report.loaded):
+        raise typer.Exit(FAILED)
+
+
+def _names(given: str) -> list[str]:
+    """The comma-separated parts without duplicates."""
+    return list(dict.fromkeys(filter(None, (part.strip() for part in given.split(",")))))
+
+
+def _known(option: str, name: str, known: Sequence[Name]) -> Name:
+    from specs.base.errors import UserError
+    from specs.base.suggest import suggestion
+
+    for each in known:
+        if each == name:
+            return each
+    raise UserError(f"{option} {name!r} is unknown\n  {suggestion(name, known)}")
+
+
+def _numbers(option: str, given: str, least: int) -> tuple[int, ...]:
+    from specs.base.errors import UserError
+
+    parts = _names(given)
+    if not all(part.isdecimal() and int(part) >= least for part in parts):
+        raise UserError(
+            f"{option} must be comma-separated whole numbers of at least {least}.\n"
+            f"  value: {given!r}\n  Pass a list such as {max(1, least)},8."
+        )
+    return tuple(map(int, parts))

@@ -1,0 +1,99 @@
+"""``zoo cache``: what is in the cache of artefacts, and making room in it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options.options import AsJson
+
+
+def cache(
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove the least recently used artefacts down to the limit.")
+    ] = False,
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            "--limit",
+            metavar="SIZE",
+            help="Size to prune to, such as 5GB; 0B empties the cache.  [default: ZOO_CACHE_LIMIT, or 20GB]",
+            show_default=False,
+        ),
+    ] = None,
+    days: Annotated[
+        float | None,
+        typer.Option(
+            "--unused-for", min=0, metavar="DAYS", help="Prune artefacts not used for this long, too."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the artefacts in the cache of zoo make, or prune it.
+
+    The cache is in ZOO_CACHE_DIR, or ~/.cache/zoo. Pruning leaves output directories as they are.
+
+    \b
+    Examples:
+      zoo cache
+      zoo cache --prune --limit 5GB
+      zoo cache --prune --unused-for 30
+    """
+    import time
+
+    from cli.terminal.render import Column, print_json, print_table, say
+    from exporters.making.cache import Cache, cache_limit
+    from specs.base.errors import UserError
+    from specs.files.zoo_file import parse_size
+    from zoo.core.units import byte_text
+
+    if not prune and (limit is not None or days is not None):
+        raise UserError("--limit and --unused-for apply only to pruning.\n  Pass --prune, too.")
+    try:
+        most = cache_limit() if limit is None else parse_size(limit)
+    except ValueError:
+        raise UserError(
+            f"--limit must be a size: a number and B, KB, MB, GB or TB.\n  value: {limit!r}\n  5GB would work."
+        ) from None
+    found = Cache.default()
+    removed = found.prune(most, None if days is None else time.time() - days * 86400) if prune else []
+    entries = removed if prune else found.entries()
+    size = sum(entry.size for entry in entries)
+    if as_json:
+        print_json(
+            {
+                "directory": str(found.root),
+                "limit": most,
+                "removed" if prune else "artefacts": [
+                    {"key": each.key, "size": each.size, "used": each.used, "title": each.title}
+                    for each in entries
+                ],
+            }
+        )
+        return
+    if entries:
+        print_table(
+            [
+                Column("key", pinned=True),
+                Column("artefact"),
+                Column("size", right=True),
+                Column("last used", right=True, rank=1),
+            ],
+            [
+                (
+                    each.key[:12],
+                    each.title,
+                    byte_text(each.size),
+                    time.strftime("%Y-%m-%d %H:%M", time.localtime(each.used)),
+                )
+                for each in entries
+            ],
+        )
+        say()
+    what = f"{len(entries):,} artefact{'' if len(entries) == 1 else 's'}, {byte_text(size)}"
+    say(
+        f"Removed {what}, from {found.root}."
+        if prune
+        else f"{what} in {found.root}; the limit is {byte_text(most)}."
+    )

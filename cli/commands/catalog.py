@@ -1,0 +1,118 @@
+"""``zoo catalog``: one page for all artefacts of a zoo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.options.options import AsJson
+
+if TYPE_CHECKING:
+    from exporters.making.catalog import Catalog
+
+
+def catalog(
+    place: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE|DIR]",
+            help="A zoo file, or a directory with a zoo.yaml or with exports at any depth.  [default: .]",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")] = Path(
+        "catalog.html"
+    ),
+    digests: Annotated[
+        bool, typer.Option("--digests", help="Compare every file with its SHA-256, not only with its size.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page that lists the artefacts of a zoo.
+
+    One HTML file that works offline: a table to search, filter and sort, and for each artefact the drawing and costs of its
+    model, the verification, quality figures, files with digests, and a program that loads it in its client. If the page
+    exists, the new one also lists what was added, removed or changed since, and why.
+
+    Exit status: 0 done, 1 an artefact is not built, damaged or changed since it was exported, 2 the input was wrong.
+
+    \b
+    Examples:
+      zoo catalog
+      zoo catalog models/zoo.yaml -o site/catalog.html
+      zoo catalog build --digests
+      zoo catalog build --json
+    """
+    from datetime import UTC, datetime
+
+    from cli.options.files import check_place, write_own
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.progress import stage_progress
+    from cli.terminal.render import print_json, say
+    from specs.base.errors import UserError
+    from specs.files.zoo_file import ZOO_FILE
+
+    if output.suffix.lower() != ".html":
+        raise UserError(
+            f"--output must end in .html.\n  value: {str(output)!r}\n  {output.with_suffix('.html')} would work."
+        )
+    check_place(output, ".html", "--output")
+    given = place or Path()
+    if (given / ZOO_FILE).is_file():
+        given = given / ZOO_FILE
+    earlier = _earlier(output)
+    from exporters.making.catalog import catalog as catalog_of
+
+    with stage_progress(quiet=as_json) as progress:
+        found = catalog_of(
+            given,
+            earlier,
+            datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            contents=digests,
+            progress=progress,
+        )
+        text = found.page(output.absolute().parent, progress)
+    write_own(output, text.encode(), ".html")
+    if as_json:
+        print_json({"page": str(output), **found.as_dict()})
+    else:
+        _print_summary(found)
+        say(str(output))
+    if found.problems or any(entry.state == "changed" for entry in found.entries):
+        raise typer.Exit(FAILED)
+
+
+def _earlier(output: Path) -> Any:
+    """The data of the page that will be replaced; None where there is none."""
+    from specs.base.errors import UserError
+    from zoo.catalog.changes import FORMAT
+    from zoo.pages.catalog_page import data_in
+
+    if not output.is_file() or not output.stat().st_size:
+        return None
+    data = data_in(output.read_text("utf-8", errors="replace"))
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UserError(
+            f"{output} is not a catalog of this version of zoo.\n  Give another --output, or remove it."
+        )
+    return data
+
+
+def _print_summary(found: Catalog) -> None:
+    from cli.terminal.render import say
+
+    models = len(found.data["specs"])
+    say(f"{_counted(len(found.entries), 'artefact')} of {_counted(models, 'model')}.")
+    for name, why in found.changed.lines() if found.changed else ():
+        say(f"{name}: {why}")
+    for problem in found.problems:
+        say(f"{problem.name}: {problem.why}", "red", err=True)
+    for entry in found.entries:
+        if entry.state == "changed":
+            say(f"{entry.name}: {entry.integrity.changes[0]}", "red", err=True)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

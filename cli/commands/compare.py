@@ -1,0 +1,187 @@
+"""``zoo compare``: the same short training for several specs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options.default_directory import BUILD
+from cli.options.options import AsJson, Assignments, SpecArguments
+
+if TYPE_CHECKING:
+    from zoo.training.contender import Contender
+
+_KEPT = BUILD / "compare"
+_BETWEEN_ASSIGNMENTS = re.compile(r"\s+(?=[\w.\[\]-]+=)")
+
+
+def complete_task(incomplete: str) -> list[str]:
+    """Complete the names of tasks."""
+    from zoo.training.names import TASKS
+
+    return [name for name in TASKS if name.startswith(incomplete)]
+
+
+def compare(
+    specs: SpecArguments,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="PATH=VALUE...",
+            help="Add a variant of the first SPEC; separate several changes by spaces; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    assignments: Assignments = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Task: copy, reverse, recall or addition; with --text, next-byte or masked-byte.  "
+            "[default: reverse, or next-byte with --text]",
+            autocompletion=complete_task,
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Train on the bytes of a file; the last tenth is held out.",
+            show_default=False,
+        ),
+    ] = None,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Task length, in symbols, keys, digits or bytes.  [default: 8; recall and addition 4, --text 64]",
+            show_default=False,
+        ),
+    ] = None,
+    layers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.", show_default=False),
+    ] = None,
+    width: Annotated[
+        int | None,
+        typer.Option(
+            min=8,
+            metavar="N",
+            help="Scale every model to this width, with fewer heads.",
+            show_default=False,
+        ),
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, metavar="N", help="Number of training steps.")] = 300,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.")] = 32,
+    rate: Annotated[float, typer.Option("--lr", metavar="RATE", help="Peak learning rate.")] = 3e-3,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for weights, data and dropout.")] = 0,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", min=1, metavar="N", help="Models that train at once, each in its own process."
+        ),
+    ] = 1,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Also write the loss curves: .png, .svg, .html or .json; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore saved results and retrain.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train several specs on the same small task and compare how they learn.
+
+    Every spec trains on the same data in the same order, from weights drawn with the same seed by its own recipe. The task
+    sets the vocabulary and the head: decoders predict the answer token by token, encoder-decoders generate it from the
+    question, encoders fill in masks. Use --layers 4 --width 128 to scale published models down.
+
+    A decoder that can see its own answers is reported, with exit status 1. Results are saved in build/compare, from which
+    interrupted training resumes. With --jobs, several processes train a model each, with the same results; GPUs are
+    taken in turn.
+
+    \b
+    Examples:
+      zoo compare tiny-gpt --with position.kind=rope --with position.kind=none
+      zoo compare gpt2 llama-3-8b t5-small --layers 4 --width 128 --task recall
+      zoo compare tiny-gpt --set decoder.layers=12 --with decoder.block.residual.kind=none
+      zoo compare tiny-gpt t5-small bert-tiny --width 64 --jobs 3
+      zoo compare tiny-gpt nano-gpt --text book.txt --steps 1000 -o curves.png
+    """
+    from cli.comparing.output import SUFFIXES, write_output
+    from cli.comparing.progress import training_progress
+    from cli.options.files import check_outputs
+    from cli.tables.compare_tables import print_comparison
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.render import print_json, print_written
+    from specs.base.errors import UserError
+    from zoo.training.names import NEXT_BYTE, REVERSE
+
+    if not 0 < rate < 1e3:
+        raise UserError(f"--lr must be between 0 and 1000.\n  value: {rate:g}\n  Pass a rate such as 0.003.")
+    if (ranks := int(os.environ.get("WORLD_SIZE", "1"))) > 1 and "TORCHELASTIC_RUN_ID" in os.environ:
+        raise UserError(
+            f"zoo compare must be started once, without torchrun\n  value: {ranks} processes\n"
+            f"  Pass --jobs {ranks}, which starts a process for each model."
+        )
+    check_outputs(output or (), SUFFIXES)
+    named = _contenders(specs, assignments or (), variants or ())
+    from zoo.training.comparison import compare as train_all
+    from zoo.training.comparison import contenders
+    from zoo.training.contender import Contender
+    from zoo.training.settings import Settings
+    from zoo.training.shrinking import shrunk
+    from zoo.training.tasks import find_task
+
+    chosen = find_task(task or (NEXT_BYTE if text else REVERSE), text, length, [each.spec for each in named])
+    small = [Contender(each.label, shrunk(each.spec, layers, width)) for each in named]
+    fit = contenders(small, chosen, jobs)
+    settings = Settings(steps, batch, rate, seed)
+    with training_progress(quiet=as_json) as progress:
+        found = train_all(fit, chosen, settings, _KEPT, progress, fresh=fresh, jobs=jobs)
+    for path in output or ():
+        write_output(path, found)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        print_comparison(found)
+        print_written(output)
+    if not found.sound:
+        raise typer.Exit(FAILED)
+
+
+def _contenders(
+    references: Sequence[str], assignments: Sequence[str], variants: Sequence[str]
+) -> list[Contender]:
+    """The specs in the order given, then the variants of the first; equal labels are numbered."""
+    from specs.language.load import load
+    from zoo.training.contender import Contender
+
+    found = [Contender(_label(reference), load(reference, assignments)) for reference in references]
+    for variant in variants:
+        changes = _BETWEEN_ASSIGNMENTS.split(variant.strip())
+        found.append(Contender(" ".join(changes), load(references[0], [*assignments, *changes])))
+    labels = [each.label for each in found]
+    return [
+        each
+        if labels.count(each.label) == 1
+        else Contender(f"{each.label} ({labels[: i + 1].count(each.label)})", each.spec)
+        for i, each in enumerate(found)
+    ]
+
+
+def _label(reference: str) -> str:
+    """The preset's name, or the file's without its suffix."""
+    return Path(reference).stem if reference.endswith((".yaml", ".yml")) else reference

@@ -1,0 +1,67 @@
+"""``zoo compile``: compile the graphs of an export ahead of time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options.options import AsJson, ExportDirectory
+
+
+def compile_(
+    directory: ExportDirectory,
+    architectures: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="SM,..",
+            help="GPU architectures, such as sm89,sm120.",
+            show_default=False,
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Compile the graphs of an export for GPUs that this machine need not have.
+
+    Takes exports with --target tensorrt. TensorRT for RTX compiles each graph once for all architectures, for the sizes
+    in tensorrt.json; model.engine is beside model.onnx, and export.json has its digest. Nothing runs: an engine is not
+    verified before a GPU runs it.
+
+    \b
+    Examples:
+      zoo compile build/bert-base --for sm89
+      zoo compile build/gpt2 --for sm86,sm89,sm120 --json
+    """
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.progress import stage_progress
+    from cli.terminal.render import print_json, say
+    from exporters.verification.engines.compile_export import compile_export
+    from exporters.verification.engines.process import EngineError
+    from zoo.core.units import byte_text
+    from zoo.record.manifest import read_manifest
+
+    wanted = [name.strip() for name in architectures.split(",")]
+    try:
+        with stage_progress(quiet=as_json) as progress:
+            found = compile_export(directory, wanted, progress)
+    except EngineError as error:
+        node = f" at node {error.node}" if error.node else ""
+        say(f"The compiler refuses a graph{node}: {error.words}\nNothing was written.", "red", err=True)
+        raise typer.Exit(FAILED) from None
+    files = read_manifest(directory).files
+    if as_json:
+        print_json(
+            {
+                each.path: {
+                    **files[each.path].model_dump(),
+                    **each.record.model_dump(),
+                    "seconds": each.seconds,
+                }
+                for each in found
+            }
+        )
+        return
+    for each in found:
+        size, names = byte_text(files[each.path].size), ", ".join(each.record.architectures)
+        say(f"{each.path}: {size}, {names}, compiled in {each.seconds} s, not run")

@@ -1,0 +1,100 @@
+"""``zoo diff``: differences between two models, and their cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options.options import AsJson, Assignments, Digests, complete_spec
+
+if TYPE_CHECKING:
+    from zoo.reports.difference import ModelDifference
+    from zoo.reports.spec_difference import SpecDifference
+
+_HELP = "Preset, YAML file, exported directory, or checkpoint (its directory or config.json)."
+
+
+def diff(
+    a: Annotated[
+        str, typer.Argument(metavar="A", help=_HELP, autocompletion=complete_spec, show_default=False)
+    ],
+    b: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="B",
+            help="Second model, as for A.  [default: A with --set]",
+            autocompletion=complete_spec,
+            show_default=False,
+        ),
+    ] = None,
+    assignments: Assignments = None,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size for costs, in sequences.")] = 1,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Prompt and cache length for costs, in tokens.  [default: 1024, or the shorter context]",
+            show_default=False,
+        ),
+    ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", "-q", help="Print only whether they differ.", show_default=False)
+    ] = False,
+    digests: Digests = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two models by spec, module and cost.
+
+    Specs are compared with their defaults filled in, ignoring names and published counts. --set changes B. For two
+    exported directories, the options and the weights are compared as well, and the files of each with its export.json.
+
+    Exit status: 0 the same, 1 different, 2 invalid input.
+
+    \b
+    Examples:
+      zoo diff gpt2 --set position.kind=rope --set decoder.block.norm.kind=rms_norm
+      zoo diff llama-2-7b llama-3-8b
+      zoo diff bert-base my-bert.yaml --brief
+      zoo diff build/gpt2 build/gpt2-int8 --json
+    """
+    from cli.tables.diff_tables import print_models, print_specs
+    from cli.tables.export_differences import print_changes, print_exports, print_weights
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.render import print_json, say
+    from specs.base.errors import UserError
+    from zoo.reports.side import read_side
+    from zoo.reports.spec_difference import compare_specs
+
+    if b is None and not assignments:
+        remedy = "Pass a second model, or change the first with --set, as in --set position.kind=rope."
+        raise UserError(f"Only one model to compare: {a}.\n  {remedy}")
+    found = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
+    if brief:
+        if not found.same:
+            say(f"{found.a.label} and {found.b.label} differ.")
+    elif as_json:
+        print_json(_whole(found, batch, length).as_dict())
+    else:
+        whole = _whole(found, batch, length) if found.spec else None
+        print_specs(found)
+        if whole is not None:
+            print_models(whole, depth=depth, typed=b is None)
+        if found.exports:
+            print_exports(found.exports)
+        if found.weights is not None:
+            print_weights(found.weights)
+        for side, integrity in zip((found.a, found.b), found.integrity, strict=True):
+            if integrity is not None:
+                print_changes(side.label, integrity)
+    if not found.same:
+        raise typer.Exit(FAILED)
+
+
+def _whole(found: SpecDifference, batch: int, length: int | None) -> ModelDifference:
+    """The comparison with modules and costs added."""
+    from zoo.reports.difference import compare_models
+
+    return compare_models(found, batch=batch, length=length)

@@ -1,0 +1,129 @@
+"""``zoo draw``: a diagram of the architecture."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.options.options import AsJson, Assignments, SpecArgument
+from zoo.drawing import FORMATS
+
+LARGEST_SCALE = 16.0
+
+
+def draw(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Output file: .svg, .png, .mmd or .md (Mermaid), or - for standard output.  [default: build/NAME.svg]",
+            show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="svg|png|mermaid",
+            help="Output format.  [default: from the suffix of FILE, else svg]",
+            show_default=False,
+        ),
+    ] = None,
+    scale: Annotated[
+        float,
+        typer.Option(min=0.1, max=LARGEST_SCALE, metavar="X", help="Scale of a PNG, in pixels per SVG unit."),
+    ] = 2.0,
+    as_json: AsJson = False,
+) -> None:
+    """Draw an architecture as SVG, PNG or Mermaid.
+
+    Shows the residual stream, norms, attention and feed-forward of each distinct block, cross-attention, shapes, shared
+    weights and parameter counts. --json prints the diagram as data, and writes a file only with --output.
+
+    \b
+    Examples:
+      zoo draw gpt2
+      zoo draw t5-small -o t5.png --scale 3
+      zoo draw gemma2-2b -o gemma.md
+      zoo draw my-model.yaml --set decoder.block.kind=post_norm -o - > post-norm.svg
+    """
+    from cli.terminal.progress import stage_progress
+    from cli.terminal.render import emit, print_json, say
+    from specs.base.errors import UserError
+    from specs.language.load import load
+
+    kind = _format(output, format_)
+    if kind == "png" and output == "-" and is_terminal():
+        raise UserError(
+            "A PNG cannot be printed to a terminal.\n  Pass --output FILE, or redirect the output."
+        )
+    from zoo.core.progress import Stage
+
+    model = load(spec, assignments or ())
+    if as_json:
+        from zoo.drawing import draw_scene
+
+        print_json(draw_scene(model).as_dict())
+        if output in (None, "-"):
+            return
+    if output == "-":
+        from zoo.drawing import content_of
+
+        with stage_progress(quiet=False) as progress:
+            progress(Stage(f"draw {model.name}"))
+            content = content_of(model, kind, scale)
+        if is_terminal():
+            emit(content.decode())
+        else:
+            typer.get_binary_stream("stdout").write(content)
+        return
+    from cli.options.default_directory import BUILD
+    from cli.options.files import check_place, write_own
+    from zoo.drawing import drawn
+
+    suffix = next(suffix for suffix, meant in FORMATS.items() if meant == kind)
+    path = Path(output) if output else BUILD / f"{model.name}{suffix}"
+    if path.suffix.lower() == ".md":
+        suffix = ".md"
+    check_place(path, suffix, "--output")
+    with stage_progress(quiet=as_json) as progress:
+        progress(Stage(f"draw {model.name}"))
+        content = drawn(model, path.with_suffix(suffix), scale)
+    write_own(path, content, suffix)
+    if not as_json:
+        say(str(path))
+
+
+def is_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+def _format(output: str | None, stated: str | None) -> str:
+    """The format to draw.  Raises :class:`specs.base.errors.UserError` if the options name none, or two."""
+    from specs.base.errors import UserError
+    from specs.base.suggest import suggestion
+
+    if stated is not None and stated not in FORMATS.values():
+        formats = list(dict.fromkeys(FORMATS.values()))
+        raise UserError(f"--format {stated!r} is unknown\n  {suggestion(stated, formats)}")
+    if output in (None, "-"):
+        return stated or "svg"
+    suffix = Path(output or "").suffix
+    meant = FORMATS.get(suffix.lower())
+    if meant is None and stated is None:
+        raise UserError(
+            f"{output} has no known format.\n  Use a suffix of {', '.join(FORMATS)}, or pass --format."
+        )
+    if meant is not None and stated not in (None, meant):
+        raise UserError(
+            f"{output} has the suffix of {meant}, but --format is {stated}.\n  Drop --format, or rename the file."
+        )
+    return stated or meant or "svg"

@@ -1,0 +1,89 @@
+"""``zoo eval``: the quality of an export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.options.options import AsJson, Assignments, ProviderName, complete_spec
+
+
+def evaluate(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.", show_default=False)],
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR|SPEC",
+            help="Reference: another export, a preset or YAML file (with --weights), or a checkpoint.",
+            autocompletion=complete_spec,
+            show_default=False,
+        ),
+    ] = None,
+    assignments: Assignments = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH|ORG/NAME", help="Weights of the spec given by --against.", show_default=False
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Inputs: UTF-8 text, token ids (.npy), named arrays (.npz), an image or audio (.wav), or a directory of them, "
+            "where a text (.txt) of the same name may belong to an image.  "
+            "[default: built-in prose; random ids for random weights]",
+            show_default=False,
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A tokenizer.json, its directory, or a GGUF file.  [default: that of DIR or --against]",
+            show_default=False,
+        ),
+    ] = None,
+    provider: ProviderName = None,
+    layers: Annotated[
+        bool,
+        typer.Option("--layers", help="Measure the cost of rounding each layer alone.", show_default=False),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the quality of an export on text, audio or arrays.
+
+    Reports the perplexity of a decoder and, with --against, its KL divergence and top-token agreement. Models that return
+    vectors are compared by cosine and by nearest neighbours, encoder-decoders by KL divergence and token error rate.
+
+    \b
+    Examples:
+      zoo eval build/smol-int8 --text book.txt
+      zoo eval build/smol-int4 --against smol.yaml --weights model.gguf --layers
+      zoo eval build/minilm-int8 --against path/to/checkpoint --json
+      zoo eval build/new --against build/old --text book.txt
+      zoo eval build/whisper-int8 --against path/to/whisper --text recordings/
+    """
+    from cli.tables.quality_tables import print_quality
+    from cli.terminal.progress import stage_progress
+    from cli.terminal.render import print_json
+    from exporters.exported.evaluate import evaluate as judge_export
+    from exporters.exported.model_source import model_source
+    from exporters.runtime.exported import open_export
+    from specs.base.errors import UserError
+
+    if against is None and (weights or assignments):
+        option = "--weights" if weights else "--set"
+        raise UserError(
+            f"{option} applies only to the spec of --against.\n  Add --against, or remove the option."
+        )
+    exported = open_export(directory, provider)
+    other = None if against is None else model_source(against, assignments or (), weights)
+    with stage_progress(quiet=as_json) as progress:
+        quality = judge_export(exported, other, text, tokenizer, progress, costs=layers)
+    if as_json:
+        print_json({"directory": str(directory), **quality.as_dict()})
+    else:
+        print_quality(quality)

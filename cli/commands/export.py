@@ -1,0 +1,213 @@
+"""``zoo export``: verified ONNX files of a spec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cli.options.export_options import (
+    Activations,
+    Asymmetric,
+    BlockSize,
+    Budget,
+    CacheLength,
+    CachePrecision,
+    Calibrate,
+    CudaGraph,
+    Engines,
+    HeadPrecision,
+    LayoutName,
+    Logits,
+    MaxKl,
+    MinCosine,
+    Opset,
+    Output,
+    PrecisionName,
+    Rounding,
+    Seed,
+    TargetName,
+    Verify,
+    Via,
+    Weights,
+)
+from cli.options.options import AsJson, Assignments, ProviderName, SpecArgument
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from exporters.steps.advice import Advice
+    from exporters.steps.manifest import Export
+    from exporters.steps.options import Options
+    from specs.model.model import Model
+
+
+def export(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    output: Output = None,
+    weights: Weights = "random",
+    seed: Seed = 0,
+    target: TargetName = "portable",
+    logits: Logits = "all",
+    precision: PrecisionName = "fp32",
+    block_size: BlockSize = 32,
+    asymmetric: Asymmetric = False,
+    head_precision: HeadPrecision = "int8",
+    rounding: Rounding = None,
+    budget: Budget = None,
+    activations: Activations = None,
+    verify: Verify = True,
+    cuda_graph: CudaGraph = False,
+    engine: Engines = None,
+    provider: ProviderName = None,
+    via: Via = "fx",
+    opset: Opset = None,
+    layout: LayoutName = "onnx",
+    cache_length: CacheLength = None,
+    cache_precision: CachePrecision = "float",
+    calibrate: Calibrate = None,
+    max_kl: MaxKl = None,
+    min_cosine: MinCosine = None,
+    as_json: AsJson = False,
+) -> None:
+    """Export a model to ONNX and verify the files.
+
+    Compares ONNX Runtime with PyTorch. If real weights are rounded, the result is also compared with the float model on
+    representative inputs; nothing is written if it exceeds the error budget of the precision.
+
+    Encoders and decoders become model.onnx; encoder-decoders become encoder_model.onnx and decoder_model.onnx. The weights
+    are in model.onnx.data. Decoders have KV-cache inputs and outputs. The directory appears only after verification, and
+    also holds the spec and a report, export.json.
+
+    \b
+    Examples:
+      zoo export gpt2
+      zoo export bert-base --weights path/to/checkpoint -o bert
+      zoo export gpt2 --set decoder.block.norm.kind=rms_norm
+      zoo export smollm2-135m --target cpu --precision int4 --logits last
+      zoo export smollm2-135m --weights path/to/checkpoint --target cpu --layout genai
+      zoo export my.yaml --weights model.gguf --precision int4 --calibrate book.txt --max-kl 0.2
+      zoo export smollm2-135m --weights path/to/checkpoint --target cpu --precision int4 --cache-precision int8
+      zoo export bert-base --engine openvino --engine onnxruntime-1.24.1
+      zoo export gpt3-175b --weights none
+    """
+    from dataclasses import asdict
+
+    from cli.tables.export_tables import print_export
+    from cli.terminal.render import print_json
+    from specs.language.load import load
+
+    model_spec = load(spec, assignments or ())
+    settings = export_settings(
+        model_spec,
+        output,
+        target=target,
+        weights=weights,
+        seed=seed,
+        verify=verify,
+        engines=tuple(engine or ()),
+        provider=provider,
+        cuda_graph=cuda_graph,
+        via=via,
+        opset=opset,
+        logits=logits,
+        layout=layout,
+        cache_length=cache_length,
+        cache_precision=cache_precision,
+        calibrate=calibrate,
+        max_kl=max_kl,
+        min_cosine=min_cosine,
+        precision=precision,
+        block_size=block_size,
+        asymmetric=asymmetric,
+        head_precision=head_precision,
+        rounding=rounding,
+        budget=budget,
+        activations=activations,
+    )
+    written = run_export(model_spec, *settings, as_json)
+    changes = advice_on(model_spec, written, settings[1])
+    if as_json:
+        advised = [asdict(each) for each in changes]
+        print_json({"directory": str(written.directory), **written.as_dict(), "advice": advised})
+    else:
+        print_export(written, changes)
+
+
+def advice_on(spec: Model, written: Export, options: Options) -> list[Advice]:
+    """The changes of one line that would fuse what the export left unfused."""
+    from exporters.steps.advice import advice
+
+    unfused = any(graph.unfused for graph in written.manifest.graphs.values())
+    return advice(spec, options) if unfused else []
+
+
+def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[Path, Options]:
+    """The output directory and the export options."""
+    from cli.options.default_directory import export_directory
+    from exporters.steps.options import Options
+
+    settings = Options(**options)
+    return output or export_directory(spec.name, settings), settings
+
+
+def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:
+    """Export with a progress bar; exit with status 1 on a failed check or verification, an invalid graph or an exceeded budget."""
+    import typer
+
+    from cli.tables.check_tables import print_behaviour
+    from cli.tables.export_tables import print_verification
+    from cli.tables.quality_tables import print_quality
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.progress import stage_progress
+    from cli.terminal.render import print_json, say
+    from exporters.export import export as export_files
+    from exporters.graph.checking import InvalidGraphError
+    from exporters.quality.quality import QualityError
+    from exporters.verification.module_checks import BehaviourError
+    from exporters.verification.result import VerificationError
+    from specs.base.errors import with_flags
+
+    try:
+        with stage_progress(quiet=as_json) as progress:
+            return export_files(spec, destination, options, progress)
+    except BehaviourError as error:
+        if as_json:
+            print_json(
+                {"name": spec.name, "error": with_flags(error.text), "behaviour": error.report.as_dict()}
+            )
+        else:
+            print_behaviour(error.report)
+            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
+        raise typer.Exit(FAILED) from None
+    except VerificationError as error:
+        if as_json:
+            print_json(
+                {
+                    "name": spec.name,
+                    "error": with_flags(error.text),
+                    "verification": error.verification.as_dict(),
+                }
+            )
+        else:
+            print_verification(error.verification)
+            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
+        raise typer.Exit(FAILED) from None
+    except QualityError as error:
+        if as_json:
+            print_json(
+                {"name": spec.name, "error": with_flags(error.text), "quality": error.quality.as_dict()}
+            )
+        else:
+            print_quality(error.quality)
+            say(
+                f"{with_flags(error.text)}\n  Raise the budget with --max-kl or --min-cosine.\nNothing was written.",
+                "red",
+                err=True,
+            )
+        raise typer.Exit(FAILED) from None
+    except InvalidGraphError as error:
+        if as_json:
+            print_json({"name": spec.name, "error": with_flags(error.text), "verification": None})
+        else:
+            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
+        raise typer.Exit(FAILED) from None

@@ -1,0 +1,120 @@
+"""``zoo make``: bring the artefacts of a zoo file up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options.options import AsJson
+
+if TYPE_CHECKING:
+    from exporters.making.make import Made
+    from exporters.making.plan import MakePlan
+
+ZOO_SUFFIXES = (".yaml", ".yml")
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FILE] [NAME]...",
+        help="A zoo file, or a directory with a zoo.yaml, and the models, groups or artefacts to make.  "
+        "[default: zoo.yaml, and all of it]",
+        show_default=False,
+    ),
+]
+
+
+def make(
+    names: Names = None,
+    plan_only: Annotated[
+        bool, typer.Option("--plan", help="Print what would be built and why, and build nothing.")
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Build nothing; exit with status 1 if an artefact or the lock is stale."
+        ),
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Builds that run at once (local).")
+    ] = 1,
+    executor: Annotated[
+        str, typer.Option("--executor", metavar="local|ray|slurm", help="Where builds run.")
+    ] = "local",
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Move hub repositories from the locked commit to the newest one."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build the artefacts of a zoo file that are not up to date.
+
+    A zoo file names models, and the targets, precisions and layouts wanted of each. An artefact is rebuilt when its spec,
+    weights, options or tool versions change, and otherwise left alone or restored from the cache. A failed build stops no
+    other, and an interrupted run goes on where it stopped. zoo.lock records what everything was built from.
+
+    Exit status: 0 all artefacts are current, 1 one is stale (--check) or could not be built, 2 the zoo file is wrong.
+
+    \b
+    Examples:
+      zoo make
+      zoo make --plan
+      zoo make models/zoo.yaml gpt2 minilm/cpu-int8 --jobs 2
+      zoo make --check
+      zoo make --executor ray
+    """
+    from cli.making.output import print_failures, print_made, print_plan
+    from cli.making.progress import make_progress
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.render import print_json
+    from exporters.making.artefacts import read_zoo
+    from exporters.making.cache import Cache, cache_limit
+    from exporters.making.executors.executor import executor as executor_of
+    from exporters.making.make import make as make_artefacts
+    from exporters.making.plan import make_plan
+
+    path, chosen = zoo_path(names or [])
+    cache, limit = Cache.default(), cache_limit()
+    runner = executor_of(executor, jobs)
+    plan = make_plan(read_zoo(path), chosen, cache, update=update)
+    if plan_only or check:
+        if as_json:
+            print_json(_plan_data(plan))
+        else:
+            print_plan(plan, checked=check)
+        if check and plan.unlocked:
+            raise typer.Exit(FAILED)
+        return
+    made: list[Made] = []
+    with make_progress(plan, quiet=as_json) as (tell, done):
+        for each in make_artefacts(plan, cache, runner, tell, limit):
+            made.append(each)
+            done(each)
+    if as_json:
+        data = _plan_data(plan)
+        print_json({**data, "made": [each.as_dict() for each in made]})
+    else:
+        print_made(plan, made)
+        print_failures(made)
+    if any(each.state == "failed" for each in made):
+        raise typer.Exit(FAILED)
+
+
+def zoo_path(names: list[str]) -> tuple[Path, list[str]]:
+    """The zoo file among the arguments, or else zoo.yaml here; and the names after it."""
+    from specs.files.zoo_file import ZOO_FILE
+
+    if names and (names[0].endswith(ZOO_SUFFIXES) or Path(names[0], ZOO_FILE).is_file()):
+        first = Path(names[0])
+        return first / ZOO_FILE if first.is_dir() else first, names[1:]
+    return Path(ZOO_FILE), names
+
+
+def _plan_data(plan: MakePlan) -> dict[str, object]:
+    return {
+        "zoo": str(plan.zoo.path),
+        "current": not plan.unlocked,
+        "steps": [step.as_dict() for step in plan.steps],
+    }

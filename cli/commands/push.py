@@ -1,0 +1,109 @@
+"""``zoo push``: publish an export."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options.options import AsJson, ExportDirectory, Unverified
+
+if TYPE_CHECKING:
+    from exporters.remotes.push import PushPlan
+
+_STYLES = {"same": "dim", "new": "green", "changed": "yellow", "removed": "red"}
+
+
+def push(
+    directory: ExportDirectory,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="ADDRESS",
+            help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path.",
+            show_default=False,
+        ),
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would be sent, and send nothing.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace and remove files of another export at the address.")
+    ] = False,
+    unverified: Unverified = False,
+    as_json: AsJson = False,
+) -> None:
+    """Publish an export on the Hugging Face hub, in an OCI registry, or in a directory.
+
+    The files of the export are published, with its records and its signature; other files in DIR are left out. Files that
+    are there with the same digest are not sent again, so an interrupted push goes on where it stopped. All files appear at
+    once: as one commit, one tag, or one directory.
+
+    Exit status: 0 published, 2 a file of DIR has changed, or other files are at the address.
+
+    \b
+    Examples:
+      zoo push build/gpt2 --to hf://my-team/gpt2-onnx
+      zoo push build/gpt2-int8-cpu --to oci://ghcr.io/my-team/gpt2:int8 --dry-run
+      zoo push build/gpt2 --to /mnt/models/gpt2
+    """
+    from cli.terminal.progress import stage_progress
+    from cli.terminal.render import print_json
+    from exporters.remotes.addresses import remote_of
+    from exporters.remotes.artefact import read_artefact
+    from exporters.remotes.push import OverwriteError, plan_push
+    from exporters.remotes.push import push as publish
+
+    plan = plan_push(read_artefact(directory, unverified=unverified), remote_of(to))
+    if not as_json:
+        _print_plan(plan)
+    if plan.overwritten and not overwrite:
+        raise OverwriteError(plan)
+    address = None
+    if not dry_run and not plan.current:
+        with stage_progress(quiet=as_json) as progress:
+            address = publish(plan, overwrite=overwrite, progress=progress)
+    if as_json:
+        print_json({**plan.as_dict(), "dry_run": dry_run, "published": address})
+        return
+    _print_result(plan, address)
+
+
+def _print_plan(plan: PushPlan) -> None:
+    from cli.terminal.render import Column, print_table, say, styled
+    from zoo.core.units import byte_text
+
+    print_table(
+        [
+            Column("file", pinned=True),
+            Column("size", right=True),
+            Column("at the address"),
+            Column("send", right=True),
+        ],
+        [
+            (
+                each.name,
+                byte_text(each.size),
+                styled(each.state, _STYLES[each.state]),
+                byte_text(each.size) if each.sent else "",
+            )
+            for each in plan.changes
+        ],
+    )
+    say()
+    if plan.artefact.others:
+        say(f"Left out, as export.json does not list them: {', '.join(plan.artefact.others)}.")
+
+
+def _print_result(plan: PushPlan, address: str | None) -> None:
+    from cli.terminal.render import say
+    from zoo.core.units import byte_text
+
+    size = byte_text(plan.bytes_to_send)
+    if plan.current:
+        say(f"{plan.remote} is up to date.")
+    elif address is None:
+        say(f"{size} would be sent to {plan.remote}.")
+    else:
+        say(f"Sent {size}. Published: {address}")

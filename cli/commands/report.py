@@ -1,0 +1,183 @@
+"""``zoo report``: the cost of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.options.export_options import complete_target
+from cli.options.options import AsJson, Assignments, Digests, complete_spec
+
+
+def complete_device(incomplete: str) -> list[str]:
+    """Complete the names of devices."""
+    from specs.files.device import device_names
+
+    return [name for name in [*device_names(), "this"] if name.startswith(incomplete)]
+
+
+def report(
+    spec: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPEC|DIR",
+            help="Preset name (see zoo list), YAML file, exported directory, or checkpoint.",
+            autocompletion=complete_spec,
+            show_default=False,
+        ),
+    ],
+    assignments: Assignments = None,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.")] = 1,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Sequence length, in tokens.  [default: 1024, or the context length if shorter]",
+            show_default=False,
+        ),
+    ] = None,
+    past: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Cached tokens before a decoder step.  [default: the length, or what fits in the context]",
+            show_default=False,
+        ),
+    ] = None,
+    source_length: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Encoder length of an encoder-decoder, in tokens.  [default: as --length]",
+            show_default=False,
+        ),
+    ] = None,
+    precision: Annotated[
+        str,
+        typer.Option(
+            metavar="fp32|fp16|bf16|int8|int4|q4f16",
+            help="Precision of the weights; caches and activations stay in floating point.",
+        ),
+    ] = "fp16",
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Target whose file sizes are reported.  [default: that of the export, or portable]",
+            autocompletion=complete_target,
+            show_default=False,
+        ),
+    ] = None,
+    devices: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device",
+            metavar="NAME|FILE",
+            help="Device name, YAML file of a device, or `this` to measure this machine; repeatable.  [default: all]",
+            autocompletion=complete_device,
+            show_default=False,
+        ),
+    ] = None,
+    mesh: Annotated[
+        str | None,
+        typer.Option(
+            metavar="dp=N,tp=N,pp=N",
+            help="Report memory per device, traffic and the bound of a training step on a mesh, instead.",
+            show_default=False,
+        ),
+    ] = None,
+    fit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="train|serve",
+            help="Find the smallest mesh that trains or serves the model.",
+            show_default=False,
+        ),
+    ] = None,
+    symbolic: Annotated[
+        bool,
+        typer.Option(
+            "--symbolic", help="Print FLOPs and activations as formulas of B, T, P and S.", show_default=False
+        ),
+    ] = False,
+    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 3,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write an HTML page with pictures, and sliders for the sizes, instead.",
+            show_default=False,
+        ),
+    ] = None,
+    digests: Digests = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report what a model costs to run and to train.
+
+    Lists parameters by role, FLOPs by module, memory for weights, caches and training, and lower bounds on the time per
+    device, all read from the modules and their traced graph. FLOPs count matrix products, 2 m n k each; a mixture of
+    experts computes only the experts that each token is routed to.
+
+    B is the batch size, T the new tokens, P the cached tokens, and S the encoder tokens.
+
+    \b
+    Examples:
+      zoo report gpt2
+      zoo report llama-3-8b --batch 8 --length 4096 --precision int4 --target cuda --device l4
+      zoo report t5-small --symbolic
+      zoo report gpt2 --set decoder.block.attention.kind=multi_query
+      zoo report gpt3-175b --device h100 --device this --json
+      zoo report build/t5-small --html t5.html
+      zoo report llama-3-70b --mesh dp=8,tp=8 --device h100 --precision bf16 --batch 8 --length 4096
+    """
+    from cli.options.files import check_place, write_own
+    from cli.options.sizes import file_sizes
+    from cli.tables.export_differences import print_changes
+    from cli.tables.mesh_report import report_mesh
+    from cli.tables.report_tables import print_advice, print_report
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.render import print_json, say
+    from specs.files.device import device_names
+    from zoo.record.integrity import check_integrity
+    from zoo.reports.side import read_side
+
+    if html is not None:
+        check_place(html, ".html", "--html")
+    side = read_side(spec, assignments or ())
+    model_spec = side.spec
+    from zoo.pages.report_page import report_page
+    from zoo.reports.lengths import Lengths
+    from zoo.reports.report import report as report_on
+
+    lengths = Lengths.of(model_spec, batch, length, past, source_length)
+    if mesh is not None or fit is not None:
+        report_mesh(model_spec, lengths, precision, devices or (), mesh, fit, as_json=as_json)
+        return
+    place = target or (side.export.manifest.target if side.export else "portable")
+    sizes = file_sizes(model_spec, place, needed=precision in ("int8", "int4", "q4f16"))
+    found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)
+    integrity = None
+    if side.export is not None:
+        # Only the page shows the verification, and digests tie it to the files.
+        contents = digests if digests is not None or html is not None else False
+        integrity = check_integrity(side.export, contents=contents)
+    if html is not None:
+        export = None if side.export is None or integrity is None else (side.export, integrity)
+        write_own(html, report_page(found, export).encode(), ".html", "--html")
+    if as_json:
+        kept = None if integrity is None else integrity.as_dict()
+        print_json({**found.as_dict(), "target": place, "integrity": kept})
+    elif html is not None:
+        say(str(html))
+    else:
+        print_report(found, place, symbolic=symbolic, depth=depth)
+        print_advice(model_spec, place, precision)
+    if integrity is not None and not integrity.intact:
+        if not as_json:
+            print_changes(side.label, integrity)
+        raise typer.Exit(FAILED)

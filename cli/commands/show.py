@@ -1,0 +1,47 @@
+"""``zoo show``: a spec with ``extends``, ``--set`` and defaults resolved."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.options.options import AsJson, Assignments, SpecArgument
+
+
+def show(
+    spec: SpecArgument,
+    assignments: Assignments = None,
+    canonical: Annotated[
+        bool,
+        typer.Option(
+            "--canonical",
+            help="Write every short form out: runs of layers, norms of branches, positions and embeddings of stacks; and the "
+            "graph of stacks, in comments or as JSON.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print a spec with its base, overrides and defaults resolved.
+
+    \b
+    Examples:
+      zoo show gpt2
+      zoo show gpt2 --set decoder.block.norm.kind=rms_norm > my-gpt.yaml
+      zoo show llava-1.5-7b --canonical
+    """
+    from cli.terminal.render import emit, print_json
+    from specs.forms.resolved import resolved
+    from specs.forms.written_out import written_out
+    from specs.language.load import load
+    from specs.language.writing import dump
+    from specs.model.stack_graph import StackGraph
+
+    model = load(spec, assignments or ())
+    data = written_out(model) if canonical else resolved(model)
+    graph = StackGraph.of(model) if canonical else None
+    if as_json:
+        print_json(data if graph is None else {"graph": graph.as_dict(), **data})
+    else:
+        lines = [] if graph is None else str(graph).splitlines()
+        emit("".join(f"# {line}\n" for line in lines) + dump(data))

@@ -1,0 +1,160 @@
+"""``zoo verify``: whether an exported directory still is what was proven."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options.export_options import complete_engine
+from cli.options.options import AsJson, complete_provider
+
+if TYPE_CHECKING:
+    from zoo.record.certificate import Certificate
+
+
+def verify(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A directory that zoo export wrote.", show_default=False)
+    ],
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            "--provider",
+            metavar="NAME",
+            help="Execution provider of ONNX Runtime: cpu, cuda, tensorrt, or any other that is installed.  "
+            "[default: the first that the export is for and this machine runs]",
+            autocompletion=complete_provider,
+            show_default=False,
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Run the recorded case on this engine, or compile the graphs with it (zoo engines lists them).",
+            autocompletion=complete_engine,
+            show_default=False,
+        ),
+    ] = None,
+    pytorch: Annotated[
+        bool,
+        typer.Option("--pytorch", help="Compare all cases with PyTorch again, on the weights of the files."),
+    ] = False,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="Public key (PEM) that must have signed the files with zoo sign.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify an export where it is deployed.
+
+    The files are compared with their recorded digests; then ONNX Runtime runs a recorded case, whose outputs must be those
+    that were proven equal to PyTorch's. This needs neither PyTorch nor the spec: python -m zoo.record.certificate DIR does it with
+    only onnxruntime and numpy installed, and the module can be copied into a deployment.
+
+    Exit status: 0 the files are as proven, 1 they are not or nothing could be run, 2 the directory is not an export.
+
+    \b
+    Examples:
+      zoo verify build/gpt2
+      zoo verify build/gpt2 --provider cuda
+      zoo verify build/gpt2 --engine onnxruntime-1.24.1
+      zoo verify build/gpt2 --key public.pem
+      zoo verify build/gpt2 --pytorch
+    """
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.render import print_json, say
+    from specs.base.errors import UserError
+
+    if pytorch:
+        from exporters.exported.verify_export import verify_export
+
+        shown = verify_export(directory, engines=() if engine is None else (engine,))
+        if as_json:
+            print_json(shown.as_dict())
+        else:
+            say(str(shown))
+        if not shown.passed:
+            raise typer.Exit(FAILED)
+        return
+    from zoo.record.certificate import PROVIDERS, certify
+    from zoo.record.manifest import read_record
+
+    if provider is not None and engine is not None:
+        raise UserError(
+            "--provider and --engine exclude each other: an engine has its own provider.\n  Leave one out."
+        )
+    read_record(directory)
+    signature = None
+    if key is not None:
+        from exporters.remotes.signing.signature import check_signature
+
+        signature = check_signature(directory, key)
+    shown_by = None
+    try:
+        if engine is not None:
+            from exporters.verification.engines.replay import replay
+            from exporters.verification.engines.table import engine_named
+
+            found, shown_by = replay(directory, engine_named(engine))
+        elif provider is None or provider in PROVIDERS:
+            found = certify(directory, provider)
+        else:
+            from exporters.verification.engines.replay import replay_on
+
+            found = replay_on(directory, provider)
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{directory} cannot be verified: {error}\n  Export the model again.") from None
+    if signature is not None and not signature.valid:
+        found.faults.append(f"The signature does not hold: {signature.problem}")
+    if as_json:
+        print_json(
+            {
+                **found.as_dict(),
+                "engine": None if shown_by is None else shown_by.as_dict(),
+                "signature": None if signature is None else signature.as_dict(),
+            }
+        )
+    else:
+        if shown_by is None or shown_by.outcome != "compiled":
+            _print(found)
+        if shown_by is not None:
+            say(str(shown_by), "green" if shown_by.passed else "red")
+        if signature is not None and signature.valid:
+            say(f"Signed with the key of {key}: {len(signature.files)} files.")
+    proven = found.passed if shown_by is None else shown_by.outcome in ("computed", "compiled")
+    if not proven or found.faults:
+        raise typer.Exit(FAILED)
+
+
+def _print(found: Certificate) -> None:
+    from cli.terminal.render import Column, print_table, say
+
+    if found.outputs:
+        print_table(
+            [
+                Column("output", pinned=True),
+                Column("largest difference", right=True),
+                Column("tolerance", right=True),
+            ],
+            [
+                (name, f"{difference:.1e}", f"{tolerance:.1e}")
+                for name, (difference, tolerance) in found.outputs.items()
+            ],
+        )
+        say()
+    for fault in found.faults:
+        say(fault, "red", err=True)
+    if found.note:
+        say(found.note, "yellow", err=True)
+    ran = f", run on {found.provider}" if found.provider else ""
+    verdict = "as proven" if found.passed else "failed" if found.faults else "nothing was run"
+    say(f"{found.directory}: {verdict} ({found.files} files{ran}).")

@@ -1,0 +1,1 @@
+"""`zoo compare`: its progress and output."""

@@ -1,0 +1,44 @@
+"""Files of ``zoo compare``: curves as a picture or a page, or everything as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.options.files import write_own
+from cli.tables.compare_tables import NUMBERS, curve_title, difference_lines, figures, headline, warnings
+from cli.terminal.curves import letter
+
+if TYPE_CHECKING:
+    from zoo.training.comparison import TrainingComparison
+
+SUFFIXES = (".png", ".svg", ".html", ".json")
+
+
+def write_output(path: Path, found: TrainingComparison) -> None:
+    """Write a comparison atomically in the format of the file's suffix."""
+    kind = path.suffix.lower()
+    write_own(path, _content(kind, found), kind)
+
+
+def _content(kind: str, found: TrainingComparison) -> bytes:
+    if kind == ".json":
+        return (json.dumps(found.as_dict(), indent=2) + "\n").encode()
+    curves = [(f"{letter(i)}: {each.label}", found.curve(each)) for i, each in enumerate(found.results)]
+    guess = (found.task.chance, "chance")
+    if kind == ".html":
+        from zoo.pages.comparison_page import comparison_page
+
+        rows = [[letter(i), each.label, *figures(each)] for i, each in enumerate(found.results)]
+        notes = [line for line in difference_lines(found) if line]
+        header = ("", "spec", *NUMBERS)
+        title = f"{found.task.name}, length {found.task.length}"
+        return comparison_page(
+            title, headline(found), header, rows, curves, guess, notes, warnings(found)
+        ).encode()
+    from zoo.pictures.curves import loss_curves
+    from zoo.pictures.style import png, svg
+
+    figure = loss_curves(curves, guess, f"{found.task.name}: {curve_title(found)}")
+    return png(figure) if kind == ".png" else svg(figure).encode()

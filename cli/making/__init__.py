@@ -1,0 +1,1 @@
+"""`zoo make`: its progress and output."""

@@ -1,0 +1,1 @@
+"""Options and inputs that several commands share."""

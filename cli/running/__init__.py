@@ -1,0 +1,1 @@
+"""`zoo run`: its output."""

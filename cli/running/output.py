@@ -1,0 +1,282 @@
+"""Output of ``zoo run``: streamed text, vectors, classes, masked tokens."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from cli.terminal.render import Column, print_json, print_table, say, say_piece
+from exporters.runtime.text import Stream
+from zoo.core.units import time_text
+
+if TYPE_CHECKING:
+    from cli.options.run_inputs import RunInputs
+    from exporters.runtime.encoding import EncodedVectors, EncoderRunner
+    from exporters.runtime.exported import Exported
+    from exporters.runtime.generation import Continuation
+    from exporters.runtime.graph import Floats
+    from exporters.runtime.model_inputs import Given
+    from exporters.runtime.text import TextTokenizer
+    from zoo.generation.sampling import Sampling
+
+BEST = 5
+"""Number of tokens or classes to print."""
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """An export, its tokenizer if any, its inputs, and whether to print JSON."""
+
+    exported: Exported
+    text: TextTokenizer | None
+    inputs: RunInputs
+    as_json: bool
+
+    @property
+    def given(self) -> Given:
+        """What the model reads."""
+        return self.inputs.given
+
+    @property
+    def column(self) -> Column:
+        """The column that names the inputs."""
+        return Column(self.inputs.what, prose=20, pinned=True)
+
+    def name(self, token: int) -> str:
+        """The text of a token, or its id."""
+        return str(token) if self.text is None else self.text.token(token)
+
+    def words(self, ids: Sequence[int]) -> str:
+        """Tokens as text, or as comma-separated ids."""
+        return ",".join(map(str, ids)) if self.text is None else self.text.text(ids)
+
+    def label(self, place: int) -> str:
+        """The name of a file, or a prompt; cut to fit a table row."""
+        words = self.inputs.names[place] or " ".join(self.words(cast(Any, self.given[place])).split())
+        return words if len(words) <= 60 else f"{words[:57]}..."
+
+
+def print_generated(
+    shown: RunContext, sampling: Sampling, most: int, stop: Collection[int] | None, start: int | None
+) -> None:
+    """Continue the prompts; a single one is streamed token by token."""
+    from exporters.runtime.generation import Generator
+
+    exported = shown.exported
+    given: Any = shown.given
+    generator = Generator(exported)
+    _tell_not_applied(exported, sampling)
+    first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
+    streamed = not shown.as_json and len(shown.given) == 1
+    tell = _token_printer(shown) if streamed else lambda tokens: None
+    done = generator.generate(
+        given, most, sampling, stop=stop, start=first_id, images=shown.inputs.images, tell=tell
+    )
+    rate = done.tokens_per_second
+    if shown.as_json:
+        print_json(
+            {
+                "model": exported.spec.name,
+                "provider": generator.provider,
+                "load_seconds": generator.load_seconds,
+                "first_token_seconds": done.first,
+                "tokens_per_second": rate,
+                "sequences": [_data(shown, place, each) for place, each in enumerate(done.continuations)],
+            }
+        )
+        return
+    if streamed:
+        say()
+    else:
+        for place, each in enumerate(done.continuations):
+            source = shown.inputs.names[place] or shown.words(each.prompt)
+            say(f"{source} -> {shown.words(each.ids)}")
+    endings = ", ".join(dict.fromkeys(each.ending for each in done.continuations))
+    count = sum(len(each.ids) for each in done.continuations)
+    speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
+    tell_how(
+        generator.provider,
+        generator.load_seconds,
+        f"first token after {time_text(done.first)}{speed}; {count} tokens: {endings}",
+    )
+
+
+def _tell_not_applied(exported: Exported, sampling: Sampling) -> None:
+    """Name the settings of the checkpoint that change what transformers generates and are not applied, on stderr."""
+    settings, draws = exported.settings, sampling.temperature > 0
+    if found := settings.not_applied(sampling=draws):
+        say(f"Not applied, as {settings.where} states it: {', '.join(found)}.", "yellow", err=True)
+    if not draws and settings.samples:
+        stated = settings.sampling
+        values = ", ".join(f"{name} {value}" for name, value in stated.items()) or "the model's probabilities"
+        hint = f"Decoding is greedy; --temperature {stated.get('temperature', 1.0)} samples so."
+        say(f"{settings.where} states sampling with {values}. {hint}", "dim", err=True)
+
+
+def _token_printer(shown: RunContext) -> Callable[[list[int]], None]:
+    """Print the prompt if it is continued, and return a callback that prints each new token."""
+    piece = _ids_with_commas() if shown.text is None else Stream(shown.text).piece
+    if shown.exported.spec.architecture == "decoder":
+        say_piece("".join(map(piece, shown.given[0])))
+    return lambda tokens: say_piece(piece(tokens[0]))
+
+
+def _ids_with_commas() -> Callable[[int], str]:
+    separators = itertools.chain([""], itertools.repeat(","))
+    return lambda token: f"{next(separators)}{token}"
+
+
+def _data(shown: RunContext, place: int, found: Continuation) -> dict[str, Any]:
+    name = shown.inputs.names[place]
+    source = {shown.inputs.what: name} if name else {"prompt_ids": found.prompt}
+    data = {**source, "ids": found.ids, "ending": found.ending}
+    return data if shown.text is None else {**data, "text": shown.text.text(found.ids)}
+
+
+def print_encoded(shown: RunContext) -> None:
+    """Print vectors, classes or masked tokens, depending on the head."""
+    from exporters.runtime.encoding import CLASSES, MASKS, SPEECH, EncoderRunner
+
+    encoder = EncoderRunner(shown.exported)
+    head = shown.exported.spec.head
+    begun = time.perf_counter()
+    if isinstance(head, CLASSES):
+        data = _print_classes(shown, encoder)
+    elif isinstance(head, MASKS):
+        data = _print_masked(shown, encoder)
+    elif isinstance(head, SPEECH):
+        data = _print_spoken(shown, encoder)
+    else:
+        data = _print_vectors(shown, encoder)
+    took = time.perf_counter() - begun
+    if shown.as_json:
+        facts = {"model": shown.exported.spec.name, "provider": encoder.provider}
+        print_json({**facts, "load_seconds": encoder.load_seconds, "seconds": took, **data})
+    else:
+        count = len(shown.given)
+        tell_how(
+            encoder.provider,
+            encoder.load_seconds,
+            f"{count} {shown.inputs.what}{'s' * (count > 1)} in {time_text(took)}",
+        )
+
+
+def _print_vectors(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
+    vectors = encoder.vectors(shown.given)
+    if not shown.as_json:
+        _vector_tables(shown, vectors)
+    return {
+        **shown.inputs.data,
+        "kind": vectors.kind,
+        "vectors": vectors.values.tolist(),
+        "similarities": vectors.similarities.tolist(),
+    }
+
+
+def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
+    width = vectors.values.shape[1]
+    rows = []
+    for row, vector in enumerate(vectors.values):
+        start = "  ".join(f"{value:+.4f}" for value in vector[:4])
+        length = f"{(vector @ vector) ** 0.5:.4f}"
+        rows.append((str(row), shown.label(row), f"{start}  ... {width} numbers", length))
+    columns = [
+        Column("", right=True, pinned=True),
+        shown.column,
+        Column(vectors.kind, prose=16),
+        Column("length", right=True),
+    ]
+    print_table(columns, rows)
+    if len(shown.given) > 1:
+        names = [str(row) for row in range(len(shown.given))]
+        cosines = [
+            [name, *(f"{value:.4f}" for value in row)]
+            for name, row in zip(names, vectors.similarities, strict=True)
+        ]
+        say()
+        print_table([Column("cosine", pinned=True), *(Column(name, right=True) for name in names)], cosines)
+
+
+def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
+    found = encoder.classes(shown.given)
+    names = shown.exported.labels
+    if not shown.as_json:
+        print_table(
+            [shown.column, Column("label", right=True), Column("probability", right=True)],
+            [
+                (shown.label(row), str(names.get(str(label), label)), f"{shares[label]:.2%}")
+                for row, shares in enumerate(found)
+                for label in _best(shares)
+            ],
+        )
+    return {**shown.inputs.data, "probabilities": found.tolist()}
+
+
+def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
+    from specs.base.errors import UserError
+
+    mask = None if shown.text is None else shown.text.mask_id
+    if mask is None:
+        raise UserError(
+            "Filling masks needs a tokenizer with a [MASK] or <mask> token.\n"
+            "  Pass --tokenizer PATH, or run the graph with onnxruntime."
+        )
+    prompts = [*shown.given]
+    if not any(mask in prompt for prompt in prompts):
+        raise UserError(f"No text has a {shown.name(mask)} token to fill.\n  Replace a word with it.")
+    found = encoder.masked(prompts, mask)
+    best = [
+        [[(token, float(shares[token])) for token in _best(shares)] for shares in masks] for masks in found
+    ]
+    if not shown.as_json:
+        print_table(
+            [shown.column, "mask", Column("most likely tokens", prose=24)],
+            [
+                (
+                    shown.label(row),
+                    str(place),
+                    "  ".join(f"{shown.name(token)} {share:.1%}" for token, share in tokens),
+                )
+                for row, masks in enumerate(best)
+                for place, tokens in enumerate(masks)
+            ],
+        )
+    return {
+        "prompt_ids": prompts,
+        "masks": [
+            [
+                [{"id": token, "token": shown.name(token), "probability": share} for token, share in tokens]
+                for tokens in masks
+            ]
+            for masks in best
+        ],
+    }
+
+
+def _print_spoken(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
+    from exporters.runtime.transcripts import CharacterVocabulary, spoken_text
+
+    found = encoder.spoken(shown.given)
+    characters = CharacterVocabulary.beside(shown.exported.directory)
+    texts = [spoken_text(labels, encoder.blank, characters, shown.text) for labels in found]
+    if not shown.as_json:
+        for name, labels, text in zip(shown.inputs.names, found, texts, strict=True):
+            words = ",".join(map(str, labels)) if text is None else text
+            say(words if len(found) == 1 else f"{name} -> {words}")
+    transcripts = [
+        {"ids": labels, **({} if text is None else {"text": text})}
+        for labels, text in zip(found, texts, strict=True)
+    ]
+    return {**shown.inputs.data, "transcripts": transcripts}
+
+
+def _best(shares: Floats) -> list[int]:
+    return [int(token) for token in (-shares).argsort(kind="stable")[:BEST]]
+
+
+def tell_how(provider: str, load: float, what: str) -> None:
+    """Say where and how fast a model ran, on stderr."""
+    say(f"{provider}: loaded in {time_text(load)}, {what}", "dim", err=True)

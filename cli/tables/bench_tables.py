@@ -1,0 +1,80 @@
+"""Tables of ``zoo bench``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from cli.terminal.render import Column, print_table, say
+from zoo.core.units import byte_text
+
+if TYPE_CHECKING:
+    from exporters.benchmark.bench import BenchmarkReport, Timing
+
+_TIMES = [
+    Column("workload", prose=12, pinned=True),
+    Column("variant", prose=12, pinned=True),
+    Column("p50 ms", right=True),
+    Column("p90 ms", right=True, rank=3),
+    Column("p99 ms", right=True, rank=2),
+    Column("seq/s", right=True, rank=4),
+    Column("tokens/s", right=True, rank=1),
+    Column("speed", right=True),
+    Column("of bound", right=True),
+]
+_VARIANTS = [
+    Column("variant", prose=12, pinned=True),
+    Column("provider", rank=1),
+    Column("load", right=True),
+    Column("size", right=True),
+    Column("peak memory", right=True),
+]
+_QUALITY = Column("quality against float", right=True)
+_FAULT = Column("fault", prose=24)
+
+
+def print_report(report: BenchmarkReport) -> None:
+    """Print the times of every workload relative to the first variant, then the load time and memory of each variant."""
+    rows = []
+    for group in report.timings:
+        for timing in group:
+            label = timing.workload.label if timing is group[0] else ""
+            rows.append([label, timing.variant.label, *_figures(report, timing, group[0])])
+    print_table(_TIMES, rows)
+    say()
+    failed = any(each.fault for each in report.loaded)
+    judged = {each.variant: _quality(each.quality) for each in report.loaded}
+    rows = []
+    for each in report.loaded:
+        figures = ("", "", "") if each.fault else _sizes(each.load_seconds, each.size, each.peak)
+        quality = [judged[each.variant]] if any(judged.values()) else []
+        rows.append(
+            [each.variant.label, each.provider, *figures, *quality, *([each.fault] if failed else [])]
+        )
+    columns = [*_VARIANTS, *([_QUALITY] if any(judged.values()) else []), *([_FAULT] if failed else [])]
+    print_table(columns, rows)
+    say()
+    bandwidth = report.bandwidth
+    say(
+        f"On {report.device}, {report.threads} thread{'s' * (report.threads > 1)}; memory bandwidth {byte_text(bandwidth.read)}/s read, "
+        f"{byte_text(bandwidth.copy)}/s copied (read and written). Speed is relative to the first variant; a step's "
+        f"bound is the time to read its weights and cache once."
+    )
+
+
+def _figures(report: BenchmarkReport, timing: Timing, first: Timing) -> list[str]:
+    work, share = timing.workload, report.bound_share(timing)
+    times = [f"{timing.percentile(each) * 1000:.2f}" for each in (50, 90, 99)]
+    rates = [f"{count / timing.median:,.1f}" for count in (work.batch, work.tokens)]
+    return [*times, *rates, f"{first.median / timing.median:.2f}", "" if share is None else f"{share:.0%}"]
+
+
+def _sizes(load: float, size: int, peak: int) -> tuple[str, str, str]:
+    return f"{load:.2f} s", byte_text(size), byte_text(peak)
+
+
+def _quality(figures: Mapping[str, float]) -> str:
+    """The figure that has a budget, abbreviated."""
+    if "kl" in figures:
+        return f"KL {figures['kl']:.1e}"
+    return f"cosine {figures['cosine']:.4f}" if "cosine" in figures else ""

@@ -1,0 +1,119 @@
+"""Tables of ``zoo compare``: figures, differences between the specs, and loss curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cli.terminal.curves import Curve, braille_shown, letter, plot, style
+from cli.terminal.render import CellText, Column, console, print_table, say, styled
+from specs.base.errors import path_text
+
+if TYPE_CHECKING:
+    from specs.forms.difference import Difference
+    from zoo.training.comparison import Result, TrainingComparison
+
+_WIDEST = 100
+NUMBERS = ("parameters", "loss", "accuracy", "solved at", "steps/s", "tokens/s")
+_RANKS = {"parameters": 1, "solved at": 2, "tokens/s": 3, "steps/s": 4}
+_COLUMNS = [
+    Column("", pinned=True),
+    Column("spec", prose=24, pinned=True),
+    *(Column(name, right=True, rank=_RANKS.get(name, 0)) for name in NUMBERS),
+]
+
+
+def print_comparison(found: TrainingComparison) -> None:
+    """Print the figures of all specs, their changes to the first, their curves, and warnings."""
+    say(f"{headline(found)}\n")
+    rows: list[list[CellText]] = []
+    for index, result in enumerate(found.results):
+        verdict = styled("sees the future" if result.sees_answers else "", "bold red")
+        rows.append([styled(letter(index), style(index)), result.label, *figures(result), verdict])
+    guess = styled(f"{found.task.chance:.3f}", "dim")
+    rows.append(["", styled("chance", "dim"), "", guess, *[""] * (len(NUMBERS) - 1)])
+    columns = _COLUMNS if found.sound else [*_COLUMNS, Column("verdict", prose=8)]
+    print_table(columns, [row[: len(columns)] for row in rows])
+    for line in difference_lines(found):
+        say(line)
+    say()
+    say(curve_title(found), "dim")
+    out = console()
+    curves = [Curve(letter(index), found.curve(result)) for index, result in enumerate(found.results)]
+    rule = (found.task.chance, "chance")
+    for text in plot(curves, min(out.width, _WIDEST), braille=braille_shown(), rule=rule):
+        out.print(text, soft_wrap=True)
+    kept = [letter(index) for index, result in enumerate(found.results) if result.kept]
+    if kept:
+        say(f"\nUsing saved results for {', '.join(kept)}. Pass --fresh to retrain.")
+    for line in warnings(found):
+        say(f"\n{line}", "red")
+
+
+def headline(found: TrainingComparison) -> str:
+    """The task and the settings in one line."""
+    task, settings = found.task, found.settings
+    devices = dict.fromkeys(result.device for result in found.results)
+    return (
+        f"{task.name}, length {task.length}: {task.explanation}; {settings.steps} steps of {settings.batch}, learning rate "
+        f"{settings.rate:g}, seed {settings.seed}, on {' and '.join(devices)}"
+    )
+
+
+def curve_title(found: TrainingComparison) -> str:
+    """The title of the curves."""
+    smoothed = f", mean over {found.smoothing} steps" if found.smoothing > 1 else ""
+    return f"training loss{smoothed}, nats per token"
+
+
+def figures(result: Result) -> list[str]:
+    """The figures of a spec as text, in the order of NUMBERS."""
+    speed = result.steps_per_second
+    rates = [f"{speed:,.1f}", f"{speed * result.tokens:,.0f}"]
+    if result.diverged or result.last is None:
+        return [f"{result.parameters:,}", "diverged", "", "", *rates]
+    solved = "" if result.solved is None else f"{result.solved}"
+    return [
+        f"{result.parameters:,}",
+        f"{result.last.loss:.3f}",
+        f"{result.last.accuracy:.1%}",
+        solved,
+        *rates,
+    ]
+
+
+def difference_lines(found: TrainingComparison) -> list[str]:
+    """One line per spec with its changes to the first."""
+    lines = []
+    for index, result in enumerate(found.results[1:], 1):
+        changes = ", ".join(map(change_text, found.differences(result)))
+        lines.append(f"{letter(index)} differs from A: {changes}" if changes else f"{letter(index)} equals A")
+    return ["", *lines] if lines else []
+
+
+def change_text(each: Difference) -> str:
+    """A difference on one line: position learned -> rope."""
+    layers = "" if each.layers is None else f" (layers {', '.join(map(str, each.layers))})"
+    return f"{path_text(each.path_b)}{layers} {_value_text(each.a)} \u2192 {_value_text(each.b)}"
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(value.get("kind", dict(value)))
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "none"}[value]
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def warnings(found: TrainingComparison) -> list[str]:
+    """Warnings about losses that are not meaningful."""
+    lines = []
+    for index, result in enumerate(found.results):
+        named = f"{letter(index)} ({result.label})"
+        if result.sees_answers:
+            lines.append(
+                f"{named} sees the future: its loss is meaningless, because its inputs contain the answers."
+            )
+        if result.diverged:
+            lines.append(f"{named} diverged: its loss was not finite at step {len(result.losses)}.")
+    return lines

@@ -1,0 +1,206 @@
+"""Tables of ``zoo diff``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any
+
+from cli.terminal.render import Cell, Column, print_table, say, styled
+from specs.forms.resolved import without_omitted
+from specs.language.writing import dump
+from zoo.core.units import byte_text, flop_text
+from zoo.reports.module_pairs import ModulePair, described
+
+if TYPE_CHECKING:
+    from specs.forms.difference import Difference
+    from zoo.reports.difference import ModelDifference
+    from zoo.reports.quantities import Quantity
+    from zoo.reports.side import Side
+    from zoo.reports.spec_difference import SpecDifference
+
+_COLORS = {"-": "red", "+": "green"}
+_STYLES = {"-": "red", "+": "green", "~": "", " ": "dim"}
+_MOST_ASSIGNMENTS = 12
+
+_MODULES = [
+    Column("", pinned=True),
+    Column("module", pinned=True),
+    Column("kind", prose=16, rank=1),
+    Column("weights", prose=24, rank=4),
+    Column("parameters A", right=True, rank=3),
+    Column("parameters B", right=True, rank=3),
+    Column("B - A", right=True),
+    Column("FLOPs", right=True),
+]
+_COSTS = [
+    Column("cost", prose=16, pinned=True),
+    Column("A", right=True),
+    Column("B", right=True),
+    Column("B - A", right=True),
+    Column("B / A", right=True),
+]
+
+
+def print_specs(found: SpecDifference) -> None:
+    """Print the names of both models, then the differences as lines of YAML marked - and +, as in diff(1)."""
+    _print_line("-", f"-- A {_outline(found.a)}")
+    _print_line("+", f"++ B {_outline(found.b)}")
+    stated = [each for each in found.spec if not each.follows]
+    for names, each in _by_stacks(stated):
+        for mark, path, value in (("-", each.path, each.a), ("+", each.path_b, each.b)):
+            for line in _value_lines((*names, *path[len(names) :]) if names else path, value, each.layers):
+                _print_line(mark, f" {line}")
+    if found.same:
+        alike = "" if found.exports is None else ", and both exports have the same options and weights"
+        say(f"\nThe specs are equal{alike}.")
+    elif found.spec and found.same_architecture:
+        say("\nBoth models compute the same function; they differ in training or in the longest input.")
+
+
+def _outline(side: Side) -> str:
+    spec, label = side.spec, side.label
+    depths = " + ".join(str(stack.depth) for _, stack in spec.stacks())
+    return f"{label}: {spec.architecture}, {depths} layers, {spec.widths_text} wide"
+
+
+def _print_line(mark: str, text: str) -> None:
+    say(f"{mark}{text}", _COLORS[mark])
+
+
+def _by_stacks(found: Sequence[Difference]) -> list[tuple[tuple[str, ...], Difference]]:
+    """The differences, with one that occurs in both encoder and decoder merged."""
+    every: list[tuple[tuple[str, ...], Difference]] = []
+    for each in found:
+        twins = [
+            other
+            for other in found
+            if {each.path[0], other.path[0]} == {"encoder", "decoder"} and each.path == each.path_b
+            and (each.path[1:], each.layers, each.a, each.b) == (other.path[1:], other.layers, other.a, other.b)
+        ]  # fmt: skip
+        if not twins:
+            every.append(((), each))
+        elif each.path[0] == "encoder":
+            every.append((("{encoder,decoder}",), each))
+    return every
+
+
+def _value_lines(path: Sequence[str | int], value: Any, layers: tuple[int, ...] | None) -> list[str]:
+    """A value with its path as YAML; no lines for an absent value."""
+    if value is None:
+        return []
+    shown = without_omitted(value) if isinstance(value, Mapping) else value
+    first, *rest = dump({"_": shown}).splitlines()
+    first = ".".join(map(str, path)) + first.removeprefix('"_"')
+    note = f"  # layer{'s' * (len(layers) > 1)} {_numbers(layers)}" if layers else ""
+    return [first + note, *rest]
+
+
+def _numbers(layers: Sequence[int]) -> str:
+    """Indices as ranges, 0-3, 7, or as an arithmetic sequence, 0, 2, ..., 24."""
+    steps = {after - before for before, after in pairwise(layers)}
+    if len(layers) > 3 and len(steps) == 1 and steps != {1}:
+        return f"{layers[0]}, {layers[1]}, ..., {layers[-1]}"
+    runs = [list(run) for _, run in groupby(enumerate(layers), lambda each: each[1] - each[0])]
+    return ", ".join(f"{run[0][1]}-{run[-1][1]}" if len(run) > 1 else str(run[0][1]) for run in runs)
+
+
+def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
+    """Print the --set options for the difference unless they were given, the differing modules, and both costs."""
+    if not typed and found.assignments:
+        options = " ".join(f"--set {shlex.quote(each)}" for each in found.assignments)
+        many = len(found.assignments) > _MOST_ASSIGNMENTS
+        say(
+            f"\nB is A with {f'{len(found.assignments)} --set options (listed by --json)' if many else options}"
+        )
+    if found.modules.differs and depth:
+        say()
+        print_table(_MODULES, map(_module_row, _rows((), [found.modules], -1, depth)))
+    say()
+    print_table(_COSTS, [[_label(each), *_figures(each)] for each in found.quantities])
+    at_once = f", batch size {found.sizes.batch}" if found.sizes.batch > 1 else ""
+    say(f"\nFLOPs of matrix products; bytes in fp16, training state without activations{at_once}")
+    for fault in found.faults:
+        say(f"\nFLOPs are not available: {fault}", "yellow")
+
+
+def _module_row(row: tuple[str, ...]) -> list[Cell]:
+    return [styled(text, _STYLES[row[0]]) for text in row]
+
+
+def _label(quantity: Quantity) -> str:
+    name, tokens = quantity.name, quantity.tokens
+    if tokens is not None:
+        return f"{name} {'after' if name == 'step' else 'of'} {tokens:,} tokens"
+    return "training state with Adam" if name == "training" else name
+
+
+def _rows(
+    prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int
+) -> Iterator[tuple[str, ...]]:
+    """The rows of a run of pairs with the same differences, and of the differences within the first pair."""
+    if level >= depth:
+        return
+    first, pad = run[0], "  " * level
+    name = ".".join((*prefix, _both(first, "name")))
+    if len(run) > 1:
+        name = f"{'.'.join(prefix)}.{_numbers([int(each.module.name) for each in run])} x{len(run)}"
+    mark = "+" if first.a is None else "-" if first.b is None else "~" if first.differs_itself else " "
+    a, b = (len(run) * count for count in first.parameters)
+    shown = f"{a:,}" if first.a else "", f"{b:,}" if first.b else "", f"{b - a:+,}" if a != b else ""
+    if level >= 0:
+        flops = len(run) * (first.flops[1] - first.flops[0])
+        yield mark, pad + name, _both(first, "kind"), _weights(first), *shown, _signed(flops, flop_text)
+    for inner_prefix, inner in _runs(first):
+        yield from _rows(inner_prefix, inner, level + 1, depth)
+
+
+def _signed(change: int, written: Callable[[int], str]) -> str:
+    """A change with its sign; empty for no change."""
+    return f"{'+' if change > 0 else '-'}{written(abs(change))}" if change else ""
+
+
+def _runs(pair: ModulePair) -> list[tuple[tuple[str, ...], list[ModulePair]]]:
+    """The pairs to show within a pair, with equal neighbours of a list grouped; a list itself has no row."""
+    runs: list[tuple[tuple[str, ...], list[ModulePair]]] = []
+    for child in pair.children:
+        if not child.differs:
+            continue
+        if child.module.kind != "ModuleList":
+            runs.append(((), [child]))
+            continue
+        alike: dict[Any, list[ModulePair]] = {}
+        for block in child.children:
+            if block.differs:
+                alike.setdefault(block.look, []).append(block)
+        runs += [((child.module.name,), blocks) for blocks in alike.values()]
+    return runs
+
+
+def _both(pair: ModulePair, key: str) -> str:
+    """The text of both modules, printed once if equal."""
+    return " → ".join(dict.fromkeys(getattr(side, key) for side in (pair.a, pair.b) if side))
+
+
+def _weights(pair: ModulePair) -> str:
+    """The weights of a module that only one model has, or the weights that differ."""
+    a, b = (described(side) if side else {} for side in (pair.a, pair.b))
+    names = [*a, *(name for name in b if name not in a)]
+    if pair.a is None or pair.b is None:
+        return ", ".join(f"{name} {(a or b)[name]}" for name in names)
+    return ", ".join(
+        f"{name} {a.get(name, 'none')} → {b.get(name, 'none')}"
+        for name in names
+        if a.get(name) != b.get(name)
+    )
+
+
+def _figures(quantity: Quantity) -> list[str]:
+    a, b = quantity.a, quantity.b
+    written = {"parameters": lambda n: f"{n:,}", "bytes": byte_text, "FLOPs": flop_text}[quantity.unit]
+    both = ["" if n is None else written(n) for n in (a, b)]
+    if a is None or b is None:
+        return [*both, "", ""]
+    ratio = f"{b / a:{'.2f' if b > a / 10 else '.2g'}}" if a and a != b else ""
+    return [*both, _signed(b - a, written) or "same", ratio]

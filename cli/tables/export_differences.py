@@ -1,0 +1,61 @@
+"""Tables of differences between two exports, and of changes since they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cli.terminal.render import Column, print_table, say
+from zoo.core.units import byte_text
+
+if TYPE_CHECKING:
+    from zoo.record.integrity import Integrity
+    from zoo.reports.exports import FactDifference, WeightDifference
+
+_EXPORTS = [Column("fact", prose=16, pinned=True), Column("A", prose=16), Column("B", prose=16)]
+_LISTED = 10
+
+
+def print_exports(facts: Sequence[FactDifference]) -> None:
+    """Print the differences in options and files; sizes are in bytes."""
+    rows = [
+        [" ".join(fact.path), *("" if n is None else _fact_text(fact.path, n) for n in (fact.a, fact.b))]
+        for fact in facts
+    ]
+    say()
+    print_table(_EXPORTS, rows)
+
+
+def _fact_text(path: tuple[str, ...], value: Any) -> str:
+    if path[0] == "files":
+        return value[:12] if path[-1] == "sha256" else byte_text(value)
+    if isinstance(value, float):
+        return f"{value:.1e}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def print_weights(found: WeightDifference) -> None:
+    """Print the number of stored weights that differ, and the first names."""
+    if found.alike:
+        return
+    total = found.same + len(found.differ)
+    say(f"\nWeights: {len(found.differ)} of {total} common weights differ")
+    for heading, names in (
+        ("differ", found.differ),
+        ("only in A", found.only_a),
+        ("only in B", found.only_b),
+    ):
+        if names:
+            more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+            say(f"  {heading}: {', '.join(names[:_LISTED])}{more}")
+
+
+def print_changes(label: str, found: Integrity) -> None:
+    """Print the files of an export that differ from its record, and whether contents were compared."""
+    for change in found.changes:
+        say(f"{label} has changed since it was exported: {change}", "red")
+    if not found.contents:
+        say(
+            f"{label}: file sizes match its record. Contents were not compared; pass --digests to compare them.",
+            "yellow",
+        )

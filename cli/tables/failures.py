@@ -1,0 +1,58 @@
+"""What failed, as the last lines of a command: figures far above them are easily missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cli.terminal.render import say
+
+if TYPE_CHECKING:
+    from zoo.checks import BehaviourReport, Check, ShapeReport
+    from zoo.reports.parameters import ParameterReport
+
+
+def print_failures(
+    parameters: ParameterReport | None = None,
+    shapes: ShapeReport | None = None,
+    behaviour: BehaviourReport | None = None,
+    *,
+    outcome: str = "",
+) -> None:
+    """Print every failure of some reports to stderr, each with its remedy, after the ``outcome`` of the command."""
+    failures = [*_counts(parameters), *_shapes(shapes), *_behaviour(behaviour)]
+    if not failures:
+        return
+    say(err=True)
+    say(f"{outcome}{len(failures)} failed:", "red", err=True)
+    for failure, remedy in failures:
+        say(f"  {failure}\n    {remedy}", "red", err=True)
+
+
+def _counts(report: ParameterReport | None) -> Iterator[tuple[str, str]]:
+    for count in report.comparisons if report is not None else ():
+        if not count.met:
+            yield (
+                f"{count.key}: {count}",
+                f"Correct the spec; or, if the change is intended, set {count.key} to {count.built} or remove it.",
+            )
+
+
+def _shapes(report: ShapeReport | None) -> Iterator[tuple[str, str]]:
+    for problem in report.problems if report is not None else ():
+        yield f"shapes: {problem}", "Correct the forward of this module, or the spec."
+
+
+def _behaviour(report: BehaviourReport | None) -> Iterator[tuple[str, str]]:
+    for check in report.checks if report is not None else ():
+        if check.status == "failed":
+            yield (
+                f"{check.name}: {_found(check)}",
+                "Correct the module, or the weights, that the check ran on.",
+            )
+
+
+def _found(check: Check) -> str:
+    """What a check measured, expected and did."""
+    figure = "" if check.figure is None else f"{check.figure:.2g}, expected {check.expected}; "
+    return figure + "; ".join(filter(None, (check.reason, check.explanation)))

@@ -1,0 +1,1 @@
+"""The terminal: rendering, progress, streams and exit statuses."""

@@ -1,0 +1,74 @@
+"""Weights that a checkpoint stores quantized, and those whose codes an export keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from torch import nn
+
+from exporters.graph.precisions import PRECISIONS, Precision, holds, unquantized
+from exporters.target.targets import Target
+from zoo.core.tensors import weight_tensors
+from zoo.record.records import BlocksRecord, QuantizedRecord
+from zoo.weights.blocks import Blocks
+from zoo.weights.source import WeightSource
+
+Key = tuple[str, Blocks | None, tuple[str, ...]]
+"""A format, its blocks, and the precisions that keep its codes."""
+
+
+def quantized_weights(
+    model: nn.Module, source: WeightSource, target: Target, precision: Precision
+) -> tuple[QuantizedRecord, ...]:
+    """The weights of a model that a source stores quantized, grouped by format."""
+    found: dict[Key, list[str]] = {}
+    floats = unquantized(model, target)
+    for name, tensor in weight_tensors(model):
+        if (form := source.format(name)) is not None:
+            codes = source.codes(name)
+            blocks = None if codes is None else codes.blocks
+            whole = blocks is None or not target.whole_blocks or blocks.divides(tensor.shape[-1])
+            able = () if blocks is None or name in floats or not whole else _carried_by(target, name, blocks)
+            found.setdefault((form, blocks, able), []).append(name)
+    return tuple(
+        QuantizedRecord(
+            format=form,
+            carried=precision.name in able,
+            blocks=None if blocks is None else BlocksRecord(**asdict(blocks)),
+            carried_by=able,
+            weights=tuple(names),
+        )
+        for (form, blocks, able), names in found.items()
+    )
+
+
+def _carried_by(target: Target, name: str, blocks: Blocks) -> tuple[str, ...]:
+    return tuple(each.name for each in PRECISIONS.values() if holds(target, name, blocks, each))
+
+
+def carried_blocks(quantized: Iterable[QuantizedRecord]) -> dict[str, Blocks]:
+    """The blocks of the weights that an export carries, by name."""
+    return {
+        name: Blocks(**each.blocks.model_dump())
+        for each in quantized
+        if each.carried and each.blocks is not None
+        for name in each.weights
+    }
+
+
+def weight_limits(quantized: Iterable[QuantizedRecord], source: WeightSource) -> dict[str, float]:
+    """The largest errors allowed for weights in their own blocks; 0 where the source provides their codes.
+
+    The weights of a reduced model are rounded to the same blocks, within the limit of the precision with as many
+    bits.
+    """
+    return {
+        name: 0.0 if source.codes(name) is not None else _limit(blocks)
+        for name, blocks in carried_blocks(quantized).items()
+    }
+
+
+def _limit(blocks: Blocks) -> float:
+    coarse = blocks.bits == 4 or blocks.base is not None
+    return PRECISIONS["int4" if coarse else "int8"].weight_error

@@ -1,0 +1,1 @@
+"""An exported directory as an input: loaded, verified and evaluated again."""

@@ -1,0 +1,103 @@
+"""An exported directory as a PyTorch model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from torch import Tensor
+
+from exporters.data.data_file import Region
+from exporters.data.digests import ByteRange, external_places
+from exporters.data.stored_weights import alike, stored_weights
+from exporters.graph.precisions import PRECISIONS
+from exporters.layouts import LAYOUTS
+from exporters.runtime.exported import Exported
+from exporters.steps.options import Options
+from exporters.steps.plan import data_places
+from exporters.target.targets import TARGETS
+from specs.base.errors import UserError, option_name
+from zoo.builder import ZooModel, assemble
+from zoo.core.tensors import weight_tensors
+from zoo.files.destination import MANIFEST
+from zoo.weights.materialize import put
+
+
+def load_export(exported: Exported) -> ZooModel:
+    """Return the model in float32 with the weights in the data file, including their rounding error.
+
+    The locations of the weights are recomputed and compared with those in the graphs. Raises
+    :class:`specs.base.errors.UserError` where this version would write the files differently.
+    """
+    model = assemble(exported.spec)
+    waiting = dict(weight_tensors(model))
+    for weight, values in weights_of(exported, model):
+        before = waiting.pop(weight)
+        put(model, {id(before): alike(before, values)})
+    if waiting:
+        raise _unreadable(exported)
+    return model
+
+
+def weights_of(exported: Exported, model: ZooModel) -> Iterator[tuple[str, Tensor]]:
+    """Yield the weights in the data file by name, in the shapes of the model, in float32.
+
+    Raises :class:`specs.base.errors.UserError` where this version would write the files differently.
+    """
+    found = readable_regions(exported)
+    if found is None:
+        raise _unreadable(exported)
+    name, regions = found
+    return stored_weights(model, exported.directory / name, regions)
+
+
+def readable_regions(exported: Exported) -> tuple[str, dict[str, Region]] | None:
+    """The path of the data file and the region of each weight; None where this version would lay it out differently."""
+    options = options_of(exported)
+    if options.via != "fx":
+        return None
+    name, regions = data_places(exported.spec, options, exported.manifest.quantized, exported.manifest.mixed)
+    written = {name: (region.offset, region.length) for name, region in regions.items()} == _places(exported)
+    return (name, regions) if written else None
+
+
+def _unreadable(exported: Exported) -> UserError:
+    return UserError(
+        f"{exported.directory}: weights can only be read from exports that this version wrote with {option_name('via')} fx\n"
+        f"  Pass its spec.yaml, and the checkpoint that it was made from as {option_name('weights')}."
+    )
+
+
+def options_of(exported: Exported) -> Options:
+    """The options of the export."""
+    manifest = exported.manifest
+    for name, value, known in (
+        ("target", manifest.target, TARGETS),
+        ("precision", manifest.precision, PRECISIONS),
+        ("layout", manifest.layout, LAYOUTS),
+    ):
+        if value not in known:
+            raise UserError(
+                f"{exported.directory / MANIFEST}: {name}: must be one of {', '.join(known)}\n"
+                f"  value: {value!r}\n  Export the model again."
+            )
+    return Options(
+        target=manifest.target,
+        precision=manifest.precision,
+        layout=manifest.layout,
+        **manifest.options.model_dump(),
+    )
+
+
+def _places(exported: Exported) -> dict[str, ByteRange]:
+    """The place of each tensor in the data file, as the graphs declare it."""
+    try:
+        graphs = {path.name: onnx.load(path, load_external_data=False) for path in exported.graphs}
+        files = external_places(graphs).values()
+    except (DecodeError, KeyError, ValueError) as error:
+        raise UserError(
+            f"{exported.directory}: the graphs cannot be read: {error}\n"
+            "  Copy the directory again, or export the model again."
+        ) from None
+    return {name: place for places in files for name, place in places.items()}

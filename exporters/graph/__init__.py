@@ -1,0 +1,1 @@
+"""ONNX graphs before they are written: traced, translated, fused, and declared with their weights."""

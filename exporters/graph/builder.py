@@ -1,0 +1,325 @@
+"""Building an ONNX graph without duplicates.
+
+Two operations with equal inputs and attributes are one: a mask, a table of angles or a shape that every layer
+requests appears once, named after the first module that requested it.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap, Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import torch
+
+from exporters.graph.content import Content, StoredContent
+from exporters.graph.opset import opset_of
+from exporters.graph.quantization.scheme import Quantization
+from exporters.graph.values import Body, Graph, Node, Parameter, Value, agreeing
+from exporters.target.targets import HALF, Target
+from zoo.tracing.symbols import SUM, Placeholder, SizePair, Symbols
+
+Dim = int | SizePair
+"""A static size, or the pair of a symbolic one; -1 stands for the remaining size."""
+
+NUMPY = {
+    torch.float32: np.float32,
+    torch.float16: np.float16,
+    torch.bfloat16: ml_dtypes.bfloat16,
+    torch.float64: np.float64,
+    torch.int64: np.int64,
+    torch.int32: np.int32,
+    torch.bool: np.bool_,
+    torch.int8: np.int8,
+    torch.uint8: np.uint8,
+}
+
+
+class GraphBuilder:
+    """Collects the inputs, operations and weights of one graph.
+
+    ``path`` is the module whose operations are being written; it becomes part of their names. ``buffers`` are inputs
+    with spare room, whose sizes are larger than their contents.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        symbols: Symbols,
+        inputs: Sequence[Placeholder],
+        buffers: frozenset[str] = frozenset(),
+        quantization: Quantization | None = None,
+    ) -> None:
+        self.target, self.symbols, self.quantization = target, symbols, quantization
+        self.path = ""
+        self._sized: dict[int | str, tuple[str, int]] = {}  # the input and axis that have a dim first
+        for given in inputs:
+            for axis, dim in enumerate(given.dims if given.name not in buffers else ()):
+                self._sized.setdefault(dim, (given.name, axis))
+        self.inputs = {given.name: self._input(given) for given in inputs}
+        self._nodes: list[Node] = []
+        self._known: ChainMap[Any, Any] = ChainMap()
+        self._weights: dict[str, tuple[Value, Parameter]] = {}
+        self._constants: dict[Value, np.ndarray[Any, Any]] = {}
+        self._unrounded: dict[Value, np.ndarray[Any, Any]] = {}
+        self._names: dict[str, int] = {}
+        self._shared: dict[str, list[Hashable]] = {}
+        self._apart = Counter[str]()
+        self._reshaped: dict[Value, Value] = {}
+        self._places: dict[SizePair, tuple[Value, int | None]] = {}
+
+    @staticmethod
+    def _input(given: Placeholder) -> Value:
+        return Value(given.name, None, given.dtype, given.dims)
+
+    # ------------------------------------------------------------------------------------------- operations
+
+    def op(
+        self,
+        name: str,
+        *inputs: Value | None,
+        outputs: int = 1,
+        omitted: Sequence[int] = (),
+        domain: str = "",
+        label: str = "",
+        **attributes: Any,
+    ) -> Any:
+        """The result of an operation (or a tuple of ``outputs`` results); an operation that exists already is reused.
+
+        ``omitted`` are the indices of optional results that are not used; trailing None inputs are not written.
+        ``label`` replaces the operation's own name in the name of the node.
+        """
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        key = (
+            domain,
+            name,
+            tuple(map(id, inputs)),
+            outputs,
+            tuple(sorted((k, repr(v)) for k, v in attributes.items())),
+        )
+        if key not in self._known:
+            label = self._unique(f"{self.path}/{label or name}" if self.path else label or name)
+            node = Node(name, domain, inputs, [], attributes, label)
+            node.outputs = [Value(label if outputs == 1 else f"{label}:{i}", node) for i in range(outputs)]
+            for place in omitted:
+                node.outputs[place].name = ""
+            self._nodes.append(node)
+            self._known[key] = node.outputs[0] if outputs == 1 else tuple(node.outputs)
+        return self._known[key]
+
+    @contextmanager
+    def body(self, name: str, *inputs: tuple[str, torch.dtype | None]) -> Iterator[Body]:
+        """Write operations into a graph inside another operation, with inputs of these names and dtypes.
+
+        Append its results to ``outputs``. Values computed inside are unknown outside.
+        """
+        values = [Value(self._unique(f"{self.path}/{name}/{label}"), None, dtype) for label, dtype in inputs]
+        body = Body(self._unique(f"{self.path}/{name}"), values)
+        outer_nodes, outer_known = self._nodes, self._known
+        self._nodes, self._known = body.nodes, outer_known.new_child()
+        try:
+            yield body
+        finally:
+            self._nodes, self._known = outer_nodes, outer_known
+
+    def _unique(self, name: str) -> str:
+        count = self._names.get(name, 0)
+        self._names[name] = count + 1
+        return f"{name}_{count}" if count else name
+
+    def constant(self, values: Any, dtype: torch.dtype, owner: str = "") -> Value:
+        """A small constant tensor: a scalar, or nested lists. Equal constants are shared, unless each has an ``owner``."""
+        array: np.ndarray[Any, Any] = np.asarray(values, dtype=NUMPY[dtype])
+        exact: np.ndarray[Any, Any] = np.asarray(values, dtype=np.float64) if dtype in HALF else array
+        key = ("constant", exact.tobytes(), array.shape, dtype, owner)
+        if key not in self._known:
+            text = str(array.item()) if array.ndim == 0 else "x".join(map(str, array.shape))
+            value = Value(self._unique(f"constant/{text}"), None, dtype, array.shape)
+            self._constants[value] = array
+            if dtype in HALF:
+                self._unrounded[value] = exact
+            self._known[key] = value
+        return self._known[key]
+
+    def ints(self, *values: int) -> Value:
+        """A vector of int64."""
+        return self.constant(list(values), torch.int64)
+
+    def parameter(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        content: Content | None = None,
+        part: int = 0,
+    ) -> Value:
+        """A tensor of the data file; without ``content`` the weight of the model with this name."""
+        if name not in self._weights:
+            declared = Parameter(name, shape, dtype, content or StoredContent((name,), dtype), part)
+            self._weights[name] = (Value(name, None, dtype, shape), declared)
+        return self._weights[name][0]
+
+    def apart(self, value: Value) -> Value:
+        """A tensor of the data file under a name of its own for each call after the first: the same bytes of the file.
+
+        ONNX Runtime rewrites the codes of each integer product for processors whose sums would saturate, by the name of the
+        codes, and refuses a name that it has rewritten before.
+        """
+        place = self._apart[value.name]
+        self._apart[value.name] += 1
+        if not place:
+            return value
+        first = self._weights[value.name][1]
+        return self.parameter(f"{value.name}_{place}", first.shape, first.dtype, first.content, first.part)
+
+    def shared_name(self, label: str, key: Hashable) -> str:
+        """A name for a tensor that several modules share, the same for equal keys."""
+        keys = self._shared.setdefault(label, [])
+        if key not in keys:
+            keys.append(key)
+        place = keys.index(key)
+        return f"{label}_{place}" if place else label
+
+    def joined(self, name: str, parts: Sequence[Value]) -> Value:
+        """Weights of the model stacked along the first axis, as one tensor of the data file."""
+        declared = [self._weights[part.name][1] for part in parts]
+        names = tuple(leaf for part in declared for leaf in part.content.names)
+        rows, dtype = sum(part.shape[0] for part in declared), declared[0].dtype
+        return self.parameter(name, (rows, *declared[0].shape[1:]), dtype, StoredContent(names, dtype))
+
+    def declared(self, value: Value) -> Parameter | None:
+        """The declaration of a weight of the model; None for a computed value."""
+        _, parameter = self._weights.get(value.name, (None, None))
+        return parameter if parameter is not None and isinstance(parameter.content, StoredContent) else None
+
+    def converted(self, weight: Parameter, dtype: torch.dtype) -> Value:
+        """A weight of the model in another dtype, as a tensor of the data file."""
+        name = f"{weight.name}.{str(dtype).removeprefix('torch.')}"
+        return self.parameter(name, weight.shape, dtype, StoredContent(weight.content.names, dtype))
+
+    # ------------------------------------------------------------------------------------------------- sizes
+
+    def size(self, sizes: SizePair, value: Value | None = None, axis: int = 0) -> Value:
+        """A size as a vector of one int64; ``value`` has it on ``axis``, in case no other tensor has it.
+
+        Raises NotImplementedError where no tensor has it.
+        """
+        name = self.symbols.name(sizes)
+        if isinstance(name, int):
+            return self.ints(name)
+        if name is not None and name not in self.symbols.computed:
+            known = self._size_of_input(name)
+            if known is not None:
+                return known
+            if SUM in name:
+                first, second = (self.size(self.symbols.values[part]) for part in name.split(SUM))
+                return self.op("Add", first, second)
+        place = self._places.get(sizes, None if value is None else (value, axis))
+        if place is None:
+            raise NotImplementedError(
+                "No tensor in the graph has the size of its result: add an input that has it"
+            )
+        holder, held = place
+        return holder if held is None else self.op("Shape", holder, start=held, end=held + 1)
+
+    def number(self, size: Value) -> Value:
+        """A size, which is a vector of one int64, as a number to compute tensors with."""
+        if not self.target.sizes_on_device:
+            return self.op("Squeeze", size)
+        ones = self.op(
+            "ConstantOfShape", size, value=onnx.helper.make_tensor("one", onnx.TensorProto.INT64, [1], [1])
+        )
+        return self.op("ReduceSum", ones, keepdims=0)
+
+    def _size_of_input(self, name: str) -> Value | None:
+        """A size that an input has, or the rest of an input's size that is the sum of it and another."""
+        if name in self._sized:
+            given, axis = self._sized[name]
+            result: Value = self.op("Shape", self.inputs[given], start=axis, end=axis + 1)
+            return result
+        for dim in self._sized:
+            parts = str(dim).split(SUM)
+            if len(parts) == 2 and name in parts:
+                whole, rest = self._size_of_input(str(dim)), parts[1 - parts.index(name)]
+                left: Value = self.op("Sub", whole, self.size(self.symbols.values[rest]))
+                return left
+        return None
+
+    def learn(self, sizes: SizePair, value: Value, axis: int | None = None) -> None:
+        """Remember a value that has a size on an axis, or is that size; the first is kept."""
+        self._places.setdefault(sizes, (value, axis))
+
+    def knows(self, sizes: Dim) -> bool:
+        """Whether a size can be computed."""
+        return isinstance(sizes, int) or sizes in self._places or not self._is_nameless(sizes)
+
+    def _is_nameless(self, sizes: Dim) -> bool:
+        return not isinstance(sizes, int) and self.symbols.name(sizes) in {None, *self.symbols.computed}
+
+    def reshape(self, x: Value, dims: Sequence[Dim]) -> Value:
+        """``x`` reshaped to ``dims``; a reshape of a reshape starts from the original, and an identity reshape is
+        omitted.
+
+        An unnamed size may be 0, which needs ``allowzero``: a shape otherwise copies the size of ``x`` there.
+        """
+        x = self._reshaped.get(x, x)
+        wanted = tuple(dim if isinstance(dim, int) else self.symbols.name(dim) for dim in dims)
+        if x.dims == wanted and not {None, -1} & set(wanted):
+            return x
+        static = [dim if isinstance(dim, int) else (dim[0] if dim[0] == dim[1] else None) for dim in dims]
+        symbolic = [place for place, size in enumerate(static) if size is None]
+        free = [place for place in symbolic if not self.knows(dims[place])] or symbolic
+        if len(free) == 1 and -1 not in static:
+            static[free[0]] = -1
+        attributes: dict[str, Any] = {}
+        if None in static:
+            if -1 not in static and any(self._is_nameless(dim) for dim in dims):
+                attributes["allowzero"] = 1
+            parts = [
+                self.ints(size) if size is not None else self.size(dim)  # type: ignore[arg-type]
+                for size, dim in zip(static, dims, strict=True)
+            ]
+            shape = self.op("Concat", *parts, axis=0)
+        else:
+            shape = self.ints(*static)  # type: ignore[arg-type]
+        result: Value = self.op("Reshape", x, shape, **attributes)
+        self._reshaped[result] = x
+        return result
+
+    # ------------------------------------------------------------------------------------------------ result
+
+    def graph(self, name: str, outputs: Mapping[str, Value]) -> Graph:
+        """The graph of everything that the outputs depend on."""
+        self.path = ""
+        results: list[Value] = []
+        for label, value in outputs.items():
+            while value.node is None or value in results:  # an output needs a name of its own
+                same = self.op("Identity", value)
+                same.dtype, same.dims = value.dtype, value.dims
+                value = same
+            value.name = label
+            results.append(value)
+        live = set(results)
+        nodes = []
+        for node in reversed(self._nodes):
+            if any(output in live for output in node.outputs):
+                nodes.append(node)
+                live.update(value for inner in node.within for value in inner.inputs if value is not None)
+        return Graph(
+            name=name,
+            opset=opset_of(nodes, self.target),
+            domains=frozenset(inner.domain for node in nodes for inner in node.within) - {""},
+            inputs=list(self.inputs.values()),
+            outputs=results,
+            nodes=nodes[::-1],
+            parameters=agreeing(
+                {label: declared for label, (value, declared) in self._weights.items() if value in live}
+            ),
+            constants={value.name: array for value, array in self._constants.items() if value in live},
+            unrounded={value.name: array for value, array in self._unrounded.items() if value in live},
+        )

@@ -1,0 +1,130 @@
+"""The matrices of experts as operations read them: all of them at once, or one expert's in a loop.
+
+Shapes: experts E, rows of one expert N, width D, rows of a matrix H, blocks of a row B, values of a block S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from exporters.graph.emitters.linear import quantized
+from exporters.graph.emitters.registry import Call, Operand
+from exporters.graph.quantization.interleaved import InterleavedMatrix
+from exporters.graph.quantization.matrix import QuantizedMatrix
+from exporters.graph.values import Value
+from zoo.weights.blocks import Blocks
+
+
+@dataclass(frozen=True)
+class ExpertWeights:
+    """The matrices of all experts, E H D, and their biases, E H."""
+
+    weight: Operand
+    bias: Operand | None
+
+    @property
+    def name(self) -> str:
+        """The path of their module."""
+        return self.weight.value.name.rpartition(".")[0]
+
+    @property
+    def bias_value(self) -> Value | None:
+        """The biases in the graph."""
+        return None if self.bias is None else self.bias.value
+
+    def blocks(self, call: Call) -> Blocks | None:
+        """The blocks of quantized matrices; None for floats."""
+        found = quantized(call, self.weight.value)
+        return None if found is None else found[1]
+
+
+def joint_name(matrices: Sequence[ExpertWeights]) -> str:
+    """One name for matrices: ``experts.gate_up`` for ``experts.gate`` and ``experts.up``."""
+    outer = matrices[0].name.rpartition(".")[0]
+    return f"{outer}.{'_'.join(each.name.rpartition('.')[2] for each in matrices)}"
+
+
+def codes(call: Call, matrices: Sequence[ExpertWeights], blocks: Blocks) -> tuple[Value, Value]:
+    """Quantized matrices in blocks, of two those whose rows take turns: codes E H (bytes), and scales E H B."""
+    weight = matrices[0].weight
+    count, rows, width = weight.info[0].shape
+    names = tuple(each.weight.value.name for each in matrices)
+    matrix = (
+        InterleavedMatrix(names, width, blocks, "blocks", weight.dtype, rows)
+        if len(names) > 1
+        else QuantizedMatrix(names, width, blocks, "blocks", weight.dtype)
+    )
+    name, lines = joint_name(matrices), len(names) * rows
+    packed, scales = (count, lines, width * blocks.bits // 8), (count, lines, blocks.count(width))
+    return (
+        call.graph.parameter(f"{name}.blocks", packed, torch.uint8, matrix, 0),
+        call.graph.parameter(f"{name}.scale", scales, matrix.scale_dtype, matrix, 1),
+    )
+
+
+def dtype_of(value: Value) -> torch.dtype:
+    """The dtype of a weight or of an input of a body."""
+    assert value.dtype is not None
+    return value.dtype
+
+
+@dataclass(frozen=True)
+class ExpertMatrix:
+    """One matrix of every expert: the tensors that a loop goes through, and the product with one expert's."""
+
+    experts: int
+    scanned: Sequence[Value]
+    blocks: Blocks | None
+    width: int
+    dtype: torch.dtype
+    biased: bool
+
+    @classmethod
+    def of(cls, call: Call, matrices: ExpertWeights) -> ExpertMatrix:
+        weight, blocks = matrices.weight, matrices.blocks(call)
+        values = [weight.value] if blocks is None else [*codes(call, [matrices], blocks)]
+        bias = [] if matrices.bias is None else [matrices.bias.value]
+        return cls(weight.static(0), [*values, *bias], blocks, weight.static(2), weight.dtype, bool(bias))
+
+    def product(self, call: Call, x: Value, given: Sequence[Value]) -> Value:
+        """x @ weight^T + bias: N D -> N H."""
+        bias = [given[-1]] if self.biased else []
+        if self.blocks is None:
+            return call.op("Gemm", x, given[0], *bias, transB=1)
+        codes, scale = (
+            call.cast(given[0], torch.uint8, self.dtype),
+            call.cast(given[1], dtype_of(given[1]), self.dtype),
+        )
+        scale = call.op("Unsqueeze", scale, call.graph.ints(-1))  # H B 1
+        centred = call.op("Sub", codes, call.graph.constant(128.0, self.dtype))
+        if self.blocks.bits == 8:
+            whole = self._scaled(call, centred, scale, self.blocks)
+            return call.op("Gemm", x, whole, *bias, transB=1)
+        pairs = call.op("Reshape", x, call.graph.ints(-1, self.width // 2, 2))
+        even, odd = (
+            call.op("Gather", pairs, call.graph.constant(place, torch.int64), axis=2) for place in (0, 1)
+        )
+        low, high = (self._scaled(call, half, scale, self.blocks) for half in self._halves(call, centred))
+        first = call.op("Gemm", even, low, *bias, transB=1)
+        result: Value = call.op("Gemm", odd, high, first, transB=1)
+        return result
+
+    def _halves(self, call: Call, pairs: Value) -> tuple[Value, Value]:
+        """The two numbers from -8 to 7 in each 16 (high + 8) + (low + 8) - 128: H D/2 -> H D/2 twice.
+
+        Floats, because runtimes vectorize these operations, and not those of bits.
+        """
+        sixteen, eight = (call.graph.constant(number, self.dtype) for number in (16.0, 8.0))
+        high = call.op("Floor", call.op("Div", pairs, sixteen))
+        low = call.op("Sub", call.op("Sub", pairs, call.op("Mul", high, sixteen)), eight)
+        return low, high
+
+    def _scaled(self, call: Call, numbers: Value, scale: Value, blocks: Blocks) -> Value:
+        """Every block of a row times its scale: H D or H D/2, and H B 1."""
+        ints = call.graph.ints
+        apart = call.op("Reshape", numbers, ints(0, blocks.count(self.width), -1))  # H B S
+        whole: Value = call.op("Reshape", call.op("Mul", apart, scale), ints(0, -1))
+        return whole

@@ -1,0 +1,118 @@
+"""What is done with weight matrices: products, and looking up rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from exporters.graph.emitters.products import quantized_product, quantized_rows
+from exporters.graph.emitters.registry import Call, Operand, emits
+from exporters.graph.fusing.functions import joined_linear, wide_linear
+from exporters.graph.quantization.scheme import is_table
+from exporters.graph.values import Parameter, Value
+from exporters.target.targets import CONTRIB
+from zoo.weights.blocks import Blocks
+
+PART = 2.0**-4
+"""The part of a product that is computed in float16 where the whole may be too large for it."""
+
+
+@emits(F.linear)
+def _linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None) -> Value:
+    return product(call, x, weight.value, bias.value if bias else None)
+
+
+@emits(joined_linear)
+def _joined_linear(
+    call: Call, x: Operand, weights: Sequence[Operand], biases: Sequence[Operand] = ()
+) -> Value:
+    if not _agree(call, weights):
+        added: list[Value | None] = [bias.value for bias in biases] or [None] * len(weights)
+        products = [product(call, x, weight.value, bias) for weight, bias in zip(weights, added, strict=True)]
+        return call.op("Concat", *products, axis=-1)
+    weight, bias = (_joined(call, parts) if parts else None for parts in (weights, biases))
+    assert weight is not None
+    return product(call, x, weight, bias)
+
+
+def _agree(call: Call, weights: Sequence[Operand]) -> bool:
+    """Whether weights may be one matrix: none is in blocks that another does not have."""
+    quantization = call.graph.quantization
+    declared = [call.graph.declared(weight.value) for weight in weights]
+    return quantization is None or quantization.agree(each.content.names[0] for each in declared if each)
+
+
+@emits(wide_linear)
+def _wide_linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None) -> Value:
+    """A part of the product in float16, and the whole in float32."""
+    scaled = product(call, x, weight.value, bias.value if bias else None, part=PART)
+    wide = call.cast(scaled, x.dtype, torch.float32)
+    if quantized(call, weight.value) is not None:
+        return wide
+    return call.op("Mul", wide, call.graph.constant(1 / PART, torch.float32))
+
+
+def _joined(call: Call, parts: Sequence[Operand]) -> Value:
+    """Weights one below the other, named after all modules that they are of: attention.query_key_value.weight."""
+    names = [part.value.name for part in parts]
+    leaves = "_".join(name.split(".")[-2] for name in names)
+    path = [*call.node.meta["path"].split("."), leaves, names[0].split(".")[-1]]
+    return call.graph.joined(".".join(path), [part.value for part in parts])
+
+
+@emits(F.embedding)
+def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> Value:
+    found = quantized(call, weight.value)
+    if found is not None and is_table(found[0].content.names):
+        return quantized_rows(call, ids, *found)
+    stored = _in_half(call, weight.value)
+    if stored is not None:
+        return call.cast(call.op("Gather", stored, ids.value, axis=0), torch.float16, torch.float32)
+    return call.op("Gather", weight.value, ids.value, axis=0)
+
+
+def _in_half(call: Call, weight: Value) -> Value | None:
+    """A weight of a float32 model as the data file has it, where that is float16; else None."""
+    declared, quantization = call.graph.declared(weight), call.graph.quantization
+    if declared is None or quantization is None or declared.dtype != torch.float32:
+        return None
+    return (
+        call.graph.converted(declared, torch.float16)
+        if quantization.in_half(declared.content.names)
+        else None
+    )
+
+
+def quantized(call: Call, weight: Value) -> tuple[Parameter, Blocks] | None:
+    """A weight of the model that is to be stored in few bits, and how; else None."""
+    declared, quantization = call.graph.declared(weight), call.graph.quantization
+    if declared is None or quantization is None:
+        return None
+    blocks = quantization.of(declared.content.names, declared.shape)
+    return None if blocks is None else (declared, blocks)
+
+
+def product(call: Call, x: Operand, weight: Value, bias: Value | None, part: float = 1.0) -> Value:
+    """x @ weight^T + bias as one Gemm on rows, so that weights keep the layout that they are stored in.
+
+    Without a bias, a target that takes FusedMatMul has nothing to gain from rows: the weights of layers are turned when
+    the file is loaded, and a table, which other operations read as it is, is turned by the product.
+
+    Where the precision has it in few bits, another product reads it; of others, it is a ``part`` of the product.
+    """
+    if (found := quantized(call, weight)) is not None:
+        return quantized_product(call, x, found[0], bias, found[1])
+    if (stored := _in_half(call, weight)) is not None:
+        weight = call.cast(stored, torch.float16, torch.float32)  # once, on loading
+    if bias is None and part == 1.0 and x.ndim > 2 and call.graph.target.takes("FusedMatMul", x.dtype):
+        declared = call.graph.declared(weight)
+        if declared is not None and is_table(declared.content.names):
+            return call.op("FusedMatMul", x.value, weight, domain=CONTRIB, transB=1)
+        return call.op("MatMul", x.value, call.op("Transpose", weight, perm=[1, 0]))
+    scale = {} if part == 1.0 else {"alpha": part, "beta": part}
+    rows = x.value if x.ndim == 2 else call.graph.reshape(x.value, [-1, x.static(-1)])
+    result = call.op("Gemm", rows, weight, *([bias] if bias else []), transB=1, **scale)
+    return result if x.ndim == 2 else call.graph.reshape(result, call.result.dims)

@@ -1,0 +1,73 @@
+"""LinearAttention, of com.microsoft or of opset 27, which computes recurrences whose state is a matrix per head.
+
+It runs in float32 whatever its inputs are: its kernels for CUDA take states only in the dtype of the inputs. The one of opset
+27 has no heads of keys that several heads of values share, so that they are repeated.
+
+Shapes: batch B, key heads G, heads H, tokens T, key width K, value width V.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from exporters.graph.emitters.rearranging import transposed
+from exporters.graph.emitters.registry import Call, Operand
+from exporters.graph.fusing.recurrences import OPERATION
+from exporters.graph.values import Value
+
+INSIDE = torch.float32
+"""The dtype of states, and of everything inside."""
+
+
+def linear_attention(
+    call: Call,
+    rule: str,
+    query: Operand,
+    key: Operand,
+    value: Operand,
+    decay: Operand,
+    beta: Operand | None,
+    state: Operand | None,
+    real: Operand | None,
+) -> tuple[Value, Value]:
+    """The results of all tokens, B H T V in the dtype that the call has, and the last state, B H K V in float32.
+
+    rule: ``gated_delta`` with ``beta``, B H T, or ``gated`` without, query and key: B G T K with G dividing H, value:
+    B H T V, decay: its logarithm, B H T or B H T K, real: B T, 0 for padding, which changes no state.
+    """
+    domain = call.graph.target.domain(OPERATION)
+    each = 1 if domain else value.static(1) // key.static(1)
+    decays, keys, updates = _packed(call, decay), _packed(call, key, each), None
+    decays = without_padding(call, decays, real)
+    if beta is None:
+        keys = without_padding(call, keys, real)
+    else:
+        updates = without_padding(call, _packed(call, beta), real)
+    mixed, last = call.op(
+        OPERATION, _packed(call, query, each), keys, _packed(call, value), None if state is None else state.value, decays, updates,
+        outputs=2, domain=domain, update_rule=rule, q_num_heads=each * query.static(1), kv_num_heads=value.static(1), scale=1.0,
+    )  # fmt: skip
+    wanted = call.result.info[0][0].dtype
+    batch, _, tokens, width = value.dims
+    apart = call.graph.reshape(call.cast(mixed, INSIDE, wanted), [batch, tokens, value.static(1), width])
+    return transposed(call, apart, [0, 2, 1, 3]), last
+
+
+def _packed(call: Call, x: Operand, repeats: int = 1) -> Value:
+    """Heads side by side in float32, each ``repeats`` times: B H T K -> B T (H K), B H T -> B T H."""
+    graph, aside = call.graph, transposed(call, x.value, [0, 2, 1, 3][: x.ndim])
+    if repeats > 1:
+        apart = call.op("Unsqueeze", aside, graph.ints(3))
+        aside = call.op("Expand", apart, graph.ints(1, 1, 1, repeats, 1))  # B T H R K
+    if x.ndim == 4:
+        aside = graph.reshape(aside, [x.dims[0], x.dims[2], repeats * x.static(1) * x.static(3)])
+    return call.cast(aside, x.dtype, INSIDE)
+
+
+def without_padding(call: Call, x: Value, real: Operand | None) -> Value:
+    """0 for padding: B T N, B T -> B T N."""
+    if real is None:
+        return x
+    kept = call.op("Unsqueeze", call.cast(real.value, real.dtype, torch.bool), call.graph.ints(2))
+    result: Value = call.op("Where", kept, x, call.graph.constant(0.0, INSIDE))
+    return result

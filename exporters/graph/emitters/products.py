@@ -1,0 +1,260 @@
+"""The operations that read quantized matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from exporters.graph.content import INT4, UINT4
+from exporters.graph.dtypes import DTYPES
+from exporters.graph.emitters.registry import Call, Operand
+from exporters.graph.emitters.static_products import static_product
+from exporters.graph.quantization.matrix import Layout, QuantizedMatrix
+from exporters.graph.quantization.scheme import is_table
+from exporters.graph.values import Parameter, Value
+from exporters.target.targets import CONTRIB
+from zoo.weights.blocks import Blocks
+
+ACCURACY_LEVEL = 4
+"""Inputs of MatMulNBits are rounded to 8 bits by block on processors: the levels that do not are slower than float32."""
+
+CARRIED_LEVEL = 1
+"""Inputs stay in float32 where weights of 4 bits are those of the checkpoint: nothing is lost.  For one token, a product takes
+1.8 times as long as with rounded inputs at 576 columns, and 2.8 to 4.6 times at 2,048; for 256 tokens less.  With weights of
+8 bits it would be 25 to 200 times for one token, and inputs are rounded."""
+
+
+@dataclass(frozen=True)
+class _Tensors:
+    """The values of a matrix, its scales and zero points in the dtype of the product, and what a block adds to each of its
+    values where it has a minimum: N B, or B N in columns."""
+
+    values: Value
+    scales: Value
+    zeros: Value | None
+    added: Value | None
+
+    @property
+    def given(self) -> list[Value]:
+        """The inputs of operations that multiply and shift values."""
+        return [self.values, self.scales, *([] if self.zeros is None else [self.zeros])]
+
+
+def quantized_product(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
+    """x @ weight^T + bias, where the weight is stored in few bits."""
+    if blocks.size is None and call.graph.target.takes("MatMulInteger", torch.float32):
+        assert call.graph.quantization is not None
+        if (bits := call.graph.quantization.input_bits(weight.content.names)) is not None:
+            return static_product(call, x, weight, bias, blocks, bits)
+        return _dynamic(call, x, weight, bias, blocks)
+    if call.graph.target.takes("MatMulNBits", x.dtype):
+        return _in_blocks(call, x, weight, bias, blocks)
+    return _dequantized(call, x, weight, bias, blocks)
+
+
+def quantized_rows(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Value:
+    """The rows of a table with these ids, where the table is stored in few bits."""
+    _, width = weight.shape
+    names, dtype = weight.content.names, weight.dtype
+    if blocks.size is None and not call.graph.target.takes("MatMulInteger", torch.float32):
+        return call.op("Gather", _whole(call, weight, blocks, "rows", dtype), ids.value, axis=0)
+    if blocks.size is None:
+        found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "rows", torch.float32))
+        codes = call.cast(call.op("Gather", found.values, ids.value, axis=0), torch.int8, torch.float32)
+        scale = call.op("Unsqueeze", call.op("Gather", found.scales, ids.value, axis=0), call.graph.ints(-1))
+        return call.cast(call.op("Mul", codes, scale), torch.float32, dtype)
+    if call.graph.target.takes("GatherBlockQuantized", dtype):
+        return _looked_up(call, ids, weight, blocks)
+    return _columns(call, ids, weight, blocks)
+
+
+def _looked_up(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Value:
+    """Rows of a table in blocks, in one operation."""
+    assert blocks.size is not None
+    rows, width = weight.shape
+    matrix = QuantizedMatrix(weight.content.names, width, blocks, "blocks", weight.dtype)
+    found = _tensors(call, weight, matrix)
+    padded = blocks.count(width) * blocks.size
+    data = call.graph.parameter(f"{weight.name}.rows", (rows, padded * blocks.bits // 8), torch.uint8, matrix)
+    taken = call.op("GatherBlockQuantized", data, ids.value, *found.given[1:], domain=CONTRIB, bits=blocks.bits,
+                    block_size=blocks.size, gather_axis=0, quantize_axis=1)  # fmt: skip
+    if found.added is not None:
+        added = call.op("Gather", found.added, ids.value, axis=0)
+        taken = _raised(call, taken, added, ids, blocks, width)
+    return _cut(call, taken, blocks, width)
+
+
+def _raised(call: Call, rows: Value, added: Value, ids: Operand, blocks: Blocks, width: int) -> Value:
+    """Rows of a table, B T K, with what each block adds to its values, B T K/S."""
+    ints, kept = call.graph.ints, [0] * ids.ndim
+    apart = call.op("Reshape", rows, ints(*kept, blocks.count(width), blocks.size_in(width)))
+    whole = call.op("Add", apart, call.op("Unsqueeze", added, ints(-1)))
+    result: Value = call.op("Reshape", whole, ints(*kept, -1))
+    return result
+
+
+def _padded(call: Call, x: Value, ndim: int, blocks: Blocks, width: int) -> Value:
+    """A tensor with zeros after its last axis, up to a whole number of blocks."""
+    missing = blocks.count(width) * blocks.size_in(width) - width
+    if not missing:
+        return x
+    padded: Value = call.op("Pad", x, call.graph.ints(*[0] * (2 * ndim - 1), missing))
+    return padded
+
+
+def _cut(call: Call, rows: Value, blocks: Blocks, width: int) -> Value:
+    """Rows without the padding of their last block."""
+    if blocks.count(width) * blocks.size_in(width) == width:
+        return rows
+    ints = call.graph.ints
+    result: Value = call.op("Slice", rows, ints(0), ints(width), ints(-1))
+    return result
+
+
+def _columns(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Value:
+    """Rows of a table that lies as the product of its head wants it, K V, in standard operations."""
+    width, turned = weight.shape[1], [*range(1, ids.ndim + 1), 0]
+    matrix = QuantizedMatrix(weight.content.names, width, blocks, "columns", weight.dtype)
+    found = _tensors(call, weight, matrix)
+    ints, kept = call.graph.ints, [0] * ids.ndim
+
+    def rows_of(part: Value, *, codes: bool = False) -> Value:
+        """The columns of a tensor with these ids, as rows; codes become numbers."""
+        taken = call.op("Gather", part, ids.value, axis=1)
+        taken = call.op("Cast", taken, to=int(DTYPES[weight.dtype])) if codes else taken
+        rows: Value = call.op("Transpose", taken, perm=turned)
+        return rows
+
+    def apart(part: Value, *, codes: bool = False) -> Value:
+        """One number of each block, beside its values: B T K/S 1."""
+        numbers: Value = call.op("Unsqueeze", rows_of(part, codes=codes), ints(-1))
+        return numbers
+
+    # DequantizeLinear would do the same, but OpenVINO takes it only where every size is known.
+    codes = _padded(call, rows_of(found.values, codes=True), ids.ndim + 1, blocks, width)
+    codes = call.op("Reshape", codes, ints(*kept, blocks.count(width), blocks.size_in(width)))
+    if found.zeros is not None:
+        codes = call.op("Sub", codes, apart(found.zeros, codes=True))
+    whole = call.op("Mul", codes, apart(found.scales))
+    if found.added is not None:
+        whole = call.op("Add", whole, apart(found.added))
+    return _cut(call, call.op("Reshape", whole, ints(*kept, -1)), blocks, width)
+
+
+def _dynamic(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
+    """Integers times integers, in standard operations that ONNX Runtime makes one of."""
+    names, (_, width) = weight.content.names, weight.shape
+    layout: Layout = "rows" if is_table(names) else "columns"  # an embedding looks up rows of the same table
+    found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, layout, torch.float32))
+    if layout == "rows":
+        values = call.op("Transpose", found.values, perm=[1, 0])
+    else:
+        values = call.graph.apart(found.values)
+    given = call.cast(x.value, x.dtype, torch.float32)
+    codes, scale, zero = call.op("DynamicQuantizeLinear", given, outputs=3)
+    product = call.cast(call.op("MatMulInteger", codes, values, zero), torch.int32, torch.float32)
+    result = call.op("Mul", product, call.op("Mul", scale, found.scales))
+    if bias is not None:
+        result = call.op("Add", result, call.cast(bias, x.dtype, torch.float32))
+    return call.cast(result, torch.float32, x.dtype)
+
+
+def _in_blocks(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
+    names, (rows, width) = weight.content.names, weight.shape
+    found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "blocks", x.dtype))
+    takes = call.graph.target.block_products
+    inputs: list[Value | None] = [x.value, *found.given]
+    adds_bias = bias is not None and "bias" in takes
+    if adds_bias:
+        inputs += [None] * (5 - len(inputs)) + [bias]
+    level = CARRIED_LEVEL if blocks.bits == 4 and _is_carried(call, names) else ACCURACY_LEVEL
+    options = {"accuracy_level": level} if "accuracy_level" in takes else {}
+    result = call.op("MatMulNBits", *inputs, domain=CONTRIB, K=width, N=rows, bits=blocks.bits,
+                     block_size=blocks.size, **options)  # fmt: skip
+    if found.added is not None:
+        result = _with_minima(call, result, x, call.op("Transpose", found.added, perm=[1, 0]), blocks)
+    return result if bias is None or adds_bias else call.op("Add", result, bias)
+
+
+def _is_carried(call: Call, names: tuple[str, ...]) -> bool:
+    """Whether the codes of weights are those of the checkpoint."""
+    quantization = call.graph.quantization
+    return quantization is not None and names[0] in quantization.own
+
+
+def _dequantized(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
+    """Weights as they were, times x, in standard operations that runtimes make one of."""
+    tied = blocks.size is None and is_table(weight.content.names)
+    layout: Layout = "rows" if tied else "columns"
+    matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, layout, x.dtype)
+    found = _tensors(call, weight, matrix)
+    whole = _dequantize(call, found, blocks, layout)
+    result = call.op("MatMul", x.value, call.op("Transpose", whole, perm=[1, 0]) if tied else whole)
+    if found.added is not None:
+        result = _with_minima(call, result, x, found.added, blocks)
+    return result if bias is None else call.op("Add", result, bias)
+
+
+def _with_minima(call: Call, result: Value, x: Operand, added: Value, blocks: Blocks) -> Value:
+    """A product with the part that comes from what blocks add to their values, B N: the sums of x over blocks times it."""
+    width, size = x.static(-1), blocks.size
+    assert size is not None
+    ints = call.graph.ints
+    given = _padded(call, x.value, x.ndim, blocks, width)
+    apart = call.op("Reshape", given, ints(*[0] * (x.ndim - 1), blocks.count(width), size))
+    sums = call.op("ReduceSum", apart, ints(-1), keepdims=0)
+    total: Value = call.op("Add", result, call.op("MatMul", sums, added))
+    return total
+
+
+def _whole(call: Call, weight: Parameter, blocks: Blocks, layout: Layout, dtype: torch.dtype) -> Value:
+    """A weight as it was, in rows or in columns; of blocks with minima, without what these add."""
+    matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, layout, dtype)
+    return _dequantize(call, _tensors(call, weight, matrix), blocks, layout)
+
+
+def _dequantize(call: Call, found: _Tensors, blocks: Blocks, layout: Layout) -> Value:
+    along = (blocks.size is None) == (
+        layout == "columns"
+    )  # blocks lie along a row's values, scales of rows across
+    options = {"axis": int(along)} | ({"block_size": blocks.size} if blocks.size else {})
+    whole: Value = call.op("DequantizeLinear", *found.given, **options)
+    return whole
+
+
+def _tensors(call: Call, weight: Parameter, matrix: QuantizedMatrix) -> _Tensors:
+    """The parts of a matrix: scales and minima that are stored in half are widened, which happens once, on loading."""
+    (rows, width), blocks = weight.shape, matrix.blocks
+    count, bits = blocks.count(width), blocks.bits
+    whole_row = blocks.size is None
+    shapes: tuple[tuple[int, ...], ...]
+    match matrix.layout:
+        case "blocks":
+            packed = blocks.size_in(width) * bits // 8
+            shapes = (rows, count, packed), (rows, count), (rows, -(-count * bits // 8))
+            signed = unsigned = torch.uint8
+        case "rows":
+            shapes = (rows, width), (rows,) if whole_row else (rows, count), (rows, count)
+            signed, unsigned = torch.int8, torch.uint8
+        case "columns":
+            shapes = (width, rows), (rows,) if whole_row else (count, rows), (count, rows)
+            signed, unsigned = (torch.int8, torch.uint8) if bits == 8 else (INT4, UINT4)
+    kind = signed if matrix.centred else unsigned
+
+    def part(index: int, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Value:
+        return call.graph.parameter(name, shape, dtype, matrix, index)
+
+    stored = matrix.scale_dtype
+    codes = part(0, f"{weight.name}.{matrix.layout}", shapes[0], kind)
+    scale = part(1, f"{weight.name}.scale", shapes[1], stored)
+    wide = call.cast(scale, stored, matrix.dtype)
+    if blocks.has_zeros:
+        return _Tensors(codes, wide, part(2, f"{weight.name}.zero_point", shapes[2], kind), None)
+    if blocks.base is None:
+        return _Tensors(codes, wide, None, None)
+    minimum = part(2, f"{weight.name}.minimum", shapes[1], stored)
+    lift = call.op("Mul", call.cast(scale, stored, torch.float32),
+                   call.graph.constant(float(blocks.middle - blocks.base), torch.float32))  # fmt: skip
+    added = call.op("Add", call.cast(minimum, stored, torch.float32), lift)
+    return _Tensors(codes, wide, None, call.cast(added, torch.float32, matrix.dtype))

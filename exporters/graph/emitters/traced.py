@@ -1,0 +1,53 @@
+"""Functions of PyTorch inside an emitter: traced for the values at hand, and written call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from exporters.graph.builder import GraphBuilder
+from exporters.graph.emitters.registry import emit
+from exporters.graph.values import Value
+from zoo.tracing.symbols import Placeholder, Symbols
+from zoo.tracing.tracer import Tracer
+
+ROWS = "rows"
+"""The one size of an argument that may differ from call to call."""
+
+
+class Argument(NamedTuple):
+    """A value of the graph with its dtype and sizes, which are static but for ``ROWS``."""
+
+    value: Value
+    dtype: torch.dtype
+    dims: tuple[int | str, ...]
+
+
+def emit_traced(
+    graph: GraphBuilder,
+    function: Callable[..., Any],
+    *arguments: Argument,
+    module: nn.Module | None = None,
+) -> tuple[Value, ...]:
+    """Write what a function of tensors computes, and return its results; ``module`` has the modules that it calls."""
+    inputs = tuple(Placeholder(f"x{i}", each.dtype, each.dims) for i, each in enumerate(arguments))
+    outer = {number for pair in graph.symbols.values.values() for number in pair}
+    static = {dim for each in inputs for dim in each.dims if isinstance(dim, int)}
+
+    def call(module: Any, given: Any) -> dict[str, Any]:
+        results = function(*given.values())
+        listed = results if isinstance(results, tuple) else (results,)
+        return {f"y{i}": result for i, result in enumerate(listed)}
+
+    traced = Tracer(module or nn.Module(), Symbols.of(inputs, outer | static)).run(call, inputs)
+    values = (each.value for each in arguments)
+    held = dict(zip((node for node in traced.nodes if node.op == "placeholder"), values, strict=True))
+    for node in traced.nodes:
+        if node.op == "output":
+            return tuple(held[result] for result in node.args[0].values())
+        if node not in held:
+            held[node] = emit(graph, node, held)
+    raise AssertionError("a graph without an output")

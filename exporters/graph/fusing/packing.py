@@ -1,0 +1,227 @@
+"""Removal of padding from an encoder: operations that keep tokens apart run on real tokens only.
+
+The real tokens of all rows form a batch of N sequences of one token: N 1 ... instead of B T ...  Most calls work on packed
+tokens unchanged.  Others, attention above all, receive the tokens unpacked; padding then holds the values of some real token,
+and masks exclude it.  Outputs are 0 at padding.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch.nn.functional as F
+from torch import fx
+
+from exporters.graph.fusing.functions import (
+    bias_gelu,
+    joined_linear,
+    pack,
+    skip_norm,
+    taken_tokens,
+    token_rows,
+    unpack,
+    unpack_or_zero,
+)
+from exporters.graph.fusing.rewriter import Rewriter
+from zoo.ops import TensorInfo, operation_of, target_name
+from zoo.ops.creation import size
+from zoo.ops.operation import CALLS
+from zoo.ops.tokens import Mixing
+from zoo.tracing.symbols import SizePair
+
+LAYERS = frozenset({F.linear, joined_linear, F.embedding, F.layer_norm, F.rms_norm, skip_norm, bias_gelu})
+"""Operations that make packing worthwhile."""
+
+
+def pack_tokens(rewriter: Rewriter) -> str | None:
+    """Pack the tokens of an encoder; return the reason where a call mixes tokens without a mask.
+
+    Graphs that are not encoders of tokens stay unchanged.
+    """
+    inputs = [node for node in rewriter.graph.nodes if node.op == "placeholder"]
+    mask = next((node for node in inputs if node.target == "attention_mask"), None)
+    if mask is None or mask.meta["info"][0].shape != inputs[0].meta["info"][0].shape:
+        return None
+    return _Packing(rewriter, mask).run()
+
+
+class _NotTokenWiseError(Exception):
+    """A call that cannot run on packed tokens."""
+
+
+class _Packing:
+    """Packs the tokens of a graph.  The old calls stay until every call is known to work without padding."""
+
+    def __init__(self, rewriter: Rewriter, mask: fx.Node) -> None:
+        self.rewriter, self.mask = rewriter, mask
+        self.batch, self.length = _sizes(mask)
+        self.here = next(node for node in rewriter.graph.nodes if node.op in CALLS)
+        self.tokens = self._insert(taken_tokens, mask, path="")
+        self.rows = self._insert(token_rows, mask, path="")
+        self.count = self._insert(size, self.tokens, 0, path="")
+        self.packed: dict[fx.Node, fx.Node] = {}
+        self.gathered: dict[fx.Node, fx.Node] = {}
+        self.padded: dict[fx.Node, fx.Node] = {}
+        self.changes: list[tuple[fx.Node, fx.Node, fx.Node]] = []
+
+    def run(self) -> str | None:
+        for node in list(self.rewriter.graph.nodes):
+            self.here = node
+            if node.op == "placeholder" or (node.op in CALLS and self._packs(node)):
+                continue
+            given = [each for each in node.all_input_nodes if each in self.packed]
+            if given and node.target is size and node.meta["info"] in (self.batch, self.length):
+                axis = [self.batch, self.length].index(node.meta["info"])
+                self.rewriter.replace(node, self._insert(size, self.mask, axis))
+            elif node.op in CALLS and (entry := operation_of(node.target)) and entry.device_only:
+                for each in given:
+                    node.replace_input_with(each, self.mask)
+            elif node.op == "output":
+                self.changes += [
+                    (node, each, self._in_places(each, unpack_or_zero, self.mask)) for each in given
+                ]
+            elif given and not self._hides_padding(node):
+                return _refusal(node)
+            else:
+                self.changes += [(node, each, self._unpacked(each)) for each in given]
+        for node, old, new in self.changes:
+            node.replace_input_with(old, new)
+        return None
+
+    def _packs(self, node: fx.Node) -> bool:
+        """Run a call on packed tokens, if it can and if that saves work."""
+        if node.target not in LAYERS and not any(given in self.packed for given in node.all_input_nodes):
+            return False
+        try:
+            self.packed[node] = self._again(node)
+        except _NotTokenWiseError:
+            return False
+        return True
+
+    def _again(self, node: fx.Node) -> fx.Node:
+        """Return the same call on packed tokens."""
+        if node.op not in CALLS or self._mixing(node) is not Mixing.SEPARATE:
+            raise _NotTokenWiseError
+        args, kwargs = fx.map_arg((node.args, node.kwargs), self._operand)
+        result = self._insert(node.target, *args, path=node.meta["path"], **kwargs)
+        expected = [self._packed_info(info, run) for run, info in enumerate(node.meta["info"])]
+        if [*result.meta["info"]] != expected:
+            raise _NotTokenWiseError
+        return result
+
+    def _mixing(self, node: fx.Node) -> Mixing:
+        """Return how a call treats tokens; without an entry it may mix them."""
+        entry = operation_of(node.target)
+        return Mixing.MIXED if entry is None else entry.mixing(node, self)
+
+    def _hides_padding(self, node: fx.Node) -> bool:
+        """Whether a call mixes tokens under a mask that excludes padding."""
+        try:
+            return self._mixing(node) is Mixing.MASKED
+        except _NotTokenWiseError:
+            return False
+
+    def _operand(self, node: fx.Node) -> Any:
+        """The argument of a call on packed tokens."""
+        if node in self.packed:
+            return self.packed[node]
+        info = node.meta["info"]
+        if isinstance(info[0], int):
+            if info not in (self.batch, self.length):
+                raise _NotTokenWiseError
+            return 1 if info == self.length else self.count
+        if not self.has_tokens(node):
+            return node
+        if node not in self.gathered:
+            self.gathered[node] = self._gathered(node)
+        return self.gathered[node]
+
+    def _gathered(self, node: fx.Node) -> fx.Node:
+        """The real tokens of a padded value."""
+        axis = self.axis(node)
+        if axis == 1:
+            return self._insert(pack, node, self.tokens)
+        try:
+            return self._again(node)
+        except _NotTokenWiseError:
+            first = self._insert("transpose", node, 1, axis)
+            packed = self._insert(pack, first, self.tokens)
+            return self._insert("transpose", packed, 1, axis)
+
+    def _unpacked(self, node: fx.Node) -> fx.Node:
+        if node not in self.padded:
+            whole, part, parts = _part_of(self.packed[node])
+            self.padded[node] = (
+                self._in_places(node, unpack, self.rows)
+                if parts == 1
+                else self._insert(unpack, whole, self.rows, part=part, parts=parts)
+            )
+        return self.padded[node]
+
+    def _in_places(self, node: fx.Node, function: Any, places: fx.Node) -> fx.Node:
+        """Packed tokens, unpacked: B T ... or B ... T ..."""
+        packed, axis = self.packed[node], self.axis(node)
+        if axis == 1:
+            return self._insert(function, packed, places)
+        first = self._insert("transpose", packed, 1, axis)
+        padded = self._insert(function, first, places)
+        return self._insert("transpose", padded, 1, axis)
+
+    def _insert(self, target: Any, *args: Any, **options: Any) -> fx.Node:
+        """A new call before the current one."""
+        return self.rewriter.insert(self.here, target, *args, **options)
+
+    # ------------------------------------------------------------------------------------------------ sizes
+
+    def axis(self, node: fx.Node) -> int:
+        """The axis of the tokens of a tensor whose first axis is that of the rows."""
+        sizes = _sizes(node)
+        if sizes.count(self.length) != 1 or sizes.count(self.batch) != 1 or sizes[0] != self.batch:
+            raise _NotTokenWiseError
+        return sizes.index(self.length)
+
+    def has_tokens(self, given: Any) -> bool:
+        """Whether a tensor has an axis of rows or of tokens."""
+        if not isinstance(given, fx.Node) or not isinstance(given.meta["info"][0], TensorInfo):
+            return False
+        sizes = _sizes(given)
+        return self.batch in sizes or self.length in sizes
+
+    def _packed_info(self, info: Any, run: int) -> Any:
+        """The info of a result on packed tokens."""
+        if isinstance(info, tuple):
+            return tuple(self._packed_info(each, run) for each in info)
+        batch, length = self.batch[run], self.length[run]
+        if not isinstance(info, TensorInfo) or info.shape.count(batch) != 1 or info.shape.count(length) != 1:
+            raise _NotTokenWiseError
+        count: int = self.count.meta["info"][run]
+        alone = {batch: count, length: 1}
+        return TensorInfo(tuple(alone.get(each, each) for each in info.shape), info.dtype)
+
+
+def _part_of(node: fx.Node) -> tuple[fx.Node, int, int]:
+    """The joined linear layers, N 1 D, behind a slice, the index of the slice, and the number of equal parts."""
+    whole: Any = node.args[0] if node.target is operator.getitem else None
+    if whole is None or whole.target is not joined_linear:
+        return node, 0, 1
+    index: Any = node.args[1]
+    cut, total = index[1], whole.meta["info"][0].shape[-1]
+    width = cut.stop - cut.start
+    if total % width or cut.start % width:
+        return node, 0, 1
+    return whole, cut.start // width, total // width
+
+
+def _refusal(node: fx.Node) -> str:
+    """Return the reason why padding cannot be removed from a model with this call."""
+    place, name = node.meta["path"] or "the model", target_name(node.target)
+    if operation_of(node.target) is None:
+        return f"{place}: {name} may mix tokens: it has no entry in zoo.ops"
+    return f"{place}: {name} mixes tokens without a mask"
+
+
+def _sizes(node: fx.Node) -> list[SizePair]:
+    """The sizes of a tensor."""
+    first, second = node.meta["info"]
+    return list(zip(first.shape, second.shape, strict=True))

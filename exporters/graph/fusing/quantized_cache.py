@@ -1,0 +1,51 @@
+"""Fusion of quantized caches: attentions that cache keys and values as integer codes."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+
+from torch import fx
+
+from exporters.graph.fusing.functions import group_query_attention
+from exporters.graph.quantization.cache_scheme import CacheFormat
+from zoo.ops import TensorInfo
+from zoo.tracing.task import Task
+from zoo.tracing.tracer import node_info
+
+
+def has_cache_operations(graph: fx.Graph) -> bool:
+    """Return whether the attentions of a traced graph are operations that append to their own caches: all, or none."""
+    return any(node.target is group_query_attention for node in graph.nodes)
+
+
+def quantize_caches(graph: fx.Graph, cache: CacheFormat) -> None:
+    """Give every fused attention of a decoder, and its inputs and outputs, a cache of codes."""
+    for node in list(graph.nodes):
+        if node.target is not group_query_attention:
+            continue
+        for past in node.args[1:3]:
+            past.meta["info"] = tuple(_stored(info, cache) for info in past.meta["info"])
+        node.kwargs = {**node.kwargs, "cache": cache}
+        taken = [user for user in node.users if user.target is operator.getitem]
+        for changed in (node, *taken):
+            changed.meta["info"] = (node_info(changed, 0), node_info(changed, 1))
+
+
+def _stored(info: TensorInfo, cache: CacheFormat) -> TensorInfo:
+    *sizes, width = info.shape
+    return TensorInfo((*sizes, cache.stored_width(width)), cache.dtype)
+
+
+def with_quantized_cache(task: Task, cache: CacheFormat | None) -> Task:
+    """Return a task whose self-attention caches hold codes; without a format the same task."""
+    if cache is None:
+        return task
+    inputs = []
+    for given in task.inputs:
+        if given.name.startswith("past_key_values") and ".encoder." not in given.name:
+            *dims, width = given.dims
+            assert isinstance(width, int)
+            given = replace(given, dtype=cache.dtype, dims=(*dims, cache.stored_width(width)))
+        inputs.append(given)
+    return replace(task, inputs=tuple(inputs))

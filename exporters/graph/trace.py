@@ -1,0 +1,107 @@
+"""Writing the graphs of a model."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import onnx
+from torch import fx, nn
+
+from exporters.graph.fusing import fuse
+from exporters.graph.fusing.mixtures import unquantized_mixtures
+from exporters.graph.fusing.quantized_cache import has_cache_operations, quantize_caches, with_quantized_cache
+from exporters.graph.quantization.cache_scheme import CacheFormat
+from exporters.graph.quantization.scheme import Quantization
+from exporters.graph.translate import lower
+from exporters.graph.values import Graph
+from exporters.target.targets import Target
+from zoo.core.tensors import weight_tensors
+from zoo.tracing.symbols import Symbols
+from zoo.tracing.task import Task
+from zoo.tracing.tracer import Tracer
+
+
+@dataclass(frozen=True)
+class TracedTask:
+    """A task of a model, traced and fused for a target: the basis of graphs that store weights differently."""
+
+    model: nn.Module
+    task: Task
+    target: Target
+    symbols: Symbols
+    traced: fx.Graph
+    unfused: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        model: nn.Module,
+        task: Task,
+        target: Target,
+        context_length: int | None,
+        cache: CacheFormat | None = None,
+    ) -> TracedTask:
+        """Trace a task of a model on the meta device.
+
+        ``cache`` is the format of cached keys and values, used where every attention supports it. Raises
+        :class:`zoo.tracing.tracer.UntraceableError`.
+        """
+        static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
+        static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
+        symbols = task.symbols(static)
+        with _collector_paused():
+            traced = Tracer(model, symbols).run(task.call, task.inputs)
+            unfused = fuse(traced, target, context_length)
+            if cache is not None and has_cache_operations(traced):
+                task = with_quantized_cache(task, cache)
+                quantize_caches(traced, cache)
+            return cls(model, task, target, symbols, traced, unfused)
+
+    def graph(self, quantization: Quantization | None) -> Graph:
+        """The ONNX graph.  Raises :class:`exporters.graph.translate.NoEmitterError`."""
+        task = self.task
+        with _collector_paused():
+            graph = lower(
+                self.traced, task.name, self.model, self.target, self.symbols, task.inputs, quantization
+            )
+            kept = [] if quantization is None else unquantized_mixtures(self.traced, quantization)
+            return replace(graph, unfused=[*self.unfused, *kept], cache_slots=task.cache_slots)
+
+
+def trace_and_lower(
+    model: nn.Module,
+    task: Task,
+    target: Target,
+    context_length: int | None = None,
+    quantization: Quantization | None = None,
+    cache: CacheFormat | None = None,
+) -> Graph:
+    """The ONNX graph of one task of a model on the meta device, as :class:`TracedTask` makes it.
+
+    Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.graph.translate.NoEmitterError`.
+    """
+    return TracedTask.of(model, task, target, context_length, cache).graph(quantization)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pause garbage collection: many objects are made and none dropped, so that collections find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def write_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto], metadata: Mapping[str, str]) -> None:
+    """Write the .onnx files to a directory by their paths, with metadata."""
+    for name, model in graphs.items():
+        onnx.helper.set_model_props(model, dict(metadata))
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_bytes(model.SerializeToString())

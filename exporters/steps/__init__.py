@@ -1,0 +1,1 @@
+"""The steps of an export, from its options to the published directory."""

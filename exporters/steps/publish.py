@@ -1,0 +1,128 @@
+"""The settings and records in an export's directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+import onnx
+
+from exporters.data.digests import DataDigests
+from exporters.graph.checking import check_graph
+from exporters.layouts import Deployment
+from exporters.quality.parts import Representative
+from exporters.steps.card import write_card
+from exporters.steps.manifest import (
+    Export,
+    cache_record,
+    file_records,
+    graph_record,
+    metadata_of,
+    write_records,
+)
+from exporters.steps.options import SHAPING
+from exporters.steps.plan import ExportPlan
+from exporters.steps.verify import Proven
+from exporters.steps.weight_preparation import Contents
+from exporters.target.kernels.table import table_of
+from exporters.target.profiles import longest_sequence, profile, provider_options
+from specs.forms.resolved import resolved
+from specs.kinds.head import Pooled
+from specs.language.writing import dump
+from zoo.checkpoints.carried import carry, carry_files
+from zoo.configs.sentence import PROMPTS, SETTINGS
+from zoo.record.manifest import FORMAT, Manifest
+from zoo.record.records import InputsRecord, ShapingRecord
+from zoo.weights.source import WeightSource
+
+
+def publish(
+    destination: Path,
+    directory: Path,
+    contents: Contents,
+    files: Mapping[str, onnx.ModelProto],
+    data: Mapping[str, DataDigests],
+    proven: Proven,
+) -> Export:
+    """Complete a directory that has its graphs (``files`` by path) and their ``data``; it will become
+    ``destination``.
+
+    Raises :class:`exporters.graph.checking.InvalidGraphError`.
+    """
+    plan, options = contents.plan, contents.plan.options
+    checked = {name: check_graph(name, graph) for name, graph in files.items()}
+    unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in plan.graphs}
+    longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
+    kernels = table_of(plan.target.providers[0])
+    cache = cache_record([*files.values()][-1], plan.tasks[-1])
+    deployment = Deployment(
+        plan.model, plan.spec, plan.target, plan.precision, options.weights, options.cuda_graph
+    )
+    _write_settings(plan, deployment, directory, shared=cache is not None and cache.kind == "shared")
+    (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")
+    weights = _kind_of(contents.source, options.weights)
+    manifest = Manifest(
+        format=FORMAT,
+        zoo=version("zoo"),
+        torch=version("torch"),
+        onnx=version("onnx"),
+        target=plan.target.name,
+        providers=plan.target.providers,
+        precision=options.precision,
+        layout=plan.layout.name,
+        options=ShapingRecord(**{name: getattr(options, name) for name in SHAPING}),
+        weights=weights,
+        seed=options.seed if weights == "random" else None,
+        cache=cache,
+        graphs={
+            name: graph_record(graph, checked[name], longest[name], unfused.get(name, ()), kernels)
+            for name, graph in files.items()
+        },
+        quantized=plan.quantized,
+        mixed=contents.mixed,
+        files=file_records(directory, {name: digests.file for name, digests in data.items()}),
+        tensors={name: digests.tensors for name, digests in data.items()},
+        calibrated_on=_inputs_record(contents.calibrated_on),
+        judged_on=_inputs_record(proven.judged_on),
+        engines=tuple(each.claim for each in proven.verification.engines) if proven.verification else (),
+    )
+    write_card(directory, plan.spec, manifest, deployment.origin)
+    origin = "none: the graph alone" if contents.source is None else contents.source.description
+    build = write_records(directory, manifest, origin, proven.verification, proven.quality)
+    return Export(destination, manifest, build, proven.verification, proven.quality, proven.unjudged)
+
+
+def metadata(plan: ExportPlan, source: WeightSource | None) -> dict[str, str]:
+    """The metadata of every graph."""
+    weights: str = _kind_of(source, plan.options.weights)
+    if weights == "random":
+        weights = f"random, seed {plan.options.seed}"
+    return metadata_of(plan.spec, plan.target, plan.options.precision, weights)
+
+
+def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "random", "checkpoint"]:
+    if source is None:
+        return "none"
+    return "random" if weights == "random" else "checkpoint"
+
+
+def _write_settings(plan: ExportPlan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
+    carry_files(deployment.origin, directory)
+    if isinstance(deployment.spec.head, Pooled):
+        for name in (SETTINGS, PROMPTS):
+            carry(deployment.origin, directory, name)
+    settings = dict(plan.layout.settings(deployment, shared))
+    if plan.target.profiles is not None:
+        settings[plan.target.profiles] = {
+            name: provider_options(profile(plan.spec, task)) for name, task in plan.graph_paths.items()
+        }
+    for name, data in settings.items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+
+
+def _inputs_record(inputs: Representative | None) -> InputsRecord | None:
+    return None if inputs is None else InputsRecord(description=inputs.description, sha256=inputs.sha256)

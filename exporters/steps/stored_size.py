@@ -1,0 +1,152 @@
+"""The size of an export's data file without writing it: the one answer that every command gives.
+
+A reduced model with one layer of each kind is lowered and laid out as an export would be, and the weights of each
+layer count once per layer of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import torch
+
+from exporters.data.data_file import Region, aligned, lay_out
+from exporters.graph.precisions import PRECISIONS, Precision, quantization_of, unquantized
+from exporters.graph.trace import TracedTask
+from exporters.graph.values import Parameter
+from exporters.target.targets import TARGETS, Target
+from specs.model.model import Model
+from zoo.builder import assemble
+from zoo.core.reduced import fewer_layers
+from zoo.reports.layers import layer_kinds
+from zoo.tracing.task import ENCODER
+from zoo.tracing.tasks import tasks
+from zoo.weights.blocks import Blocks
+
+BLOCK = Blocks(4, 32)
+"""The blocks of int4 by default."""
+
+Layers = Mapping[str, Sequence[str]]
+"""For each stack the kinds of its layers with their own weights, in order, such as ``decoder.blocks.0``."""
+
+
+@dataclass(frozen=True)
+class _Item:
+    """The bytes of a stored tensor, and the kind of its layer; None for tensors outside layers."""
+
+    length: int
+    kind: str | None
+
+    @property
+    def stack(self) -> str | None:
+        return None if self.kind is None else self.kind.split(".")[0]
+
+
+def stored_sizes(spec: Model, target: str) -> dict[str, int]:
+    """The size of the data file that ``zoo export`` writes for a target, in bytes, by precision.
+
+    Raises :class:`specs.base.errors.UserError` for a model that cannot be exported.
+    """
+    small = fewer_layers(spec, layers=1)
+    kinds = {layer: kind for kind, layers in _kinds(spec, small).items() for layer in layers}
+    layers: Layers = {
+        name: [kinds[name, layer] for layer in dict.fromkeys(stack.owners())] for name, stack in spec.stacks()
+    }
+    place, sizes, traced = TARGETS[target], dict[str, int](), dict[Hashable, list[TracedTask]]()
+    for name, precision in PRECISIONS.items():
+        if name in place.unsupported_precisions:
+            continue
+        dtype = precision.dtype_on(place)
+        taken = frozenset(operation for operation in place.operations if place.takes(operation, dtype))
+        key = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large
+        if key not in traced:
+            traced[key] = _traced(small, place, dtype)
+        sizes[name] = _size(_items(traced[key], precision, place, small), layers)
+    return sizes
+
+
+def _kinds(spec: Model, small: Model) -> dict[str, list[tuple[str, int]]]:
+    """The layers of each kind, as stack and index."""
+    return {
+        kind: [(kind.split(".")[0], layer) for layer in layers]
+        for kind, layers in layer_kinds(spec, small).items()
+    }
+
+
+def _traced(small: Model, target: Target, dtype: torch.dtype) -> list[TracedTask]:
+    model, context = assemble(small, dtype), small.context_length_of(small.last_stack)
+    return [TracedTask.of(model, task, target, context) for task in tasks(model, small)]
+
+
+def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, small: Model) -> list[_Item]:
+    """The stored tensors of a reduced model, in the order of its data file."""
+    decodes = small.decodes
+    parameters: list[Parameter] = []
+    for each in traced:
+        quantization = quantization_of(
+            precision,
+            target,
+            decodes=decodes,
+            graph_decodes=decodes and each.task.name != ENCODER,
+            blocks=BLOCK,
+            table_bits=8,
+            own=unquantized(each.model, target),
+        )
+        parameters += each.graph(quantization).parameters.values()
+    regions = {region.offset: region for region in lay_out(parameters).values()}
+    return [_Item(region.length, _kind(region)) for region in regions.values()]
+
+
+def _kind(region: Region) -> str | None:
+    """The layer of the reduced model whose weights a region holds, or None."""
+    names = [name for name in region.content.names if ".attention.position." not in name]  # shared by layers
+    found = {".".join(name.split(".")[:3]) for name in names}
+    return found.pop() if len(found) == 1 and ".blocks." in min(found) else None
+
+
+def _size(items: Sequence[_Item], layers: Layers) -> int:
+    """The size of a data file with the items of each kind of layer repeated for every such layer."""
+    end = 0
+    for length in _repeated(items, layers):
+        end = aligned(end, length) + length
+    return end
+
+
+def _repeated(items: Sequence[_Item], layers: Layers) -> Iterator[int]:
+    """The lengths of all tensors; a tensor that occurs once per model but inside a layer counts with the first layer
+    of its kind.
+
+    A reduced model may have two layers of one kind under different names: the second counts for none.
+    """
+    for stack, run in groupby(_marked(items), lambda each: each[0]):
+        found = [item for _, item in run]
+        if stack is None:
+            yield from (item.length for item in found)
+            continue
+        own: dict[str, list[_Item]] = {}
+        kind = next(item.kind for item in found if item.kind)
+        for item in found:
+            kind = item.kind or kind
+            own.setdefault(kind, []).append(item)
+        seen = set[str]()
+        for kind in layers[stack]:
+            yield from (item.length for item in own.get(kind, ()) if item.kind or kind not in seen)
+            seen.add(kind)
+
+
+def _marked(items: Sequence[_Item]) -> list[tuple[str | None, _Item]]:
+    """Each item with the stack whose layers it belongs to: that of the item before, if an item of the same stack
+    follows."""
+    marked: list[tuple[str | None, _Item]] = []
+    following: str | None = None
+    after: list[str | None] = []
+    for item in reversed(items):
+        following = item.stack or following
+        after.append(following)
+    before: str | None = None
+    for item, following in zip(items, reversed(after), strict=True):
+        before = item.stack or before
+        marked.append((before if before == following else None, item))
+    return marked

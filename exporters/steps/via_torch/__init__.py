@@ -1,0 +1,1 @@
+"""PyTorch's own exporter, for components that cannot be traced."""

@@ -1,0 +1,152 @@
+"""The fallback for components that cannot be traced: PyTorch's own exporter for the whole model.
+
+It is slower, holds the model in memory, and decomposes what the tracer keeps whole; the files are verified all the
+same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
+
+from specs.base.errors import UserError, option_name
+from zoo import functional
+from zoo.tracing.symbols import SUM
+from zoo.tracing.task import Task
+
+OPSET = 20
+
+_LOOPS = frozenset(
+    {
+        functional.diagonal_recurrence,
+        functional.gated_delta_rule,
+        functional.generalized_delta_rule,
+        functional.linear_attention,
+        functional.selective_scan,
+    }
+)
+
+
+class TorchExportError(UserError):
+    """PyTorch's exporter cannot export the model either."""
+
+
+class _Positional(nn.Module):
+    """A task as a module that takes and returns tensors by position, as ``torch.onnx.export`` requires."""
+
+    def __init__(self, model: nn.Module, task: Task) -> None:
+        super().__init__()
+        self.model = model
+        self.task = task
+
+    def forward(self, *values: Tensor) -> tuple[Tensor, ...]:
+        names = (given.name for given in self.task.inputs)
+        return tuple(self.task.call(self.model, dict(zip(names, values, strict=True))).values())
+
+
+class _NoLoops(TorchFunctionMode):
+    """Refuses functions that loop over tokens, or over chunks of them.
+
+    PyTorch's exporter would write as many repetitions as its example takes, for any number of tokens.
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if function in _LOOPS:
+            raise NotImplementedError(
+                f"{function.__name__} loops over tokens, and the exporter would fix their number. "
+                f"Export with {option_name('via')} fx"
+            )
+        return function(*args, **(kwargs or {}))
+
+
+def export_via_torch(model: nn.Module, tasks: Sequence[Task], directory: Path) -> list[onnx.ModelProto]:
+    """Write each task's graph, with its own data file, for a model that holds its weights.
+
+    Raises :class:`TorchExportError`.
+    """
+    return [_export(model, task, directory) for task in tasks]
+
+
+def _export(model: nn.Module, task: Task, directory: Path) -> onnx.ModelProto:
+    try:
+        # With the fused kernels, torch.export records strides that its own decomposition does not keep.
+        with _quiet(), sdpa_kernel(SDPBackend.MATH):
+            program = program_of(model, task)
+    except Exception as error:
+        cause = _first_cause(error)
+        reason = [type(cause).__name__, *str(cause).strip().splitlines()[:1]]
+        raise TorchExportError(f"torch.onnx.export cannot export {task.name}: {': '.join(reason)}") from error
+    path = directory / f"{task.name}.onnx"
+    program.save(path, external_data=True)
+    return onnx.load(path, load_external_data=False)
+
+
+def program_of(model: nn.Module, task: Task) -> Any:
+    """The ``torch.onnx.ONNXProgram`` of a task, with its names and symbolic sizes."""
+    from exporters.steps.via_torch.translations import TRANSLATIONS
+
+    names, examples = [given.name for given in task.inputs], _examples(task)
+    with torch.no_grad(), _NoLoops():
+        outputs = list(task.call(model, dict(zip(names, examples, strict=True))))
+    dynamic = tuple(
+        {axis: torch.export.Dim.DYNAMIC for axis, dim in enumerate(given.dims) if isinstance(dim, str)}
+        for given in task.inputs
+    )
+    program: Any = torch.onnx.export(
+        _Positional(model, task).eval(),
+        examples,
+        input_names=names,
+        output_names=outputs,
+        dynamic_shapes=(dynamic,),
+        opset_version=OPSET,
+        dynamo=True,
+        custom_translation_table=TRANSLATIONS,
+        verbose=False,
+    )
+    import onnx_ir as ir
+
+    for value, given in zip(program.model.graph.inputs, task.inputs, strict=True):
+        value.shape = ir.Shape(given.dims)
+    return program
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    return error if error.__cause__ is None else _first_cause(error.__cause__)
+
+
+def _examples(task: Task) -> tuple[Tensor, ...]:
+    """Inputs with a different size above 1 for every symbol: sizes of 1 would be taken as fixed."""
+    dims = [dim for given in task.inputs for dim in given.dims if isinstance(dim, str)]
+    names = dict.fromkeys(task.derived[dim].source if dim in task.derived else dim for dim in dims)
+    sizes = {name: size for size, name in enumerate((n for n in names if SUM not in n), start=2)}
+    sizes |= {name: sum(sizes.get(part, 0) for part in name.split(SUM)) for name in names if SUM in name}
+    sizes = task.numbers(sizes)
+    return tuple(
+        torch.ones([dim if isinstance(dim, int) else sizes[dim] for dim in given.dims], dtype=given.dtype)
+        for given in task.inputs
+    )
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    """Suppress the exporter's output and warnings."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)

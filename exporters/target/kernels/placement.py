@@ -1,0 +1,64 @@
+"""The nodes of a graph for which a provider has no kernel, and whether the graph can be captured as a CUDA graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import onnx
+
+from exporters.target.kernels.element_types import element_types
+from exporters.target.kernels.table import KernelTable
+from zoo.record.records import PlacementRecord
+
+CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
+
+
+def placement(model: onnx.ModelProto, table: KernelTable) -> PlacementRecord:
+    """Which nodes the provider leaves to the CPU, the tensors that are copied for them, and why it captures no CUDA graph.
+
+    Small integers that shapes are made of stay on the CPU in any case, where the shapes are read.
+    """
+    types = element_types(model)
+    opset = next(entry.version for entry in model.opset_import if entry.domain == "")
+    missing, control = Counter[str](), Counter[str]()
+    made, read = dict[str, bool](), dict[str, set[bool]]()
+    for node in _nodes(model.graph):
+        if node.op_type in CONTROL_FLOW and not node.domain:
+            control[node.op_type] += 1
+        inputs, outputs = ([types.get(name) for name in names] for names in (node.input, node.output))
+        computes = table.computes_node(node, opset, inputs, outputs)
+        if not computes:
+            missing[f"{node.op_type} ({_main_type(inputs)})"] += 1
+        made.update((name, computes) for name in node.output if name)
+        for name in filter(None, node.input):
+            read.setdefault(name, set()).add(computes)
+    weights = {tensor.name for tensor in model.graph.initializer}
+    for output in model.graph.output:
+        read.setdefault(output.name, set()).add(True)
+    copies = {name for name, readers in read.items() if readers != {made.get(name, True)}}
+    if missing:
+        reason = "nodes run on the CPU: " + ", ".join(sorted(missing))
+    elif control:
+        reason = "control flow: " + ", ".join(sorted(control))
+    else:
+        reason = ""
+    return PlacementRecord(
+        provider=table.provider,
+        kernels=table.source,
+        on_cpu=dict(sorted(missing.items())),
+        copies=len(copies - weights),
+        not_captured=reason,
+    )
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _nodes(attribute.g)
+
+
+def _main_type(inputs: list[str | None]) -> str:
+    return next((dtype for dtype in inputs if dtype), "unknown")

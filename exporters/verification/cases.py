@@ -1,0 +1,486 @@
+"""The inputs on which an export is compared with its model.
+
+Sizes differ from case to case, and none is the size that was traced: one row and several, a single token, lengths
+beyond every window, ragged padding on either side.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from exporters.target.static_cache import AROUND_IMAGE
+from exporters.target.targets import Padding
+from specs.kinds.connector import ConnectorKind
+from specs.kinds.disentangled import Disentangled
+from specs.kinds.embedding import Tokens
+from specs.kinds.head import sought_token
+from specs.kinds.packed_patches import PackedPatches
+from specs.kinds.position import RelativeBias
+from specs.model.model import Model
+from specs.model.stack import Stack
+
+ROWS = 3
+"""The largest number of rows in a case."""
+
+LONGEST = 300
+"""The largest length of a case, whatever the model's reach: it keeps verification quick."""
+
+FAR = 512
+"""The length of the one case of a reduced model that is far from the first tokens, where the context has the room: angles and
+sums grow with the position, and so do errors."""
+
+PACKED_SHAPES = ((3, 2), (1, 6), (6, 1), (2, 3))
+"""The rows and columns of vectors of the images of a case that may have any size: as many each."""
+
+SOUGHT_SHARE = 0.2
+"""The share of tokens that are the one a head looks for: several in some rows, none in others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The input of an embedding, by its ``name``: token ids with their mask (1 for real tokens) and types, batch x
+    length.
+
+    Images and audio have no types, and a mask only where they may have any length; ``frames`` is then that of the vectors
+    made of them. ``beside`` are other inputs of a decoder that takes embeddings, by name, batch x length, and ``coordinates`` the
+    frame, row and column of each, 3 x batch x length. ``grids``: those of each image of any size, whose patches are the rows of
+    the inputs, of which ``joined`` become one vector.
+    """
+
+    name: str
+    inputs: Tensor
+    mask: Tensor | None = None
+    types: Tensor | None = None
+    frames: Tensor | None = None
+    beside: Mapping[str, Tensor] = field(default_factory=dict)
+    coordinates: Tensor | None = None
+    grids: Tensor | None = None
+    joined: int = 1
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the outputs that are made of the inputs."""
+        return len(self.inputs) // self.joined
+
+    @property
+    def real(self) -> Tensor | None:
+        """The mask of the vectors that are made of the inputs."""
+        return self.mask if self.frames is None else self.frames
+
+    @property
+    def shape(self) -> str:
+        """The shape: batch x length, or batch x the sizes of an input."""
+        return " x ".join(map(str, self.inputs.shape))
+
+    def piece(self, start: int, end: int) -> Batch:
+        """The tokens from ``start`` to ``end``, with the mask of all tokens before them."""
+        assert self.mask is not None
+        assert self.types is not None
+        beside = {name: values[:, start:end] for name, values in self.beside.items()}
+        inputs, types = self.inputs[:, start:end], self.types[:, start:end]
+        coordinates = None if self.coordinates is None else self.coordinates[:, :, start:end]
+        return Batch(self.name, inputs, self.mask[:, :end], types, beside=beside, coordinates=coordinates)
+
+    def closed_up(self) -> Batch:
+        """The same tokens with the padding of every row after them."""
+        assert self.mask is not None
+        assert self.types is not None
+        order = self.mask.argsort(dim=1, descending=True, stable=True)
+        inputs, mask, types = (values.gather(1, order) for values in (self.inputs, self.mask, self.types))
+        return Batch(self.name, inputs, mask, types)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One comparison.
+
+    ``pieces`` are the lengths of the calls that follow the first one. ``encoder`` is the other input of an
+    encoder-decoder, or the images of a dual encoder or of a vision-language model. With a ``gap``, padding separates a row's prompt from its pieces and is ignored. With a
+    ``buffer`` of that many cache slots, past and present share memory. The ``main`` cases exercise every weight,
+    layer and limit; they run on the model itself, and a reduced model runs all cases. ``decided`` marks the rows to
+    compare, None for all: in the others a router chooses between equal experts. Where the two inputs are side by side, or
+    images among the tokens in the places of a ``placeholder``, neither ``reads_encoder``.
+    """
+
+    name: str
+    batch: Batch
+    pieces: tuple[int, ...] = ()
+    encoder: Batch | None = None
+    gap: bool = False
+    buffer: int = 0
+    main: bool = False
+    decided: Tensor | None = None
+    reads_encoder: bool = True
+    placeholder: int | None = None
+
+    @property
+    def ends(self) -> list[int]:
+        """The end of each call: the first, then the pieces."""
+        return list(itertools.accumulate(self.pieces, initial=self.batch.inputs.shape[1] - sum(self.pieces)))
+
+    @property
+    def shape(self) -> str:
+        """The shape with its pieces, after the shape of the encoder's input."""
+        rows, prompt = self.batch.inputs.shape[0], self.ends[0]
+        lengths = " + ".join(map(str, (prompt, *self.pieces)))
+        own = f"{rows} x ({lengths})" if self.pieces else self.batch.shape
+        own += "" if self.decided is None else f", {int(self.decided.sum())} of {rows} rows"
+        return (
+            own
+            if self.encoder is None
+            else f"{self.encoder.shape} {'->' if self.reads_encoder else 'and'} {own}"
+        )
+
+
+def cases(spec: Model, padding: Padding = "either", cache_slots: int | None = None) -> Iterator[Case]:
+    """The comparisons for a model whose decoder takes padding on one side or on either.
+
+    ``cache_slots`` is the length of caches of fixed length.
+    """
+    draw = _Draw(spec, cache_slots)
+    if spec.architecture == "encoder-decoder":
+        yield from _of_two_stacks(spec, draw)
+        if padding == "right" and draw.steps_room > 4:
+            yield from _ragged_steps(draw, draw.source(9, 4, 6), draw.source(3, 7))
+    elif spec.architecture == "dual-encoder":
+        yield from _of_pairs(spec, draw)
+    elif spec.architecture == "vision-language":
+        yield from _of_tokens_and_images(spec, draw, padding)
+    elif spec.embedding_of(spec.last_stack).takes_tokens:
+        either = padding == "either" or not spec.decodes
+        yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
+    elif spec.embedding_of(spec.last_stack).any_length:
+        yield from _of_recordings(spec, draw)
+    else:
+        yield Case("one input", draw.whole(1))
+        yield Case("a batch", draw.whole(3), main=True)
+        yield Case("an empty input", draw.whole(2, empty=True))
+
+
+class _Draw:
+    """Random batches for the stacks of a model, the same at every call of ``cases``."""
+
+    def __init__(self, spec: Model, cache_slots: int | None) -> None:
+        self.spec, self.cache_slots = spec, cache_slots
+        self.long = max(24, _reach(spec) + 8)
+        self.limited = _limit(spec) > 0
+        self._generator = torch.Generator().manual_seed(20)
+
+    def room(self, stack: Stack, most: int = LONGEST) -> int:
+        """The largest number of tokens in the cases of a stack, ``most`` at most."""
+        slots = self.cache_slots if stack is self.spec.last_stack else None
+        return min(self.spec.context_length_of(stack) or most, slots or most, most)
+
+    @property
+    def steps_room(self) -> int:
+        """The largest total length of decoding in pieces; 0 where nothing is decoded.
+
+        Cached keys keep their angles, so a sequence that grows past a rope switch length differs from one full pass.
+        """
+        if not self.spec.decodes:
+            return 0
+        return min(self.room(self.spec.last_stack), self.spec.rope_switch_length or LONGEST)
+
+    def pieces(self, *lengths: int, side: str = "right") -> Batch:
+        """As ``tokens``, for decoding in pieces."""
+        return self.tokens(*(min(length, self.steps_room) for length in lengths), side=side)
+
+    def far(self, stack: Stack | None = None) -> Batch:
+        """A row of many tokens."""
+        return self.tokens(FAR, stack=stack, most=FAR)
+
+    def tokens(
+        self, *lengths: int, side: str = "right", stack: Stack | None = None, most: int = LONGEST
+    ) -> Batch:
+        """Rows of tokens of these lengths, cut to the available room, padded on one side."""
+        stack = stack or self.spec.last_stack
+        embedding = self.spec.embedding_of(stack)
+        kinds = embedding.token_types if isinstance(embedding, Tokens) else 0
+        assert self.spec.vocab_size is not None
+        lengths = tuple(min(length, self.room(stack, most)) for length in lengths)
+        width = max(lengths)
+        size = (len(lengths), width)
+        ids = torch.randint(self.spec.vocab_size, size, generator=self._generator)
+        token = sought_token(stack.head or self.spec.head)
+        if token is not None:
+            sought = torch.rand(ids.shape, generator=self._generator) < SOUGHT_SHARE
+            ids = torch.where(sought, token, ids)
+        types = torch.randint(max(1, kinds), size, generator=self._generator)
+        at = torch.arange(width)
+        rows = [at < length if side == "right" else at >= width - length for length in lengths]
+        return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types)
+
+    def gap(self, lengths: Sequence[int], steps: int) -> Batch:
+        """Rows of ``lengths`` tokens, padded on the right, with ``steps`` more tokens after the padding."""
+        batch = self.pieces(*(max(lengths) + steps for _ in lengths))
+        assert batch.mask is not None
+        prompt = batch.inputs.shape[1] - steps
+        at = torch.arange(batch.inputs.shape[1])
+        rows = [(at < length) | (at >= prompt) for length in lengths]
+        return replace(batch, mask=torch.stack(rows).to(torch.int64))
+
+    def whole(self, rows: int, *, empty: bool = False, stack: Stack | None = None) -> Batch:
+        """Rows of images or audio; with ``empty``, the last row is all zeros."""
+        stack = stack or self.spec.last_stack
+        embedding = self.spec.embedding_of(stack)
+        if isinstance(embedding, PackedPatches):
+            return random_images(self.spec, rows, self._generator, empty=empty)
+        shape = embedding.input_shape(self.spec.context_length_of(stack))
+        values = torch.randn((rows, *shape), generator=self._generator)
+        if empty:
+            values[-1] = 0
+        return Batch(embedding.input_name, values)
+
+    def recordings(
+        self, *lengths: int, beyond: int = 0, stack: Stack | None = None, most: int = LONGEST
+    ) -> Batch:
+        """Rows of samples or frames that give these numbers of vectors, padded on the right; ``beyond`` are further ones, too
+        few for another vector."""
+        stack = stack or self.spec.last_stack
+        embedding = self.spec.embedding_of(stack)
+        lengths = tuple(min(length, self.room(stack, most)) for length in lengths)
+        counts = [embedding.input_length(length) + beyond for length in lengths]
+        _, *features = embedding.input_shape(1)
+        values = torch.randn((len(counts), max(counts), *features), generator=self._generator)
+        if not embedding.takes_mask:
+            return Batch(embedding.input_name, values)
+        samples, frames = (
+            (torch.arange(max(each)) < torch.tensor(each)[:, None]).to(torch.int64)
+            for each in (counts, lengths)
+        )
+        return Batch(embedding.input_name, values, samples, frames=frames)
+
+    def with_images(self, batch: Batch, places: Sequence[tuple[int, int]], placeholder: int) -> Batch:
+        """Tokens with the placeholders of an image from each place, a row and a token, and no others."""
+        assert self.spec.vocab_size is not None
+        ids = without(batch.inputs, placeholder, self.spec.vocab_size)
+        for row, start in places:
+            ids[row, start : start + vectors_per_image(self.spec)] = placeholder
+        return replace(batch, inputs=ids)
+
+    def source(self, *lengths: int) -> Batch:
+        """The encoder's input: rows of tokens or samples of these lengths, or as many rows of images or audio."""
+        encoder = self.spec.encoder
+        assert encoder is not None
+        embedding = self.spec.embedding_of(encoder)
+        if embedding.takes_tokens:
+            return self.tokens(*lengths, stack=encoder)
+        if embedding.any_length:
+            return self.recordings(*lengths, stack=encoder)
+        return self.whole(len(lengths), stack=encoder)
+
+
+def random_images(spec: Model, count: int, generator: torch.Generator, *, empty: bool = False) -> Batch:
+    """Images among tokens, those of any size with as many vectors and different shapes; with ``empty``, the last is all zeros."""
+    assert spec.image is not None
+    embedding, connector = spec.embedding_of(spec.image), spec.connector
+    if not isinstance(embedding, PackedPatches):
+        values = torch.randn((count, *embedding.input_shape(None)), generator=generator)
+        values[count - empty :] = 0
+        return Batch(embedding.input_name, values)
+    assert isinstance(connector, ConnectorKind)
+    shapes = itertools.islice(itertools.cycle(PACKED_SHAPES), count)
+    grids = [[1, rows * connector.square, columns * connector.square] for rows, columns in shapes]
+    joined = connector.square**2
+    rows = joined * math.prod(PACKED_SHAPES[0])
+    values = torch.randn((count * rows, embedding.patch_width), generator=generator)
+    values[(count - empty) * rows :] = 0
+    sizes = torch.tensor(grids, dtype=torch.int64).reshape(count, 3)
+    return Batch(embedding.input_name, values, grids=sizes, joined=joined)
+
+
+def vectors_per_image(spec: Model) -> int:
+    """The number of vectors of each image of a case."""
+    return math.prod(PACKED_SHAPES[0]) if spec.packs_images else spec.vectors_per_image
+
+
+def without(ids: Tensor, token: int, vocabulary: int) -> Tensor:
+    """Token ids with the next one of the vocabulary in place of one."""
+    return torch.where(ids == token, (token + 1) % vocabulary, ids)
+
+
+def _steps(most: int, room: int) -> tuple[int, ...]:
+    return (1,) * min(most, room - 1)
+
+
+def _of_tokens(spec: Model, draw: _Draw) -> Iterator[Case]:
+    room = draw.steps_room
+    yield Case("one token", draw.tokens(1))
+    yield Case("one sequence", draw.tokens(7))
+    yield Case("a batch, long", draw.tokens(draw.long, draw.long), main=draw.limited)
+    yield Case("far from the start", draw.far())
+    yield Case("padding right", draw.tokens(11, 6, 1), main=room <= 4)
+    yield Case("padding left", draw.tokens(10, 5, 2, side="left"))
+    yield Case("nothing but padding", draw.tokens(4, 0))
+    if room > 4:
+        yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
+        pieces = _steps(2, room)
+        yield Case("padded prompt, then steps", draw.pieces(11, 6, side="left"), pieces, main=True)
+        yield Case("padding between prompt and steps", draw.gap((8, 3, 1), len(pieces)), pieces, gap=True)
+    if room > 6:
+        yield Case("prompt in pieces", draw.pieces(12, 5, side="left"), pieces=(3, 1, 2))
+
+
+def _of_recordings(spec: Model, draw: _Draw) -> Iterator[Case]:
+    embedding = spec.embedding_of(spec.last_stack)
+    yield Case("one vector", draw.recordings(1))
+    yield Case("one recording", draw.recordings(7))
+    yield Case(
+        "a few samples more",
+        draw.recordings(5, beyond=embedding.input_length(2) - embedding.input_length(1) - 1),
+    )
+    yield Case("a batch, long", draw.recordings(draw.long, draw.long), main=True)
+    yield Case("far from the start", draw.recordings(FAR, most=FAR))
+    if embedding.takes_mask:
+        yield Case("padding right", draw.recordings(11, 6, 1), main=True)
+        silent = draw.recordings(4, 4)
+        assert silent.mask is not None
+        assert silent.frames is not None
+        rows = torch.tensor([[1], [0]])
+        yield Case(
+            "nothing but padding", replace(silent, mask=silent.mask * rows, frames=silent.frames * rows)
+        )
+
+
+def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
+    """Rows whose tokens are together at the front of the cache, followed by padding; every row has tokens."""
+    room = draw.steps_room
+    yield Case("one token", draw.tokens(1))
+    yield Case("one sequence", draw.tokens(7))
+    yield Case("a batch, long", draw.tokens(draw.long, draw.long), main=draw.limited)
+    yield Case("far from the start", draw.far())
+    yield Case("padding right", draw.tokens(11, 6, 1), main=room <= 4)
+    if room > 4:
+        yield Case("prompt, then steps", draw.pieces(9, 9), pieces=_steps(4, room))
+        yield from _ragged_steps(draw)
+    if room > 6:
+        yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2))
+
+
+def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
+    """Rows at the front of their cache that continue at different slots, and the same in one shared buffer."""
+    steps = _steps(2, draw.steps_room)
+    first, second = encoders or (None, None)
+    padded, ragged = draw.gap((8, 3, 1), len(steps)), draw.gap((2, 9), len(steps))
+    yield Case("padded prompt, then steps", padded, steps, first, gap=True, main=True)
+    yield Case("in one buffer", ragged, steps, second, gap=True, buffer=ragged.inputs.shape[1] + 5)
+
+
+def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
+    """Texts and images, as many of each or not.  Every text has tokens: one without would meet every image."""
+
+    def pair(name: str, texts: Batch, images: int, *, empty: bool = False, main: bool = False) -> Case:
+        seen = draw.whole(images, empty=empty, stack=spec.image)
+        return Case(name, texts, encoder=seen, main=main, reads_encoder=False)
+
+    yield pair("one text and one image", draw.tokens(1), 1)
+    yield pair("one text and two images", draw.tokens(7), 2)
+    yield pair("a batch, long", draw.tokens(draw.long, draw.long), 1, main=draw.limited)
+    yield pair("far from the start", draw.far(), 1)
+    yield pair("padding right", draw.tokens(11, 6, 1), 2, main=True)
+    yield pair("padding left", draw.tokens(10, 5, 2, side="left"), 3)
+    yield pair("an empty image", draw.tokens(5), 2, empty=True)
+
+
+def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterator[Case]:
+    """Tokens among which are images: in one row or several, one after another or none."""
+    connector, vectors, room = spec.connector, vectors_per_image(spec), draw.steps_room
+    assert isinstance(connector, ConnectorKind)
+
+    def seen(case: Case, *places: tuple[int, int], empty: bool = False) -> Case:
+        """The case with an image at each place, a row and a token, if it has room for all of them."""
+        images = draw.whole(len(places), empty=empty, stack=spec.image)
+        batch = draw.with_images(case.batch, places, connector.token)
+        return replace(case, batch=batch, encoder=images, reads_encoder=False, placeholder=connector.token)
+
+    yield seen(Case("one token", draw.tokens(1)))
+    yield seen(Case("one sequence without an image", draw.tokens(7)))
+    if room < vectors + AROUND_IMAGE:
+        return
+    long = max(vectors + AROUND_IMAGE, min(draw.long, room))
+    yield seen(Case("an image", draw.tokens(vectors + 3)), (0, 1))
+    yield seen(
+        Case("an image in each row, long", draw.tokens(long, long), main=draw.limited),
+        (0, 2),
+        (1, long - vectors - 1),
+    )
+    yield seen(Case("far from the start", draw.far()), (0, 1))
+    yield seen(Case("an empty image", draw.tokens(vectors + 2)), (0, 0), empty=True)
+    if room >= 2 * vectors + AROUND_IMAGE:
+        two = draw.tokens(2 * vectors + 3, 5)
+        yield seen(Case("two images in one row, none in the next", two), (0, 1), (0, vectors + 2))
+    if padding == "either":
+        left = draw.pieces(vectors + 6, vectors + 4, side="left")
+        yield seen(Case("padded prompt, then steps", left, _steps(2, room), main=True), (0, 1), (1, 3))
+    else:
+        steps = _steps(2, room)
+        ragged = draw.gap((vectors + 3, vectors + 1), len(steps))
+        yield seen(Case("padded prompt, then steps", ragged, steps, gap=True, main=True), (0, 1), (1, 0))
+    yield seen(Case("prompt in pieces", draw.pieces(vectors + 6), pieces=(3, 1)), (0, 1))
+
+
+def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
+    source, room, long = spec.encoder, draw.steps_room, draw.long
+    main = draw.limited or room <= 4
+    assert source is not None
+    if not spec.embedding_of(source).takes_tokens:
+        heard = draw.source(long, long)
+        heard.inputs[-1] = 0
+        yield Case("one token", draw.tokens(1), encoder=draw.source(1))
+        yield Case("a batch, long", draw.tokens(long, long), encoder=heard, main=main)
+        yield Case("far from the start", draw.far(), encoder=draw.source(1))
+        if room > 4:
+            steps = _steps(2, room)
+            yield Case(
+                "prompt, then steps", draw.pieces(8, 8), pieces=steps, encoder=draw.source(9, 9), main=True
+            )
+        if room > 6:
+            yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2), encoder=draw.source(11))
+        return
+
+    def read(*lengths: int, side: str = "right") -> Batch:
+        return draw.tokens(*lengths, side=side, stack=source)
+
+    yield Case("one token", draw.tokens(1), encoder=read(1))
+    yield Case("one sequence", draw.tokens(6), encoder=read(11))
+    yield Case("a batch, long", draw.tokens(long, long), encoder=read(long, long), main=main)
+    yield Case("far from the start", draw.far(), encoder=draw.far(source))
+    yield Case("padding right", draw.tokens(5, 5, 5), encoder=read(12, 7, 1))
+    yield Case("padding left", draw.tokens(4, 4), encoder=read(10, 3, side="left"))
+    yield Case("nothing but padding", draw.tokens(3, 3), encoder=read(6, 0))
+    if room > 4:
+        steps = _steps(2, room)
+        yield Case("prompt, then steps", draw.pieces(8, 8), pieces=steps, encoder=read(9, 4), main=True)
+    if room > 6:
+        yield Case("prompt in pieces", draw.pieces(12, 12), pieces=(3, 1, 2), encoder=read(3, 10))
+
+
+def _reach(spec: Model) -> int:
+    """The distance beyond which all distances are treated alike, or the length beyond which all tokens are rotated
+    alike."""
+    positions: list[object] = [spec.position_of(stack) for _, stack in spec.stacks()]
+    positions += [getattr(mixer, "position", None) for mixer in _mixers(spec)]
+    distances = [
+        position.max_distance for position in positions if isinstance(position, RelativeBias | Disentangled)
+    ]
+    return max([*distances, _limit(spec)])
+
+
+def _limit(spec: Model) -> int:
+    """The widest window or chunk, two of the largest blocks or the rope switch length, whichever is largest; reduced models have smaller
+    ones."""
+    windows = [getattr(mixer, limit, None) or 0 for mixer in _mixers(spec) for limit in ("window", "chunk")]
+    blocks = [getattr(mixer, "block_summaries", None) for mixer in _mixers(spec)]
+    return max(
+        [*windows, *(2 * each.size for each in blocks if each is not None), spec.rope_switch_length or 0]
+    )
+
+
+def _mixers(spec: Model) -> list[object]:
+    return [mixer for _, stack in spec.stacks() for block in stack.layer_blocks() for mixer in block.mixers]

@@ -1,0 +1,206 @@
+"""An engine in a process of its own: requests and answers, within a time limit, whatever the process does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exporters.verification.engines.engine import Engine
+
+SECONDS = 1800.0
+"""The longest that an engine may take for one request."""
+
+LONGEST_LINE = 2**20
+"""The longest answer that is read, in bytes, without its tensors."""
+
+_SAID = 2000
+"""How much of what a dead process printed is passed on, in bytes."""
+
+_WORDS = 2000
+_DTYPE = re.compile(r"[<|=][biuf][1248]")
+
+Array = NDArray[Any]
+
+
+class EngineError(Exception):
+    """An engine refuses a graph, or its process fails: ``node`` is the node that it names, or empty."""
+
+    def __init__(self, words: str, node: str = "") -> None:
+        super().__init__(words)
+        self.words = words
+        self.node = node
+
+
+@dataclass
+class EngineProcess:
+    """A runner in the interpreter of its engine."""
+
+    engine: Engine
+    process: subprocess.Popen[bytes]
+    folder: Path
+    seconds: float
+    version: str = ""
+    lacks: tuple[str, ...] = ()
+    """What the engine says that it lacks on this machine, such as float16."""
+    asides: dict[str, None] = field(default_factory=dict)
+    """What it did not run of what it was given, in its own words."""
+    _answers: queue.Queue[bytes] = field(default_factory=queue.Queue)
+    _count: int = 0
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """The answer to a request.  Raises :class:`EngineError`."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:  # it has ended, which its missing answer shows
+            pass
+        try:
+            line = self._answers.get(timeout=self.seconds)
+        except queue.Empty:
+            self.end()
+            raise EngineError(f"no answer within {self.seconds:.0f} s") from None
+        return self._understood(line)
+
+    def run(self, graph: str, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs of a loaded graph by name.  Raises :class:`EngineError`."""
+        self._count += 1
+        given, taken = (self.folder / f"{self._count}.{kind}" for kind in ("in", "out"))
+        try:
+            stated = _written(given, feeds)
+            answer = self.ask(do="run", graph=graph, file=str(given), tensors=stated, answer=str(taken))
+            if "aside" in answer:
+                self.asides[str(answer["aside"])[:_WORDS]] = None
+            return _read(taken, answer.get("tensors"))
+        except OSError as error:
+            raise EngineError(f"its tensors cannot be written: {error.strerror}") from None
+        finally:
+            given.unlink(missing_ok=True)
+            taken.unlink(missing_ok=True)
+
+    def end(self) -> None:
+        """End the process, if it has not ended."""
+        if self.process.poll() is None:
+            with contextlib.suppress(OSError):
+                self.process.kill()
+        self.process.wait()
+
+    def listen(self) -> None:
+        """Collect the answers of the process until it ends, each at most :data:`LONGEST_LINE` long."""
+        assert self.process.stdout is not None
+        while line := self.process.stdout.readline(LONGEST_LINE):
+            if self._answers.qsize() > 1:  # it answers more than it was asked
+                self.end()
+            else:
+                self._answers.put(line)
+        self._answers.put(b"")
+
+    def _understood(self, line: bytes) -> dict[str, Any]:
+        if not line:
+            self._answers.put(b"")  # for whoever asks next
+            raise EngineError(self._death())
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            answer = None
+        if not line.endswith(b"\n") or not isinstance(answer, dict):
+            self.end()
+            raise EngineError("the answer of its runner is not what the protocol says")
+        if "refused" in answer:
+            raise EngineError(str(answer["refused"])[:_WORDS], str(answer.get("node", ""))[:200])
+        return answer
+
+    def _death(self) -> str:
+        code = self.process.wait()
+        with (self.folder / "said").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _SAID))
+            said = file.read().decode(errors="replace").strip()
+        try:
+            how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+        except ValueError:
+            how = f"with status {code}"
+        return f"the process ended {how}" + (f": {said.splitlines()[-1]}" if said else "")
+
+
+@contextmanager
+def started(engine: Engine, python: Path, seconds: float = SECONDS) -> Iterator[EngineProcess]:
+    """Yield an engine in its interpreter; the process ends with the context.  Raises :class:`EngineError`."""
+    with (
+        tempfile.TemporaryDirectory(prefix="zoo-engine-", ignore_cleanup_errors=True) as name,
+        (Path(name) / "said").open("wb") as said,
+    ):
+        found = EngineProcess(engine, _process(engine, python, said), Path(name), seconds)
+        listener = threading.Thread(target=found.listen, daemon=True)
+        listener.start()
+        try:
+            answer = found.ask(do="start", options=dict(engine.options))
+            found.version = str(answer.get("version", ""))[:100]
+            found.lacks = tuple(map(str, answer.get("lacks", ())))
+            yield found
+        finally:
+            found.end()
+            listener.join(1)
+
+
+def _process(engine: Engine, python: Path, said: IO[bytes]) -> subprocess.Popen[bytes]:
+    own = {} if python == Path(sys.executable) else {"PYTHONPATH": "", "PYTHONHOME": ""}
+    environment = {name: value for name, value in {**os.environ, **own}.items() if value}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    try:
+        return subprocess.Popen(
+            [python, engine.runner, python.parent.parent],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            env=environment,
+        )
+    except OSError as error:
+        raise EngineError(f"{python} cannot be started: {error.strerror}") from None
+
+
+def _written(path: Path, arrays: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """Write arrays to a file one after another, and return what the runner needs to read them."""
+    stated, offset = [], 0
+    with path.open("wb") as file:
+        for name, array in arrays.items():
+            file.write(np.ascontiguousarray(array).tobytes())
+            stated.append({"name": name, "dtype": array.dtype.str, "shape": [*array.shape], "offset": offset})
+            offset += array.nbytes
+    return stated
+
+
+def _read(path: Path, stated: Any) -> dict[str, Array]:
+    """The arrays of a file, each within its bytes.  Raises :class:`EngineError` for anything else."""
+    arrays = dict[str, Array]()
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            for each in stated:
+                dtype, shape, offset = each["dtype"], [int(dim) for dim in each["shape"]], int(each["offset"])
+                if not _DTYPE.fullmatch(dtype) or min([offset, *shape], default=0) < 0:
+                    raise ValueError
+                count = math.prod(shape)
+                if offset + count * np.dtype(dtype).itemsize > size:
+                    raise ValueError
+                file.seek(offset)
+                arrays[str(each["name"])] = np.fromfile(file, dtype, count).reshape(shape)
+    except (OSError, ValueError, TypeError, KeyError, OverflowError):
+        raise EngineError("the tensors of its runner are not what the protocol says") from None
+    return arrays

@@ -1,0 +1,109 @@
+"""The first claim again where an export is deployed: its recorded case on an engine, or the compilation of its graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from exporters.target.environment import required_environment
+from exporters.target.providers import on_provider
+from exporters.target.session_options import open_session, opset_of, session_options
+from exporters.verification.engines.check import check_installed
+from exporters.verification.engines.compiling import recorded_shapes
+from exporters.verification.engines.engine import Engine
+from exporters.verification.engines.find import interpreter_of
+from exporters.verification.engines.graphs import data_files, nodes_by_operation
+from exporters.verification.engines.process import EngineError, EngineProcess, started
+from exporters.verification.engines.result import EngineResult
+from specs.base.errors import UserError, option_name
+from zoo.record.certificate import Certificate, Run, certify, run_session
+from zoo.record.integrity import check_integrity
+from zoo.record.manifest import ExportRecord, read_record
+
+
+def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
+    """Compare the files of an export with their digests, then run them on an engine.
+
+    Raises :class:`specs.base.errors.UserError` for an engine that is missing or does not take the export.
+    """
+    record = read_record(directory)
+    manifest = record.manifest
+    if not engine.speaks_for(manifest.target):
+        raise UserError(
+            f"{option_name('engines')} {engine.name} takes only graphs for {engine.targets_text}\n"
+            f"  value: {directory} is for {manifest.target}"
+        )
+    check_installed([engine.name])
+    python, version = interpreter_of(engine), ""
+    assert python is not None
+    found = Certificate(str(directory))
+    try:
+        with started(engine, python) as process:
+            version = process.version
+            if engine.shows == "compiles":
+                return _compiled(record, process)
+            found = certify(directory, load=partial(_load, directory, process))
+    except EngineError as error:
+        return found, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
+    found.provider = f"{engine.name} {version}"
+    return found, _result(engine, version, found, process.asides)
+
+
+def replay_on(directory: Path, provider: str) -> Certificate:
+    """The same on a provider of ONNX Runtime by name.  Raises :class:`specs.base.errors.UserError` for one that is not here."""
+    chosen = on_provider(provider)
+    found = certify(directory, load=partial(_open, directory, chosen))
+    found.provider = chosen[0]
+    return found
+
+
+def _open(directory: Path, providers: list[str], graphs: dict[str, Any]) -> dict[str, Run]:
+    return {
+        name: partial(
+            run_session, open_session(directory / name, session_options(directory / name, entries), providers)
+        )
+        for name, entries in graphs.items()
+    }
+
+
+def _result(engine: Engine, version: str, found: Certificate, asides: Iterable[str]) -> EngineResult:
+    if found.faults:
+        return EngineResult(engine.name, version, "failed", words=found.faults[0])
+    if not found.outputs:
+        return EngineResult(engine.name, version, "not tried", words=found.note)
+    largest = max(difference for difference, _ in found.outputs.values())
+    return EngineResult(engine.name, version, "computed", cases=1, max_abs=largest, untried=tuple(asides))
+
+
+def _load(directory: Path, process: EngineProcess, graphs: dict[str, Any]) -> dict[str, Run]:
+    for name, entries in graphs.items():
+        path = directory / name
+        graph = onnx.load(path, load_external_data=False).graph
+        options = {
+            "data": data_files(graph),
+            "entries": entries,
+            "environment": required_environment(opset_of(path)),
+            "nodes": nodes_by_operation(graph),
+        }
+        process.ask(do="load", graph=name, path=str(path.absolute()), options=options)
+    return {name: partial(process.run, name) for name in graphs}
+
+
+def _compiled(record: ExportRecord, process: EngineProcess) -> tuple[Certificate, EngineResult]:
+    directory, manifest = record.directory, record.manifest
+    found = Certificate(str(directory), process.engine.name, len(record.files))
+    found.faults = [str(change) for change in check_integrity(record, contents=True).changes]
+    if found.faults:
+        return found, EngineResult(process.engine.name, process.version, "failed", words=found.faults[0])
+    architectures: list[str] = []
+    for name, inputs in recorded_shapes(directory, manifest).items():
+        path = str((directory / name).absolute())
+        answer = process.ask(do="compile", path=path, options={"inputs": inputs})
+        architectures = [str(name) for name in answer.get("architectures", ())]
+    return found, EngineResult(
+        process.engine.name, process.version, "compiled", architectures=tuple(architectures)
+    )

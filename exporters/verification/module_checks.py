@@ -1,0 +1,37 @@
+"""Checks of a module before its export, which no comparison of the module with its own files can make."""
+
+from __future__ import annotations
+
+from exporters.verification.verified_model import wiring_subject
+from specs.base.errors import UserError, option_name
+from specs.model.model import Model
+from zoo.checks.behaviour import BehaviourReport, run_checks
+from zoo.checks.subject import subject_of
+
+
+class BehaviourError(UserError):
+    """A model does not behave as its spec says; no files were written."""
+
+    def __init__(self, name: str, report: BehaviourReport) -> None:
+        self.report = report
+        failed = [check for check in report.checks if check.status == "failed"]
+        lines = [f"{name} does not behave as its spec says, on {report.subject}:"]
+        lines += [f"{each.name}: {each.reason or each.explanation}: {each.measured}" for each in failed]
+        lines.append("Correct the module so that its checks pass.")
+        lines.append(f"Or pass {option_name('verify', False)} to export the model as it is.")
+        super().__init__("\n  ".join(lines))
+
+
+def check_module(spec: Model) -> None:
+    """Run the behaviour checks on the narrowest reduced model; verification itself compares cached decoding with a full
+    pass.
+
+    Raises :class:`BehaviourError`.
+    """
+    reduced = wiring_subject(spec, lambda _: True)
+    subject = subject_of(reduced.spec)
+    report = BehaviourReport(
+        reduced.description, subject.weights.description, tuple(run_checks(subject, cached=False))
+    )
+    if not report.passed:
+        raise BehaviourError(spec.name, report)

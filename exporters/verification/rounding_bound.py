@@ -1,0 +1,131 @@
+"""The rounding error of float32, which bounds the differences of models that amplify it.
+
+Where a model amplifies rounding, its error at the most sensitive output is one random number, and two correct computations
+differ by any multiple of a single draw of it: the ratio of two draws has no largest value. The bound is therefore the largest of
+several draws: PyTorch's own error, and that of the same model computed a little differently.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from exporters.verification.reference import Expected, ExpectedCase, Reference, real_places
+from zoo.components.router import Router
+from zoo.core.tensors import weight_bytes
+
+EXACT_BYTES = 1_000_000_000
+"""The largest model that is run in float64 to judge a difference, in parameters."""
+
+DRAWS = 8
+"""The number of draws of the rounding error."""
+
+MOVED = 8
+"""One weight in this many moves to a neighbouring float32 between two draws: too little to matter itself, but every sum that
+it takes part in rounds anew."""
+
+SIGMOID_ERROR = 2.0**-23
+"""The error of a sigmoid in ONNX Runtime: about a unit in the last place of 1, whatever the result (measured on CPU: up to 1.6e-7),
+where PyTorch's is one of the result. SiLU multiplies it by inputs far below 0, whose own results are almost 0."""
+
+TANH_ERROR = 2.75 * 2.0**-23
+"""The error of a tanh there, whatever the result (measured on CPU: up to 3.3e-7, as far as from -12 to -5). GELU by tanh multiplies
+half of it by its inputs."""
+
+
+def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mapping[str, float]]:
+    """The largest distance between float32 and float64 in all draws, by output; empty for models too large for float64."""
+
+    @functools.cache
+    def roundings() -> Mapping[str, float]:
+        model = reference.model
+        if weight_bytes(model) > EXACT_BYTES:
+            return {}
+        wide = copy.deepcopy(model).double()
+        exact = [each.run(wide, each.case) for each in expected.cases]
+        del wide
+        found = dict[str, float]()
+        for rounded in _draws(model, expected.cases):
+            for each, right, outputs in zip(expected.cases, exact, rounded, strict=True):
+                for output, value in right.items():
+                    real = real_places(each.case, output, expected.per_token, torch.float32)
+                    difference = float((value[real] - outputs[output][real]).abs().max())
+                    found[output] = max(difference, found.get(output, 0.0))
+        return found
+
+    return roundings
+
+
+def _draws(model: nn.Module, cases: Sequence[ExpectedCase]) -> Iterator[list[Mapping[str, Tensor]]]:
+    """The outputs of all cases in each draw: those of the model, and then of a copy whose weights move a little further each
+    time, with sigmoids and tanhs as in ONNX Runtime. Outputs for which a router chose other experts are no draw of rounding."""
+    usual = [each.outputs for each in cases]
+    yield usual
+    experts = [_run(model, each)[1] for each in cases] if any(_routers(model)) else [[] for _ in cases]
+    moved, generator = copy.deepcopy(model), torch.Generator().manual_seed(1)
+    for _ in range(DRAWS - 1):
+        for parameter in moved.parameters():
+            parameter.copy_(_neighbours(parameter, generator))
+        with _RuntimeActivations(generator):
+            found = [_run(moved, each) for each in cases]
+        yield [
+            outputs if all(map(torch.equal, chosen, right)) else before
+            for (outputs, chosen), right, before in zip(found, experts, usual, strict=True)
+        ]
+
+
+def _routers(model: nn.Module) -> Iterator[Router]:
+    return (module for module in model.modules() if isinstance(module, Router))
+
+
+def _run(model: nn.Module, each: ExpectedCase) -> tuple[Mapping[str, Tensor], list[Tensor]]:
+    """The outputs of a case, and the experts that routers chose, B T K of each call."""
+    chosen: list[Tensor] = []
+
+    def look(router: Router, args: Any, logits: Tensor) -> None:
+        chosen.append(router.choose(logits)[1].sort(-1)[0])
+
+    hooks = [router.register_forward_hook(look) for router in _routers(model)]
+    try:
+        return each.run(model, each.case), chosen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _neighbours(x: Tensor, generator: torch.Generator) -> Tensor:
+    """x with some values replaced by the next number above or below."""
+    drawn = torch.randint(2 * MOVED, x.shape, generator=generator, dtype=torch.uint8)
+    towards = torch.where(drawn == 0, -torch.inf, torch.where(drawn == 1, torch.inf, x))
+    return torch.nextafter(x, towards)
+
+
+class _RuntimeActivations(TorchFunctionMode):
+    """Adds an error of a runtime's sigmoid or tanh to each, and what becomes of it to SiLU and to GELU by tanh."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self.generator = generator
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func in (torch.sigmoid, F.silu):
+            return result + self._error(SIGMOID_ERROR, result, args[0] if func is F.silu else 1.0)
+        if func is torch.tanh:
+            return result + self._error(TANH_ERROR, result, 1.0)
+        if func is F.gelu and kwargs.get("approximate") == "tanh":
+            return result + self._error(TANH_ERROR, result, args[0] / 2)
+        return result
+
+    def _error(self, largest: float, like: Tensor, factor: Tensor | float) -> Tensor:
+        """Errors of at most so much, times a factor."""
+        drawn = torch.rand(like.shape, generator=self.generator, dtype=like.dtype)  # from 0 to 1
+        return largest * (2 * drawn - 1) * factor

@@ -1,0 +1,166 @@
+"""Base classes of specs: strict frozen models, slots of kinds, and rules across fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from specs.base import registry
+from specs.base.roles import Role
+from specs.base.suggest import suggestion
+
+Path = tuple[str | int, ...]
+
+SLOT_KEY = "slot"
+"""Placeholder for a slot in a generated JSON Schema, which :mod:`specs.files.schema` replaces with the slot's kinds."""
+
+Width = Annotated[int, Field(gt=0, le=2**24)]
+Dropout = Annotated[float, Field(ge=0, lt=1), Role.DROPOUT]
+LEAST, MOST = 1e-30, 1e30
+"""Bounds within which a number, its inverse and its product with any position are finite in float32."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A violated rule: path relative to the spec that reports it, rule, value and remedy."""
+
+    path: Path
+    rule: str
+    value: Any
+    remedy: str = ""
+
+    def under(self, *prefix: str | int) -> Fault:
+        return Fault((*prefix, *self.path), self.rule, self.value, self.remedy)
+
+    def line_error(self) -> InitErrorDetails:
+        return InitErrorDetails(type=custom_error(self.rule, self.remedy), loc=self.path, input=self.value)
+
+
+def custom_error(rule: str, remedy: str) -> PydanticCustomError:
+    """A pydantic error that carries a rule and its remedy."""
+    return PydanticCustomError("rule", "{rule}", {"rule": rule, "remedy": remedy})
+
+
+_UNKNOWN = "is not a known key"
+
+
+def in_float32(value: float) -> float:
+    """Validate that a value is finite and not 0 in float32.  Raises a pydantic error."""
+    if not LEAST <= value <= MOST:
+        nearest = LEAST if value < LEAST else MOST
+        raise custom_error(
+            f"must be from {LEAST:g} to {MOST:g}, because models compute in float32", f"Use {nearest:g}."
+        )
+    return value
+
+
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(in_float32)]
+
+
+class Spec(BaseModel):
+    """A part of a spec: immutable, strictly typed, no unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _teach_unknown_keys(cls, data: Any, handler: Any) -> Any:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            if all(line["type"] != "extra_forbidden" for line in error.errors(include_url=False)):
+                raise
+            lines = [cls._taught(line) for line in error.errors(include_url=False)]
+            raise ValidationError.from_exception_data(cls.__name__, lines) from None
+
+    @classmethod
+    def _taught(cls, line: Any) -> InitErrorDetails:
+        loc: Path = line["loc"]
+        if line["type"] == "extra_forbidden" and len(loc) == 1:
+            kind = PydanticCustomError("unknown_key", _UNKNOWN, {"known": list(cls.model_fields)})
+        elif line["type"] == "unknown_key":
+            kind = PydanticCustomError("unknown_key", _UNKNOWN, line["ctx"])
+        elif line["type"] == "rule":
+            kind = PydanticCustomError("rule", "{rule}", line["ctx"])
+        else:
+            kind = line["type"]
+        return InitErrorDetails(type=kind, loc=loc, input=line["input"], ctx=line.get("ctx", {}))
+
+
+@dataclass(frozen=True)
+class RuleContext:
+    """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads, ``patches`` says that
+    the stack reads the patches of images, ``packed`` that these may have any size, and ``token_decoder`` that the model is a
+    decoder that reads tokens alone; ``position`` is what acts inside the attention at hand: its own, or the stack's."""
+
+    d_model: int
+    context_length: int | None
+    causal: bool
+    cross: bool
+    vocab_size: int | None = None
+    patches: bool = False
+    token_decoder: bool = False
+    packed: bool = False
+    position: Any = None
+
+
+class Component(Spec):
+    """A spec of one kind.  Subclasses set ``kind: Literal["name"] = "name"`` and register in a slot."""
+
+    kind: str
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules that involve several fields or the surrounding model."""
+        return ()
+
+
+class OmitDefault:
+    """Annotation of a field that a resolved spec omits if it has its default."""
+
+
+Multiplier = Annotated[PositiveFloat, OmitDefault()]
+"""A factor that a resolved spec omits if it is 1."""
+
+
+class Slot:
+    """Annotation of a field that holds any kind of one slot: ``Annotated[Component, Slot("norm")]``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.validate)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {SLOT_KEY: self.name}
+
+    def validate(self, value: Any) -> Component:
+        kinds = registry.kinds(self.name)
+        if isinstance(value, Component):
+            if any(isinstance(value, kind.spec) for kind in kinds.values()):
+                return value
+            raise custom_error(f"must be one of the {self.name} kinds", suggestion(value.kind, kinds))
+        if not isinstance(value, dict):
+            example = (
+                f"Write a mapping, such as {{kind: {value if value in kinds else next(iter(kinds))}}}."
+                if isinstance(value, str)
+                else f"Write a mapping with a kind: {', '.join(kinds)}."
+            )
+            raise custom_error(f"must be a mapping with a `kind` of {self.name}", example)
+        name = value.get("kind", registry.default_kind(self.name))
+        if name is None and "kind" not in value:
+            raise custom_error(f"needs a `kind` of {self.name}", f"Choose from: {', '.join(kinds)}.")
+        if not isinstance(name, str) or name not in kinds:
+            fault = Fault(("kind",), f"must be a registered {self.name} kind", name, _nearest(name, kinds))
+            raise ValidationError.from_exception_data(self.name, [fault.line_error()])
+        return kinds[name].spec.model_validate(value)
+
+
+def _nearest(name: Any, kinds: Iterable[str]) -> str:
+    broken = registry.broken_plugins()
+    notes = [suggestion(str(name), kinds), *(str(error) for error in broken.values())]
+    return "\n".join(notes)

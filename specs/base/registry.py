@@ -1,0 +1,183 @@
+"""Registry of the kinds of each slot, which plugins extend.
+
+A *slot* is a field of a spec that holds one of several kinds: ``attention``, ``norm``, ``position``, ...
+A *kind* is a pydantic class with ``kind: Literal["..."]``.  Built-in kinds register when their module is
+imported; plugins name a module that registers more in the entry-point group ``zoo.components``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from specs.base.errors import PluginError
+from specs.base.plugins import plugin_entries
+
+if TYPE_CHECKING:
+    from specs.base.base import Component
+
+SpecClass = TypeVar("SpecClass", bound="type[Component]")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A registered kind: its spec class, and the module whose import registers its builder."""
+
+    spec: type[Component]
+    implementation: str | None
+
+
+_slots: dict[str, dict[str, Kind]] = {}
+_defaults: dict[str, str] = {}
+_broken: dict[str, PluginError] = {}
+_plugins_loaded = False
+
+
+def register(
+    slot: str, *, implementation: str | None = None, default: bool = False
+) -> Callable[[SpecClass], SpecClass]:
+    """Class decorator that adds a kind to ``slot``, creating the slot if it is new.
+
+    ``implementation`` is the dotted name of the module that registers its builder (``zoo.registry.builds``); built-in
+    kinds need none.  ``default`` makes it the kind of mappings without a ``kind``.  Raises :class:`PluginError` if the
+    slot already has the kind.
+    """
+
+    def add(spec: SpecClass) -> SpecClass:
+        name = cast("type[Component]", spec).model_fields["kind"].default
+        kinds = _slots.setdefault(slot, {})
+        if name in kinds:
+            earlier = kinds[name].spec
+            raise PluginError(
+                f"{slot} kind '{name}' is registered twice: by {earlier.__module__}.{earlier.__qualname__} "
+                f"and by {spec.__module__}.{spec.__qualname__}"
+            )
+        kinds[name] = Kind(spec, implementation)
+        if default:
+            _defaults[slot] = name
+        return spec
+
+    return add
+
+
+def load_plugins() -> None:
+    """Import every module of the entry-point group once; failures are kept for ``broken_plugins``."""
+    global _plugins_loaded
+    if _plugins_loaded:
+        return
+    _plugins_loaded = True
+    for entry in plugin_entries():
+        try:
+            import_foreign(entry.value)
+        except PluginError as error:
+            distribution = entry.dist.name if entry.dist else "an unnamed distribution"
+            _broken[entry.name] = PluginError(
+                f"plugin '{entry.name}' of {distribution} ({entry.value}) cannot be loaded: {error}"
+            )
+
+
+def import_foreign(name: str) -> None:
+    """Import a module of a plugin, with its output redirected to stderr.
+
+    Raises :class:`PluginError` for any exception, including ``exit()``; Ctrl-C and termination signals propagate.
+    """
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            importlib.import_module(name)
+    except BaseException as error:
+        if isinstance(error, PluginError):
+            raise
+        ends = isinstance(error, SystemExit) and type(error) is not SystemExit
+        if ends or isinstance(error, KeyboardInterrupt | MemoryError):
+            raise
+        fault = (
+            f"the import exits with {error.code!r}"
+            if isinstance(error, SystemExit)
+            else f"{type(error).__name__}: {error}"
+        )
+        raise PluginError(fault) from error
+
+
+def broken_plugins() -> dict[str, PluginError]:
+    """The error of every entry point that failed to load, by name."""
+    return dict(_broken)
+
+
+def kinds(slot: str) -> dict[str, Kind]:
+    """The kinds of ``slot`` by name, plugins included."""
+    load_plugins()
+    return _slots[slot]
+
+
+def default_kind(slot: str) -> str | None:
+    """The kind of a mapping without a ``kind``, if ``slot`` has a default."""
+    return _defaults.get(slot)
+
+
+def slots() -> tuple[str, ...]:
+    """The names of all slots."""
+    load_plugins()
+    return tuple(_slots)
+
+
+def kind_of(spec: Component) -> Kind:
+    """The registration of a spec's own class."""
+    return next(kind for kinds in _slots.values() for kind in kinds.values() if kind.spec is type(spec))
+
+
+def load_implementation(spec: Component) -> None:
+    """Import the module that implements a plugin's kind; no-op for built-in kinds.
+
+    Raises :class:`PluginError` when it cannot be imported.
+    """
+    implementation = kind_of(spec).implementation
+    if implementation is None:
+        return
+    try:
+        import_foreign(implementation)
+    except PluginError as error:
+        raise PluginError(
+            f"kind '{spec.kind}' needs {implementation}, which cannot be loaded: {error}"
+        ) from error
+
+
+def held_by_new_kind(stated: Mapping[str, Any], new: str) -> Mapping[str, Any]:
+    """The entries of a mapping that remain valid when its kind becomes ``new``.
+
+    These are the keys that the new kind takes, except those with the old kind's default value: an explicit default must
+    not outlive its kind, just as an implicit one does not.  If the new kind is unknown, a mapping with a kind keeps no
+    entries, and one without keeps all.
+    """
+    load_plugins()
+    old = stated.get("kind")
+    homes = [slot for slot, kinds in _slots.items() if new in kinds]
+    if not homes:
+        return {} if old else stated
+    keys = {key for slot in homes for key in _slots[slot][new].spec.model_fields}
+    former = next((_slots[slot][name].spec for slot in homes for name in [old or _defaults.get(slot)]
+                   if isinstance(name, str) and name in _slots[slot]), None)  # fmt: skip
+    return {
+        key: value
+        for key, value in stated.items()
+        if key in keys and (key == "kind" or former is None or not _is_default(former, key, value))
+    }
+
+
+def _is_default(spec: type[Component], key: str, value: Any) -> bool:
+    """Whether a value is the default of a key of a spec class."""
+    field = spec.model_fields.get(key)
+    if field is None or field.is_required():
+        return False
+    default = field.default
+    if isinstance(default, BaseModel) and value is not None:
+        try:
+            return type(default).model_validate(value) == default
+        except ValidationError:
+            return False
+    return bool(value == default) and isinstance(value, bool) == isinstance(default, bool)

@@ -1,0 +1,1 @@
+"""Other files of users: `zoo.yaml`, devices, and the JSON Schema."""

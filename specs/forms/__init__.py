@@ -1,0 +1,1 @@
+"""Forms of a spec: full, canonical, written out, and the difference of two."""

@@ -1,0 +1,248 @@
+"""Differences between two specs, as paths and values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specs.base.errors import SpecPath, path_text
+from specs.forms.canonical import complete, distinct, nearly_equal
+from specs.forms.full import full
+from specs.kinds.position import NoPosition
+from specs.model.model import Model
+from specs.model.stack import STACKS, Stack
+
+_NORMS = ("attention_norm", "mixer_norm", "cross_attention_norm", "feed_forward_norm")
+_OF_MODEL = ("embedding", "position", "context_length")
+"""Keys that a model sets for all of its stacks."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value that differs between two specs: plain data, or None where a spec has none.
+
+    ``path`` is its path in the first spec and ``path_b`` in the second; they differ between an encoder and a decoder.
+    ``layers`` are the indices of the layers affected, None for all common layers or outside of stacks.  Parts of
+    different kinds are one difference, apart from parts within them that both have.  ``follows`` means that both specs
+    state the same value there, and the difference results from another one.
+    """
+
+    path: SpecPath
+    path_b: SpecPath
+    layers: tuple[int, ...] | None
+    a: Any
+    b: Any
+    follows: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON data; ``path_b`` and ``layers`` only where they apply."""
+        data: dict[str, Any] = {"path": path_text(self.path)}
+        if self.path_b != self.path:
+            data["path_b"] = path_text(self.path_b)
+        if self.layers is not None:
+            data["layers"] = list(self.layers)
+        return {**data, "a": self.a, "b": self.b, "follows": self.follows}
+
+
+def differences(a: Model, b: Model) -> list[Difference]:
+    """The differences between two specs after filling in defaults, ignoring names and published counts."""
+    first, second = complete(a), complete(b)
+    pairs = _paired_stacks(first, second)
+    stacks = [_outlined(first.pop(x, None), second.pop(y, None)) for x, y in pairs]
+    for key in _OF_MODEL:
+        _said_once(key, (first, [x for x, _ in stacks if x]), (second, [y for _, y in stacks if y]))
+    found: list[Difference] = []
+    for path, x, y in _differing(first, second, ()):
+        same = _stated(a, a.last_stack, 0, path) == _stated(b, b.last_stack, 0, path)
+        found.append(Difference(path, path, None, x, y, same))
+    for (name_a, name_b), (stack_a, stack_b) in zip(pairs, stacks, strict=True):
+        for path, x, y, layers in _in_stacks(stack_a, stack_b):
+            same = _stated_in(a, name_a, path, layers) == _stated_in(b, name_b, path, layers)
+            found.append(Difference((name_a, *path), (name_b, *path), layers, x, y, same))
+    return found
+
+
+def _paired_stacks(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The pairs of stacks to compare: by name, or the single stacks of both models."""
+    ours, theirs = ([name for name in STACKS if name in data] for data in (a, b))
+    if len(ours) == len(theirs) == 1:
+        return [(ours[0], theirs[0])]
+    return [(name, name) for name in STACKS if name in (*ours, *theirs)]
+
+
+def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two canonical stacks in short form, with values common to all layers of both stated once.
+
+    Layers that are not all equal are under ``each``.  An absent stack is empty.
+    """
+    stacks = [{**stack, "layers": _copies(stack["layers"])} for stack in (a, b) if stack]
+    places = [_sole_position(stack) for stack in stacks]
+    if all(places):
+        for stack, place in zip(stacks, places, strict=True):
+            stack["position"] = place
+            for layer in distinct(stack["layers"]):
+                if layer["attention"]:
+                    del layer["attention"]["position"]
+    layers = distinct(layer for stack in stacks for layer in stack["layers"])
+    if all(_one([layer[key] for key in _NORMS if key in layer]) for layer in layers):
+        for layer in layers:
+            norms = [layer.pop(key) for key in _NORMS if key in layer]
+            layer["norm"] = norms[0]
+    uniform = all(_one(stack["layers"]) for stack in stacks)
+    for stack in stacks:
+        each = stack.pop("layers")
+        stack["layers"] = _count(stack.pop("same_as"))
+        stack["block" if uniform else "each"] = each[0] if uniform else each
+    first = stacks.pop(0) if a else {}
+    return first, stacks.pop() if b else {}
+
+
+def _copies(layers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The layers as mutable data; layers that are one object stay one."""
+    copies = {
+        id(layer): {**layer, "attention": layer["attention"] and {**layer["attention"]}}
+        for layer in distinct(layers)
+    }
+    return [copies[id(layer)] for layer in layers]
+
+
+def _one(values: Sequence[Any]) -> bool:
+    """Whether all values are equal."""
+    return all(value == values[0] for value in distinct(values))
+
+
+def _sole_position(stack: Mapping[str, Any]) -> Any:
+    """The position of a stack; None if its layers have several."""
+    acting = [layer["attention"]["position"] for layer in stack["layers"] if layer["attention"]]
+    if not acting:
+        return stack["position"] or full(NoPosition())
+    if not _one(acting):
+        return None
+    if stack["position"] is None:
+        return acting[0]
+    return stack["position"] if acting[0]["kind"] == "none" else None
+
+
+def _count(owners: list[int]) -> Any:
+    """The number of layers, and which of them share weights."""
+    count = len(owners)
+    if owners == list(range(count)):
+        return count
+    return {"repeat": count, "shared": True} if not any(owners) else {"repeat": count, "same_as": owners}
+
+
+def _said_once(key: str, *models: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
+    """Move a key from the stacks to their models if the stacks of each model agree."""
+    if all(_one([stack[key] for stack in stacks]) for _, stacks in models):
+        for model, stacks in models:
+            values = [stack.pop(key) for stack in stacks]
+            model[key] = values[0]
+
+
+def _in_stacks(
+    a: dict[str, Any], b: dict[str, Any]
+) -> Iterator[tuple[SpecPath, Any, Any, tuple[int, ...] | None]]:
+    """The differences between two outlined stacks, with equal differences of several layers merged."""
+    if not a or not b:
+        yield (), a or None, b or None, None
+        return
+    layers_a, layers_b = a.pop("each", []), b.pop("each", [])
+    for path, x, y in _differing(a, b, ()):
+        yield path, x, y, None
+    both = min(len(layers_a), len(layers_b))
+    for path, x, y, layers in _in_layers(layers_a, layers_b):
+        yield path, x, y, None if len(layers) == both else tuple(sorted(layers))
+    for block, where in _unlike(layers_a, both):
+        yield ("block",), block, None, where
+    for block, where in _unlike(layers_b, both):
+        yield ("block",), None, block, where
+
+
+def _in_layers(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[SpecPath, Any, Any, list[int]]]:
+    """The differences between common layers, each with the layers it affects."""
+    alike = defaultdict[tuple[int, int], list[int]](list)
+    for i, pair in enumerate(zip(a, b, strict=False)):
+        alike[id(pair[0]), id(pair[1])].append(i)
+    found: dict[str, tuple[SpecPath, Any, Any, list[int]]] = {}
+    for layers in alike.values():
+        for path, x, y in _differing(a[layers[0]], b[layers[0]], ("block",)):
+            found.setdefault(repr((path, x, y)), (path, x, y, []))[3].extend(layers)
+    return list(found.values())
+
+
+def _unlike(layers: list[Any], count: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """The blocks of the layers after the first ``count`` that equal none of those, with the layers of each."""
+    texts = {id(block): repr(block) for block in distinct(layers)}
+    seen = {texts[id(block)] for block in layers[:count]}
+    others = defaultdict[str, list[int]](list)
+    for i in range(count, len(layers)):
+        if texts[id(layers[i])] not in seen:
+            others[texts[id(layers[i])]].append(i)
+    yield from ((layers[where[0]], tuple(where)) for where in others.values())
+
+
+def _differing(a: Any, b: Any, path: SpecPath) -> Iterator[tuple[SpecPath, Any, Any]]:
+    """The differences of plain data; parts of different kinds are reported whole, without the parts that both have."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        keys = [*a, *(key for key in b if key not in a)]
+        if a.get("kind") != b.get("kind"):
+            keys = [key for key in a if _is_part(a[key]) and _is_part(b.get(key))]
+            own = [{key: value for key, value in side.items() if key not in keys} for side in (a, b)]
+            yield path, own[0], own[1]
+        for key in keys:
+            yield from _differing(a.get(key), b.get(key), (*path, key))
+    elif a != b and not nearly_equal(a, b):
+        yield path, a, b
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, Mapping) and "kind" in value
+
+
+def _stated_in(model: Model, name: str, path: SpecPath, layers: tuple[int, ...] | None) -> Any:
+    """The value that a spec states at a path of a stack or of some layers, before defaults."""
+    stack: Stack | None = getattr(model, name)
+    if stack is not None and path[:1] == ("head",):  # the model has one too
+        return _within(stack.head, path[1:])
+    return None if stack is None else _stated(model, stack, layers[0] if layers else 0, path or ("block",))
+
+
+def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
+    """The value that a spec states at a path, before defaults."""
+    blocks = stack.layer_blocks()
+    if layer >= len(blocks):
+        return None
+    block = blocks[layer]
+    match path:
+        case "block", (
+            "attention_norm" | "mixer_norm" | "cross_attention_norm" | "feed_forward_norm"
+        ) as key, *rest:
+            found: Any = block.norm_of(str(key).removesuffix("_norm"))
+        case "block", "attention", "position", *rest:
+            found = getattr(block.attention, "position", None) or model.position_of(stack)
+        case "block", *rest:
+            found = block
+        case "embedding", *rest:
+            found = model.embedding_of(stack)
+        case "position", *rest:
+            found = model.position_of(stack)
+        case ("context_length",):
+            return model.context_length_of(stack)
+        case ("d_model",):
+            return model.width_of(stack)
+        case ("causal",):
+            return model.is_causal(next(name for name, each in model.stacks() if each is stack))
+        case ("layers",):
+            return _count(stack.owners())
+        case key, *rest:
+            found = getattr(model if key in Model.model_fields else stack, str(key))
+    return _within(found, rest)
+
+
+def _within(found: Any, path: Sequence[str | int]) -> Any:
+    """The value at a path within a part of a spec."""
+    for key in path:
+        found = getattr(found, str(key), None)
+    return found

@@ -1,0 +1,20 @@
+"""A spec as plain data with every default filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from specs.base.base import Spec
+
+
+def full(value: Any) -> Any:
+    """A spec, or part of one, as JSON data in which every part states its kind and all its fields."""
+    if isinstance(value, Spec):
+        dumped: Any = value.model_dump(mode="json")
+        if not isinstance(dumped, Mapping):
+            return dumped
+        return {key: full(getattr(value, key)) for key in type(value).model_fields}
+    if isinstance(value, Mapping):
+        return {key: full(item) for key, item in value.items()}
+    return [full(item) for item in value] if isinstance(value, tuple) else value

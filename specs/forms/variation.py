@@ -1,0 +1,86 @@
+"""Assignments (``--set``) that turn one spec into another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from specs.base.errors import MISSING, SpecError, SpecPath
+from specs.base.registry import held_by_new_kind
+from specs.forms.canonical import complete
+from specs.forms.full import full
+from specs.forms.resolved import resolved
+from specs.language.document import Document
+from specs.language.load import varied
+from specs.language.named_blocks import with_named_blocks
+from specs.language.validation import validate
+from specs.language.writing import flow
+
+Step = tuple[str, bool]
+"""An assignment, and whether the spec differs without it; otherwise it may state a default."""
+
+_ABOUT = ("name", "summary", "source", "year", "expect")
+
+
+def assignments(document: Document, goal: Document) -> list[str] | None:
+    """A small list of ``path=value`` assignments that turns the spec of one document into that of another, in order.
+
+    Documents are those of :func:`specs.language.load.read`.  None if no assignments can: they can neither remove a named block
+    nor write a key that is not plain.
+    """
+    wanted = validate(with_named_blocks(goal))
+    target = complete(wanted)
+    for aim in (goal.data, resolved(wanted)):
+        steps = list(_towards(document.data, aim, full(wanted), ()))
+        if _reached(document, [assignment for assignment, _ in steps], target):
+            return _needed(document, steps, target)
+    return None
+
+
+def _towards(data: Any, aim: Any, full: Any, path: SpecPath) -> Iterator[Step]:
+    """Assignments that turn plain data into ``aim``; ``full`` is the aim with its defaults."""
+    old, new = data.get("kind"), aim.get("kind", full.get("kind") if "kind" in data else None)
+    if new != old and new is not None:
+        yield _assignment((*path, "kind"), new), old is not None
+        data = held_by_new_kind(data, new)
+    for key, value in aim.items():
+        here, below = (*path, key), data.get(key, MISSING)
+        if key == "kind" or here[0] in _ABOUT:
+            continue
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            yield from _towards(below, value, _under(full, key), here)
+        elif below != value or type(below) is not type(value):
+            yield _assignment(here, value), below is not MISSING
+    for key, below in data.items():
+        here, value = (*path, key), full.get(key, MISSING)
+        if key in aim or key == "kind" or here[0] in _ABOUT or value in (MISSING, below):
+            continue
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            yield from _towards(below, value, value, here)
+        else:
+            yield _assignment(here, value), False
+
+
+def _under(full: Any, key: str) -> Any:
+    below = full.get(key)
+    return below if isinstance(below, Mapping) else {}
+
+
+def _assignment(path: Sequence[Any], value: Any) -> str:
+    return f"{'.'.join(map(str, path))}={flow(value)}"
+
+
+def _needed(document: Document, steps: list[Step], target: Mapping[str, Any]) -> list[str]:
+    """The assignments without redundant ones, testing the last first."""
+    for step in reversed([step for step in steps if not step[1]]):
+        fewer = [other for other in steps if other is not step]
+        if _reached(document, [assignment for assignment, _ in fewer], target):
+            steps = fewer
+    return [assignment for assignment, _ in steps]
+
+
+def _reached(document: Document, found: Sequence[str], target: Mapping[str, Any]) -> bool:
+    try:
+        return complete(validate(with_named_blocks(varied(document, found)))) == target
+    except SpecError:
+        return False

@@ -1,0 +1,1 @@
+"""The kinds of components that a spec can name, one file for each group."""

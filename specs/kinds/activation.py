@@ -1,0 +1,26 @@
+"""The activations of a feed-forward, a pooler or a transform."""
+
+from typing import Annotated, Literal
+
+from specs.base.descriptions import ValueDescriptions
+
+Activation = Annotated[
+    Literal[
+        "relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid", "identity", "xielu"
+    ],
+    ValueDescriptions(
+        {
+            "relu": "The rectifier: max(x, 0).",
+            "relu2": "The squared rectifier: max(x, 0)^2 (Primer; Nemotron).",
+            "gelu": "The exact GELU: x times the standard normal CDF of x, by erf (Hendrycks and Gimpel, 2016).",
+            "gelu_tanh": "The tanh approximation of GELU (`gelu_new` and `gelu_pytorch_tanh` in Hugging Face).",
+            "quick_gelu": "`x * sigmoid(1.702 * x)`, the sigmoid approximation of GELU (CLIP).",
+            "silu": "`x * sigmoid(x)`, also called swish.",
+            "tanh": "The hyperbolic tangent.",
+            "sigmoid": "The logistic function.",
+            "identity": "No activation: x itself.",
+            "xielu": "Squared for positive x, an ELU minus x for the others, each times a trained factor, plus x / 2 "
+            "(Huang and Schlag, 2024; Apertus). Not for experts.",
+        }
+    ),
+]

@@ -1,0 +1,329 @@
+"""Attention: number and width of heads, visible keys, and score functions."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_serializer, model_validator
+
+from specs.base.base import (
+    Component,
+    Dropout,
+    Fault,
+    Multiplier,
+    OmitDefault,
+    PositiveFloat,
+    RuleContext,
+    Slot,
+    Spec,
+    Width,
+    custom_error,
+)
+from specs.base.descriptions import ValueDescriptions
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.base.suggest import boolean_remedy
+from specs.kinds.block_summaries import BlockSummaries
+from specs.kinds.norm import LayerNorm, Norm, RMSNorm
+
+Attention = Annotated[Component, Slot("attention")]
+
+Heads = Annotated[int, Field(gt=0, le=2**16)]
+Window = Annotated[int, Field(ge=1, le=2**24)]
+
+
+class ProjectionBiases(Spec):
+    """Which of the four projections add a bias; `true` or `false` stands for all four."""
+
+    query: bool
+    """Whether the query projection adds a bias."""
+    key: bool
+    """Whether the key projection adds a bias."""
+    value: bool
+    """Whether the value projection adds a bias."""
+    output: bool
+    """Whether the output projection adds a bias."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_four(cls, value: Any) -> Any:
+        if isinstance(value, bool):
+            return dict.fromkeys(cls.model_fields, value)
+        if not isinstance(value, dict | ProjectionBiases):
+            rule = "must be true, false, or a mapping of query, key, value and output"
+            raise custom_error(rule, boolean_remedy(value))
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"type": "boolean"}, handler(schema)]}
+
+    @model_serializer(mode="wrap")
+    def _shortest(self, handler: Any) -> Any:
+        values: dict[str, bool] = handler(self)
+        return self.query if len(set(values.values())) == 1 else values
+
+
+class QKNorm(Spec):
+    """Norms of the queries and the keys, usually before rotation."""
+
+    norm: Norm
+    """Norm of the queries and, with separate weights, of the keys."""
+    over: Annotated[
+        Literal["head", "width", "each_head"],
+        ValueDescriptions(
+            {
+                "head": "One norm of the width of a head, shared by all heads (Qwen3, Gemma 3).",
+                "width": "One norm over the concatenated heads (OLMo 2).",
+                "each_head": "One norm per head, each with its own weights (StableLM 2).",
+            }
+        ),
+    ] = "head"
+    """Span of each norm: a head, all heads together, or each head with its own weights."""
+    after_rotation: Annotated[bool, OmitDefault()] = False
+    """Whether the norms follow the rotation (Hunyuan)."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of the norm and its combination with ``over``."""
+        yield from (fault.under("norm") for fault in self.norm.faults(context))
+        if self.over == "each_head" and not isinstance(self.norm, LayerNorm | RMSNorm):
+            yield Fault(
+                ("norm", "kind"),
+                "must be a norm with weights per head",
+                self.norm.kind,
+                "Use layer_norm or rms_norm, or set over: head.",
+            )
+        if self.after_rotation and self.over != "head":
+            yield Fault(
+                ("over",),
+                "must be head after rotation, which takes heads apart",
+                self.over,
+                "Use over: head, or remove after_rotation.",
+            )
+
+
+class AttentionMultipliers(Spec):
+    """Constant factors on the input and the output of an attention. A factor on the keys is part of `scale`."""
+
+    input: Multiplier = 1.0
+    """Factor on the input of the query, key and value projections."""
+    output: Multiplier = 1.0
+    """Factor on the result of the output projection."""
+
+
+def divisors(number: int) -> str:
+    """The divisors of ``number`` as text, for a remedy."""
+    found = [candidate for candidate in range(1, min(number, 512) + 1) if number % candidate == 0]
+    return ", ".join(map(str, found))
+
+
+class MultiHeadShape(Component):
+    """Fields common to all kinds of attention."""
+
+    heads: Annotated[Heads, Role.HEADS]
+    """Number of query heads. It must divide `d_model`, unless `head_dim` is given."""
+    head_dim: Annotated[Width | None, Role.HEAD_WIDTH] = None
+    """Width of one head. Default: `d_model / heads`."""
+    bias: ProjectionBiases = ProjectionBiases(query=True, key=True, value=True, output=True)
+    """Biases of the query, key, value and output projections: one boolean for all four, or a mapping of each."""
+    scale: PositiveFloat | None = None
+    """Factor on the attention scores. Default: `head_dim ** -0.5`, with a `disentangled` position `(n * head_dim) ** -0.5` for
+    the n products of its scores; T5 and GPT-Neo use 1."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the attention weights during training."""
+    window: Annotated[Window | None, Role.WINDOW] = None
+    """Sliding-window size in tokens. A causal query sees the last `window` tokens including itself (Mistral); a
+    bidirectional one sees `window / 2` tokens on either side (ModernBERT). Default: no limit."""
+    chunk: Annotated[Annotated[int, Field(ge=1, le=2**24)] | None, OmitDefault(), Role.WINDOW] = None
+    """Size of the chunks, in tokens, that divide a sequence from its first token on: a causal query sees the tokens of its own
+    chunk up to itself (Llama 4: 8192). Default: no limit."""
+    patch_window: Annotated[Annotated[int, Field(ge=1, le=2**16)] | None, OmitDefault()] = None
+    """Side of the square windows, in patches, that divide an image of any size from its first patch on; patches attend only to
+    those of their window (Qwen2.5-VL: 8). Default: to the whole image."""
+    block_summaries: Annotated[BlockSummaries | None, OmitDefault()] = None
+    """Sums of blocks of tokens, whose keys and values all queries see (LongT5). Default: none."""
+    softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None
+    """Bound c on the scores, which become `c * tanh(score / c)` before the mask (Gemma 2). Default: unbounded."""
+    sinks: Annotated[bool, OmitDefault()] = False
+    """Whether each head has a trained score that joins the softmax but carries no value (GPT-OSS)."""
+    output_gate: Annotated[bool, OmitDefault()] = False
+    """Whether the output is multiplied by the sigmoid of a projection of the input, before the output projection
+    (Qwen3-Next)."""
+    qk_norm: QKNorm | None = None
+    """Norms of queries and keys. Default: none."""
+    value_norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the values, of the width of a head (Gemma 3n). Default: none."""
+    values: Annotated[
+        Literal["projected", "keys"],
+        ValueDescriptions(
+            {
+                "projected": "A projection of their own.",
+                "keys": "The projected keys, before their norm and rotation (Gemma 4).",
+            }
+        ),
+        OmitDefault(),
+    ] = "projected"
+    """Source of the values."""
+    reuses_keys_values: Annotated[bool, OmitDefault()] = False
+    """Whether the layer attends to the keys and values of the last layer before it that has its own and the same window and
+    position, and caches none (cross-layer attention: Brandon et al., 2024; Gemma 3n)."""
+    clip: Annotated[PositiveFloat | None, Role.CLIP] = None
+    """Bound c on the projected queries, keys and values, which are clamped to [-c, c] (OLMo). Default: unbounded."""
+    position: Annotated[Component, Slot("position")] | None = None
+    """Position kind of this attention: `rope`, `alibi`, `relative_bias`, `disentangled` or `none` (as in some layers of SmolLM3).
+    Attentions with equal ones share its weights; beside a `learned` or `sinusoidal` position of the stack, both act (MPNet).
+    Default: that of the stack."""
+    multipliers: AttentionMultipliers = AttentionMultipliers()
+    """Constant factors on the input and the output (Falcon-H1). Default: 1."""
+
+    @property
+    def key_value_heads(self) -> int:
+        """Number of key/value heads."""
+        raise NotImplementedError
+
+    def head_width(self, d_model: int) -> int:
+        """The width of one head, stated or derived."""
+        return self.head_dim or d_model // self.heads
+
+    def takes_keys_of(self, other: Component | None, d_model: int) -> bool:
+        """Whether another attention has keys and values of its own, and sizes, window, chunk and position of this one."""
+        return (
+            isinstance(other, MultiHeadShape)
+            and not other.reuses_keys_values
+            and (other.window, other.chunk) == (self.window, self.chunk)
+            and other.position == self.position
+            and other.key_value_heads == self.key_value_heads
+            and other.head_width(d_model) == self.head_width(d_model)
+        )
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.head_dim is None and context.d_model % self.heads:
+            yield Fault(
+                ("heads",),
+                f"must divide d_model, which is {context.d_model}",
+                self.heads,
+                f"Use a divisor: {divisors(context.d_model)}; or set head_dim.",
+            )
+            return
+        if self.chunk is not None and not context.causal:
+            yield Fault(
+                ("chunk",),
+                "requires a causal stack",
+                self.chunk,
+                "Remove it, or use window.",
+            )
+        if self.chunk is not None and self.window is not None:
+            yield Fault(
+                ("chunk",),
+                "must not be set beside window, which limits what a query sees too",
+                self.chunk,
+                "Remove one of them.",
+            )
+        if self.patch_window is not None and not context.packed:
+            yield Fault(
+                ("patch_window",),
+                "requires an embedding of packed_patches, whose rows and columns it divides",
+                self.patch_window,
+                "Remove it.",
+            )
+        if self.block_summaries is not None:
+            here = replace(context, position=self.position or context.position)
+            yield from (fault.under("block_summaries") for fault in self.block_summaries.faults(here))
+            if self.reuses_keys_values:
+                yield Fault(
+                    ("block_summaries",),
+                    "require keys and values of the layer's own",
+                    self.block_summaries.size,
+                    "Remove them, or remove reuses_keys_values.",
+                )
+        if self.qk_norm is not None:
+            yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(context))
+        if self.value_norm is not None:
+            yield from (fault.under("value_norm") for fault in self.value_norm.faults(context))
+        if self.values == "keys" and self.bias.value != self.bias.key:
+            yield Fault(
+                ("bias", "value"),
+                "must equal that of the keys, which are the values",
+                self.bias.value,
+                f"Set {str(self.bias.key).lower()}.",
+            )
+        if self.position is not None:
+            yield from (fault.under("position") for fault in self._position_faults(self.position, context))
+
+    def _position_faults(self, position: Any, context: RuleContext) -> Iterable[Fault]:
+        if position.embedded:
+            yield Fault(
+                ("kind",),
+                "must be a position that acts inside attention",
+                position.kind,
+                "Use rope, alibi, relative_bias, disentangled or none, or set the position of the model.",
+            )
+            return
+        yield from position.faults(context)
+        yield from position.attention_faults(self, context)
+
+
+def trained_query_faults(attention: Component, context: RuleContext) -> Iterable[Fault]:
+    """The violated rules of an attention of trained queries, which have no place among the vectors that they attend to."""
+    if not isinstance(attention, MultiHeadShape):
+        yield Fault(("kind",), "must have heads of equal width", attention.kind, "Use multi_head.")
+        return
+    if attention.reuses_keys_values:
+        yield Fault(
+            ("reuses_keys_values",),
+            "must be false for trained queries, which no layer with keys and values precedes",
+            True,
+            "Remove it.",
+        )
+    if attention.window is not None:
+        rule = "must be null for trained queries, which attend to all vectors"
+        yield Fault(("window",), rule, attention.window, "Remove it.")
+    if attention.position is not None:
+        rule = "must be null for trained queries, which have no place in a sequence"
+        yield Fault(("position",), rule, attention.position.kind, "Remove it.")
+    yield from attention.faults(context)
+
+
+@register("attention")
+class MultiHead(MultiHeadShape):
+    """Multi-head attention (Vaswani et al., 2017): each query head has its own keys and values."""
+
+    kind: Literal["multi_head"] = "multi_head"
+
+    @property
+    def key_value_heads(self) -> int:
+        return self.heads
+
+
+@register("attention")
+class GroupedQuery(MultiHeadShape):
+    """Grouped-query attention (Ainslie et al., 2023): groups of query heads share a key/value head."""
+
+    kind: Literal["grouped_query"] = "grouped_query"
+    kv_heads: Annotated[Heads, Role.KEY_VALUE_HEADS]
+    """Number of key/value heads, each shared by `heads / kv_heads` query heads. It must divide `heads`."""
+
+    @property
+    def key_value_heads(self) -> int:
+        return self.kv_heads
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if self.heads % self.kv_heads:
+            yield Fault(
+                ("kv_heads",),
+                f"must divide heads, which is {self.heads}",
+                self.kv_heads,
+                f"Use a divisor: {divisors(self.heads)}.",
+            )
+
+
+@register("attention")
+class MultiQuery(MultiHeadShape):
+    """Multi-query attention (Shazeer, 2019): one key/value head for all query heads."""
+
+    kind: Literal["multi_query"] = "multi_query"
+
+    @property
+    def key_value_heads(self) -> int:
+        return 1

@@ -1,0 +1,340 @@
+"""Blocks: placement of norms around attention and feed-forward."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
+
+import specs.kinds.delta
+import specs.kinds.linear_attention
+import specs.kinds.mamba
+import specs.kinds.mamba2
+import specs.kinds.mixture
+import specs.kinds.rg_lru
+import specs.kinds.rwkv
+import specs.kinds.short_convolution
+import specs.kinds.side_by_side  # noqa: F401 - these register their kinds
+from specs.base.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
+from specs.base.descriptions import ValueDescriptions
+from specs.base.registry import register
+from specs.kinds.altup import LowRankResidual
+from specs.kinds.attention import Attention, MultiHeadShape
+from specs.kinds.feed_forward import FeedForward
+from specs.kinds.mixer import Mixer
+from specs.kinds.norm import Norm
+from specs.kinds.per_layer_embedding import PerLayerEmbedding
+from specs.kinds.residual import Add, Residual
+from specs.kinds.sharing import Sharing
+
+Block = Annotated[Component, Slot("block")]
+
+
+class BlockParts(Component):
+    """Fields common to all kinds of block."""
+
+    norm: Norm
+    """Norm of each branch, with separate weights per branch."""
+    attention_norm: Norm | None = None
+    """Norm of the attention branch (`none` in ModernBERT's first layer). Default: `norm`."""
+    mixer_norm: Norm | None = None
+    """Norm of the mixer branch, in a block without attention. Default: `norm`."""
+    feed_forward_norm: Norm | None = None
+    """Norm of the feed-forward branch. Default: `norm`."""
+    attention: Attention | None
+    """Self-attention, the first branch; `null` for none (Mamba)."""
+    mixer: Mixer | None = None
+    """Mixer with a state of constant size, such as a short convolution: the first branch, or beside `attention`, whose norm
+    it shares and whose output is added. Default: none."""
+    cross_attention: Attention | None = None
+    """Attention to the encoder output, only in the decoder of an encoder-decoder. Default: `attention` without its window,
+    chunk and position."""
+    feed_forward: FeedForward | None
+    """Feed-forward network, the last branch; `null` for none (Mamba)."""
+    residual: Residual = Add()
+    """How the output of a branch joins the residual stream. Default: `add`."""
+    feed_forward_residual: Residual | None = None
+    """How the output of the feed-forward joins the residual stream, where it differs. Default: `residual`."""
+    layer_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
+    """Initial value of LayerScale, a trained factor per feature on the output of each branch, before the residual sum (Touvron
+    et al., 2021; DINOv2: 1.0). Default: none."""
+    per_layer_embedding: Annotated[PerLayerEmbedding | None, OmitDefault()] = None
+    """Embedding of the tokens for this layer alone, the last branch of a decoder's block (Gemma 3n). Default: none."""
+    low_rank_residual: Annotated[LowRankResidual | None, OmitDefault()] = None
+    """Learned augmented residual of the first branch, in blocks of kind pre_norm and sandwich (Gemma 3n). Default: none."""
+    output_scale: Annotated[PositiveFloat | None, OmitDefault()] = None
+    """Value, where no checkpoint has another, of a stored, untrained factor on the output of the block, its residual stream
+    included (Gemma 4: 1.0). Default: none."""
+    sharing: Annotated[Sharing | None, OmitDefault()] = None
+    """Weights of the attention, the feed-forward and their norms that all layers of this block share (Zamba). Default: each
+    layer has its own."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the output of each branch during training."""
+
+    output_is_normalised: ClassVar[bool] = False
+
+    def parts(self) -> Iterator[tuple[str, Component]]:
+        """The components of the block by the key that holds each."""
+        keys = (
+            "norm",
+            "attention_norm",
+            "mixer_norm",
+            "feed_forward_norm",
+            "attention",
+            "mixer",
+            "cross_attention",
+            "feed_forward",
+            "residual",
+            "feed_forward_residual",
+        )
+        for key in keys:
+            part = getattr(self, key)
+            if part is not None:
+                yield key, part
+
+    def norm_of(self, branch: str) -> Component:
+        """The norm of a branch: attention, cross_attention or feed_forward."""
+        own: Component | None = getattr(self, f"{branch}_norm", None)
+        return own or self.norm
+
+    def residual_of(self, branch: str) -> Component:
+        """The residual connection of a branch."""
+        own = self.feed_forward_residual if branch == "feed_forward" else None
+        return own or self.residual
+
+    @property
+    def mixers(self) -> tuple[Component, ...]:
+        """What mixes tokens in the first branch: attention, a mixer, both or neither."""
+        return tuple(each for each in (self.attention, self.mixer) if each is not None)
+
+    def branches(self, *, cross: bool = False) -> tuple[str, ...]:
+        """The names of the branches, in order; ``cross``: in a decoder that attends to an encoder."""
+        first = "attention" if self.attention is not None else "mixer"
+        present = {
+            first: bool(self.mixers),
+            "cross_attention": cross,
+            "feed_forward": self.feed_forward is not None,
+        }
+        return tuple(name for name, is_present in present.items() if is_present)
+
+    def attention_input_width(self, d_model: int) -> int:
+        """The width of what the attention reads."""
+        return d_model
+
+    def norms_used(self) -> list[Component]:
+        """The norms of the branches that every stack has."""
+        return [self.norm_of(branch) for branch in self.branches()]
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if not self.branches():
+            yield Fault(
+                ("attention",),
+                "must not be null in a block without mixer and feed_forward",
+                None,
+                "Add one of the three.",
+            )
+        yield from self._norm_faults()
+        yield from self._residual_faults(self.branches(cross=context.cross))
+        if self.mixer is not None and not context.causal:
+            yield Fault(
+                ("mixer", "kind"),
+                "needs a causal stack, because its state carries only what came before",
+                self.mixer.kind,
+                "Use attention, or set causal: true on the stack.",
+            )
+        if self.cross_attention is not None and not context.cross:
+            yield Fault(
+                ("cross_attention",),
+                "belongs only in the decoder of an encoder-decoder",
+                self.cross_attention.kind,
+                "Remove it, or set architecture: encoder-decoder.",
+            )
+        for key in ("window", "chunk", "position"):
+            value = getattr(self.cross_attention, key, None)
+            if value is not None:
+                yield Fault(
+                    ("cross_attention", key),
+                    "must not be set, because encoder and decoder tokens have no relative distance",
+                    value.kind if key == "position" else value,
+                    f"Remove it, or set {key} on attention.",
+                )
+        cross = self.cross_attention or self.attention
+        if context.cross and getattr(cross, "reuses_keys_values", False):
+            yield Fault(
+                ("cross_attention", "reuses_keys_values"),
+                "must be false, because keys and values are those of the encoder",
+                True,
+                "Set a cross_attention without it.",
+            )
+        if context.cross and not isinstance(cross, MultiHeadShape):
+            yield Fault(
+                ("cross_attention",)
+                if cross is None
+                else ("cross_attention" if self.cross_attention else "attention", "kind"),
+                "must support attention to the encoder output",
+                None if cross is None else cross.kind,
+                "Set a cross_attention of kind multi_head, grouped_query or multi_query.",
+            )
+        if self.sharing is not None:
+            shared = self.sharing.faults(self.attention, self.feed_forward)
+            yield from (fault.under("sharing") for fault in shared)
+        for key, part in self.parts():
+            yield from (fault.under(key) for fault in part.faults(context))
+        if self.low_rank_residual is not None:
+            if self.kind not in ("pre_norm", "sandwich"):
+                yield Fault(
+                    ("low_rank_residual",),
+                    "belongs to a block whose first branch has a norm before it",
+                    self.kind,
+                    "Use kind: pre_norm or sandwich, or remove it.",
+                )
+            found = self.low_rank_residual.faults(context)
+            yield from (fault.under("low_rank_residual") for fault in found)
+        if self.per_layer_embedding is not None:
+            found = self.per_layer_embedding.faults(context)
+            yield from (fault.under("per_layer_embedding") for fault in found)
+
+    def _norm_faults(self) -> Iterable[Fault]:
+        """Norms of branches that the block does not have."""
+        branches = self.branches()
+        for branch in ("attention", "mixer", "feed_forward"):
+            own = getattr(self, f"{branch}_norm")
+            if own is not None and branch not in branches:
+                beside = branch == "mixer" and self.mixer is not None
+                rule = (
+                    "must not be set, because attention and mixer share a norm"
+                    if beside
+                    else f"must not be set in a block without {branch}"
+                )
+                remedy = "Set attention_norm." if beside else f"Remove it, or add {branch}."
+                yield Fault((f"{branch}_norm",), rule, own.kind, remedy)
+
+    def _residual_faults(self, branches: tuple[str, ...]) -> Iterable[Fault]:
+        """A residual of its own for a feed-forward that is missing, or alone."""
+        own = self.feed_forward_residual
+        if own is None or ("feed_forward" in branches and len(branches) > 1):
+            return
+        if "feed_forward" not in branches:
+            rule, remedy = (
+                "must not be set in a block without feed_forward",
+                "Remove it, or add feed_forward.",
+            )
+        else:
+            rule, remedy = "must not be set in a block with feed_forward alone", "Set residual."
+        yield Fault(("feed_forward_residual",), rule, own.kind, remedy)
+
+
+@register("block")
+class PreNorm(BlockParts):
+    """Norm before each branch f: x + f(norm(x)) (GPT-2, Llama, T5)."""
+
+    kind: Literal["pre_norm"] = "pre_norm"
+
+
+@register("block")
+class PostNorm(BlockParts):
+    """Norm after each residual sum: norm(x + f(x)) (the original Transformer, BERT)."""
+
+    kind: Literal["post_norm"] = "post_norm"
+    output_is_normalised: ClassVar[bool] = True
+
+
+@register("block")
+class Parallel(BlockParts):
+    """Parallel branches: x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, PaLM)."""
+
+    kind: Literal["parallel"] = "parallel"
+    norms: Annotated[
+        Literal["shared", "separate"],
+        ValueDescriptions(
+            {
+                "shared": "Both branches read the output of one norm (GPT-J).",
+                "separate": "Each branch has its own norm (GPT-NeoX).",
+            }
+        ),
+    ] = "shared"
+    """Whether the branches share one norm or have one each."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if self.feed_forward_residual is not None:
+            yield Fault(
+                ("feed_forward_residual",),
+                "must not be set in a parallel block, because its branches join the residual stream together",
+                self.feed_forward_residual.kind,
+                "Set residual.",
+            )
+        for key in ("attention_norm", "mixer_norm", "feed_forward_norm"):
+            own = getattr(self, key)
+            if self.norms == "shared" and own is not None:
+                yield Fault(
+                    (key,),
+                    "must not be set if the branches share one norm",
+                    own.kind,
+                    "Set norms: separate, or remove it.",
+                )
+
+
+@register("block")
+class ReorderedNorm(BlockParts):
+    """Norm of each branch output before the residual sum: x + norm(f(x)) (Swin V2, OLMo 2)."""
+
+    kind: Literal["reordered_norm"] = "reordered_norm"
+
+
+@register("block")
+class Sandwich(BlockParts):
+    """Norms before and after each branch f: x + norm(f(norm(x))) (CogView, Gemma 2)."""
+
+    kind: Literal["sandwich"] = "sandwich"
+
+
+@register("block")
+class NormedResidual(BlockParts):
+    """Norm before each branch f and its residual: norm(x) + f(norm(x)) (MiniMax-01; BLOOM allows it)."""
+
+    kind: Literal["normed_residual"] = "normed_residual"
+
+
+@register("block")
+class SideTransformer(BlockParts):
+    """Transformer that reads the stream x and the embedding e, beside a mixer that reads the stream and its output:
+    x + mixer(norm(x + linear(feed_forward(norm(attention(norm([x, e])))))) (Zamba)."""
+
+    kind: Literal["side_transformer"] = "side_transformer"
+
+    def attention_input_width(self, d_model: int) -> int:
+        return 2 * d_model
+
+    def branches(self, *, cross: bool = False) -> tuple[str, ...]:
+        return ("attention", "feed_forward", "mixer")
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        missing = [key for key in ("attention", "feed_forward", "mixer") if getattr(self, key) is None]
+        for key in missing:
+            yield Fault(
+                (key,), "must be set in a side_transformer block", None, f"Add {key}, or use pre_norm."
+            )
+        if missing:
+            return
+        yield from super().faults(context)
+        if not isinstance(self.attention, MultiHeadShape):
+            yield Fault(
+                ("attention", "kind"),
+                "must be able to read the embedding beside the stream",
+                self.attention.kind,  # type: ignore[union-attr]
+                "Use multi_head, grouped_query or multi_query.",
+            )
+        elif self.attention.head_dim is None:
+            width = 2 * context.d_model
+            yield Fault(
+                ("attention", "head_dim"),
+                f"must be set, because the attention reads stream and embedding, which are {width} wide together",
+                None,
+                f"Set head_dim; heads that share this width are {width / self.attention.heads:g} wide.",
+            )
+        for key in ("feed_forward_residual", "layer_scale"):
+            if (value := getattr(self, key)) is not None:
+                yield Fault(
+                    (key,),
+                    "must not be set in a side_transformer block, because only its mixer joins the residual stream",
+                    getattr(value, "kind", value),
+                    "Remove it.",
+                )

@@ -1,0 +1,89 @@
+"""Conformer blocks: attention and convolution between two half feed-forwards."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from specs.base.base import Component, Fault, OmitDefault, RuleContext, Spec
+from specs.base.registry import register
+from specs.kinds.activation import Activation
+from specs.kinds.block import BlockParts
+from specs.kinds.feed_forward import FeedForward
+from specs.kinds.norm import BatchNorm, Norm
+from specs.kinds.residual import Add, Residual
+
+
+class ConvolutionModule(Spec):
+    """Gated matrix, convolution of every channel over time, norm, activation and matrix."""
+
+    kernel: Annotated[int, Field(gt=0, le=2**10)]
+    """Number of vectors that the convolution sees, the own one among them. It must be odd unless `causal` (Conformer: 31,
+    Parakeet: 9)."""
+    causal: Annotated[bool, OmitDefault()] = False
+    """Whether the convolution sees only vectors before the own one, which is otherwise in the middle (wav2vec2-BERT)."""
+    activation: Activation = "silu"
+    """Activation after the norm."""
+    norm: Norm = BatchNorm()
+    """Norm of the convolution's output."""
+    bias: bool = True
+    """Whether the matrices and the convolution add a bias."""
+
+
+@register("block")
+class Conformer(BlockParts):
+    """Half a feed-forward, attention, a convolution over time and another half feed-forward, each with a norm before it, and a
+    norm of the sum (Gulati et al., 2020).
+
+    Both feed-forwards are like `feed_forward`, and join the residual stream as `feed_forward_residual` states.
+    """
+
+    kind: Literal["conformer"] = "conformer"
+    convolution: ConvolutionModule
+    """Convolution over time, after the attention."""
+    first_feed_forward_norm: Norm | None = None
+    """Norm of the first feed-forward. Default: `norm`."""
+    convolution_norm: Norm | None = None
+    """Norm before the convolution. Default: `norm`."""
+    feed_forward: FeedForward
+    """Feed-forward network, the first and the last branch."""
+    feed_forward_residual: Residual | None = Add(scale=0.5)
+    """How the output of each feed-forward joins the residual stream. Default: half of it is added."""
+    output_is_normalised: ClassVar[bool] = True
+
+    @property
+    def first_feed_forward(self) -> Component:
+        """The feed-forward of the first branch."""
+        return self.feed_forward
+
+    def residual_of(self, branch: str) -> Component:
+        return super().residual_of("feed_forward" if branch == "first_feed_forward" else branch)
+
+    def parts(self) -> Iterator[tuple[str, Component]]:
+        yield from super().parts()
+        for key in ("first_feed_forward_norm", "convolution_norm"):
+            if (part := getattr(self, key)) is not None:
+                yield key, part
+
+    def branches(self, *, cross: bool = False) -> tuple[str, ...]:
+        *attentions, last = super().branches(cross=cross)
+        return "first_feed_forward", *attentions, "convolution", last
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        kernel = self.convolution.kernel
+        if kernel % 2 == 0 and not self.convolution.causal:
+            yield Fault(
+                ("convolution", "kernel"),
+                "must be odd, so that it has a centre",
+                kernel,
+                f"Use {kernel - 1} or {kernel + 1}, or set causal: true.",
+            )
+        if context.causal:
+            yield Fault(
+                ("kind",),
+                "belongs to an encoder, because the convolution sees following vectors",
+                self.kind,
+                "Use pre_norm.",
+            )
+        yield from (fault.under("convolution", "norm") for fault in self.convolution.norm.faults(context))

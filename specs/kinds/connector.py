@@ -1,0 +1,164 @@
+"""Connectors: from the vectors of one stack to embeddings among another's tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from specs.base.base import Component, Fault, OmitDefault, RuleContext, Slot, Spec, Width
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.activation import Activation
+from specs.kinds.attention import Attention, trained_query_faults
+from specs.kinds.feed_forward import FeedForward, TwoLayer
+from specs.kinds.norm import Norm
+
+Connector = Annotated[Component, Slot("connector")]
+
+
+class DeepStack(Spec):
+    """Vectors of earlier layers of the images, added to the stream of tokens after the first layers of the decoder (Meng et al.,
+    2024)."""
+
+    layers: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False, min_length=1)]
+    """Layers of the images, by number from 0: the vectors after the first of them are added after the first layer of the decoder,
+    and so on, each by a connector of its own (Qwen3-VL: [5, 11, 17])."""
+    norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the vectors of these connectors, after those of a square are joined. Default: none."""
+
+
+class ConnectorKind(Component):
+    """Interface of all kinds of connector: the parts that they share.
+
+    The vectors of an image replace the embeddings of the placeholder tokens, in order.
+    """
+
+    token: Annotated[int, Field(ge=0)]
+    """Id of the placeholder token, of which a prompt has one for every vector of its images."""
+    class_token: Annotated[bool, OmitDefault()] = False
+    """Whether the vectors of class token and registers are kept, before those of the patches."""
+    pool: Annotated[int, Field(ge=1, le=16), OmitDefault()] = 1
+    """Side of the squares of patches whose vectors are averaged to one, before the norm (Gemma 3)."""
+    shuffle: Annotated[int, Field(ge=1, le=16), OmitDefault()] = 1
+    """Side of the squares of patches whose vectors are joined to one, `shuffle ** 2` as wide (pixel shuffle: Idefics 3,
+    SmolVLM)."""
+    norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the vectors before any are joined. Default: none."""
+    joined_norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of what is projected, after the vectors of a square are joined (InternVL). Default: none."""
+    deepstack: Annotated[DeepStack | None, OmitDefault()] = None
+    """Vectors of earlier layers of images of any size, added after the first layers of the decoder. Default: none."""
+
+    @property
+    def deep_count(self) -> int:
+        """The number of layers of images whose vectors are added after layers of the decoder."""
+        return 0 if self.deepstack is None else len(self.deepstack.layers)
+
+    @property
+    def square(self) -> int:
+        """Side of the squares of patches that give one vector."""
+        return self.pool * self.shuffle
+
+    def vector_count(self, patches: int, others: int) -> int:
+        """The number of vectors of an image with so many patches, and other vectors."""
+        return patches // self.square**2 + (others if self.class_token else 0)
+
+    @property
+    def takes_any_size(self) -> bool:
+        """Whether images may have any size, whose patches come in one sequence."""
+        return True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        vocabulary = context.vocab_size
+        if vocabulary is not None and self.token >= vocabulary:
+            yield Fault(
+                ("token",),
+                f"must be below vocab_size, which is {vocabulary}",
+                self.token,
+                f"Use a token below {vocabulary}.",
+            )
+        for name, size in (("pool", self.pool), ("shuffle", self.shuffle)):
+            if self.class_token and size > 1:
+                yield Fault(
+                    (name,),
+                    "joins patches, and a class token is none",
+                    size,
+                    f"Set class_token: false, or {name}: 1.",
+                )
+
+
+@register("connector")
+class LinearConnector(ConnectorKind):
+    """One linear projection to the width of the tokens (Idefics 3, SmolVLM, Gemma 3, PaliGemma)."""
+
+    kind: Literal["linear"] = "linear"
+    bias: bool = True
+    """Whether the projection adds a bias."""
+
+
+@register("connector")
+class MlpConnector(ConnectorKind):
+    """Two linear projections with an activation between (LLaVA 1.5: Liu et al., 2023)."""
+
+    kind: Literal["mlp"] = "mlp"
+    hidden: Annotated[Width | None, Role.WIDTH] = None
+    """Width between the two projections. Default: `d_model`."""
+    activation: Activation = "gelu"
+    """Activation between the two projections."""
+    bias: bool = True
+    """Whether the projections add biases."""
+
+
+class ResamplerBlock(Spec):
+    """One layer of a resampler: x + f(norm(x)) for attention and feed-forward."""
+
+    norm: Norm
+    """Norm before the attention, of queries and of vectors apart, and before the feed-forward; also the last norm of the
+    connector."""
+    attention: Attention
+    """Attention of the queries to the vectors and to themselves, together: a kind with heads, without window or position."""
+    feed_forward: FeedForward
+    """Feed-forward of the queries."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of its parts."""
+        yield from (fault.under("attention") for fault in trained_query_faults(self.attention, context))
+        for part in ("norm", "feed_forward"):
+            yield from (fault.under(part) for fault in getattr(self, part).faults(context))
+
+
+@register("connector")
+class ResamplerConnector(ConnectorKind):
+    """Trained queries that attend to the projected vectors of an image, of which every query becomes one (perceiver resampler:
+    Alayrac et al., 2022; Idefics 2: Laurençon et al., 2024)."""
+
+    kind: Literal["resampler"] = "resampler"
+    projection: FeedForward
+    """Projection of the vectors to the width of the tokens: `mlp` or `gated`."""
+    queries: Annotated[int, Field(ge=1, le=2**16)]
+    """Number of queries, and of the vectors of an image."""
+    layers: Annotated[int, Field(ge=1, le=256)]
+    """Number of layers, each of which attends to the same vectors."""
+    block: ResamplerBlock
+    """Norm, attention and feed-forward of every layer."""
+
+    @property
+    def takes_any_size(self) -> bool:
+        return False
+
+    def vector_count(self, patches: int, others: int) -> int:
+        return self.queries
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if not isinstance(self.projection, TwoLayer):
+            yield Fault(
+                ("projection", "kind"),
+                "must be mlp or gated, which also map from one width to another",
+                self.projection.kind,
+                "Use mlp.",
+            )
+        yield from (fault.under("projection") for fault in self.projection.faults(context))
+        yield from (fault.under("block") for fault in self.block.faults(context))

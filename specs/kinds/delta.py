@@ -1,0 +1,60 @@
+"""Gated delta rules: linear attention whose state forgets, and corrects what a key already recalls."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from specs.base.base import Component, Fault, PositiveFloat, RuleContext, Width
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.activation import Activation
+from specs.kinds.attention import Heads, divisors
+from specs.kinds.short_convolution import KernelSize
+
+
+@register("mixer")
+class GatedDeltaNet(Component):
+    """Gated DeltaNet (Yang et al., 2024), as in Qwen3-Next: a short convolution, the gated delta rule with one decay per head,
+    and a gated norm."""
+
+    kind: Literal["gated_delta_net"] = "gated_delta_net"
+    heads: Heads
+    """Number of value heads, each with a state of its own."""
+    key_heads: Heads
+    """Number of query and key heads, each shared by `heads / key_heads` value heads. It must divide `heads`."""
+    key_width: Annotated[Width, Role.WIDTH] = 128
+    """Width of the queries and keys of one head."""
+    value_width: Annotated[Width, Role.WIDTH] = 128
+    """Width of the values of one head: its state is a matrix, `key_width` x `value_width`."""
+    kernel_size: KernelSize = 4
+    """Number of tokens that the convolution sees: a token and those before it."""
+    activation: Activation = "silu"
+    """Activation after the convolution."""
+    norm_eps: PositiveFloat = 1e-6
+    """Number that the gated norm adds to the mean square to avoid division by 0."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.heads % self.key_heads:
+            yield Fault(
+                ("key_heads",),
+                f"must divide heads, which is {self.heads}",
+                self.key_heads,
+                f"Use a divisor: {divisors(self.heads)}.",
+            )
+
+
+@register("mixer")
+class KimiDeltaAttention(Component):
+    """Kimi Delta Attention (Kimi team, 2025): a short convolution, the gated delta rule with one decay per channel of the keys,
+    and a gated norm."""
+
+    kind: Literal["kimi_delta_attention"] = "kimi_delta_attention"
+    heads: Heads
+    """Number of heads, each with a state of its own."""
+    head_dim: Annotated[Width, Role.WIDTH] = 128
+    """Width of the queries, keys and values of one head, and of the layers between which decays and gates are computed."""
+    kernel_size: KernelSize = 4
+    """Number of tokens that the convolution sees: a token and those before it."""
+    activation: Activation = "silu"
+    """Activation after the convolution."""
+    norm_eps: PositiveFloat = 1e-5
+    """Number that the gated norm adds to the mean square to avoid division by 0."""

@@ -1,0 +1,272 @@
+"""Embeddings: tokens, an image or audio to vectors of width d_model."""
+
+import math
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from specs.base.base import (
+    Component,
+    Dropout,
+    Fault,
+    OmitDefault,
+    PositiveFloat,
+    RuleContext,
+    Slot,
+    Spec,
+    Width,
+)
+from specs.base.descriptions import ValueDescriptions
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.activation import Activation
+from specs.kinds.norm import Norm
+
+Embedding = Annotated[Component, Slot("embedding")]
+
+
+class PatchGrid(NamedTuple):
+    """The rows and columns of the patches of an image, each ``size`` pixels high and wide."""
+
+    rows: int
+    columns: int
+    size: int
+
+
+class EmbeddingKind(Component):
+    """Interface of all kinds of embedding.
+
+    ``input_name`` is the name of the model input, ``takes_tokens`` whether it holds token ids, ``of_patches`` whether images,
+    whose patches have rows and columns, and ``packed`` whether these may have any size.
+    """
+
+    input_name: ClassVar[str]
+    takes_tokens: ClassVar[bool] = False
+    of_patches: ClassVar[bool] = False
+    packed: ClassVar[bool] = False
+
+    @property
+    def any_length(self) -> bool:
+        """Whether inputs may have any length, up to the context length."""
+        return self.takes_tokens
+
+    @property
+    def takes_mask(self) -> bool:
+        """Whether the model has an input that tells real inputs from padding."""
+        return self.takes_tokens
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The number of vectors per input, if the embedding fixes it."""
+        return None
+
+    def input_shape(self, context_length: int | None) -> tuple[int, ...]:
+        """The shape of one input, for embeddings of other inputs than tokens; where inputs may have any length, that of
+        ``context_length`` vectors."""
+        raise NotImplementedError
+
+    def input_length(self, vectors: int) -> int:
+        """The length of the shortest input with a number of vectors, for embeddings of inputs of any length."""
+        return vectors
+
+    def vector_count(self, length: int) -> int:
+        """The number of vectors made of an input of a length, for embeddings of inputs of any length."""
+        return length
+
+    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
+        """A name for each of a number of vectors, for embeddings of other inputs than tokens: what it is made of.
+
+        ``column_seconds``: the time from one column of an input to the next, for audio.
+        """
+        return list(map(str, range(count)))
+
+    @property
+    def patch_grid(self) -> PatchGrid | None:
+        """The patches that the last vectors are made of, row by row; None for other inputs than images."""
+        return None
+
+    def position_width(self, d_model: int) -> int:
+        """The width of the vectors to which positions are added."""
+        return d_model
+
+    def position_count(self, context_length: int | None) -> int | None:
+        """The number of vectors to which positions are added."""
+        return context_length
+
+
+class Projection(Spec):
+    """A matrix from the width of the token table to `d_model`."""
+
+    bias: bool = True
+    """Whether the projection adds a bias."""
+    place: Annotated[
+        Literal["last", "first"],
+        ValueDescriptions(
+            {
+                "last": "After token types, positions and the norm (ALBERT, ELECTRA).",
+                "first": "Before token types, positions and the norm (OPT-350m).",
+            }
+        ),
+    ] = "last"
+    """Place of the projection in the embedding."""
+
+
+@register("embedding", default=True)
+class Tokens(EmbeddingKind):
+    """Token ids: token * scale + token type + position, then norm, then projection."""
+
+    kind: Annotated[Literal["tokens"], Field(exclude=True)] = "tokens"
+    token_types: Annotated[int, Field(ge=0, le=2**16)] = 0
+    """Number of segment embeddings (BERT: 2). With 0, the model has no `token_type_ids` input."""
+    width: Annotated[Width | None, Role.WIDTH] = None
+    """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
+    `d_model`."""
+    projection: Projection | None = None
+    """Projection from `width` to `d_model`. Default: one with a bias if the two differ, otherwise none."""
+    scale: PositiveFloat | Literal["sqrt_d_model"] | None = None
+    """Factor on the token vectors: a number, or `sqrt_d_model` (the original Transformer, Gemma). Default: 1."""
+    norm: Norm | None = None
+    """Norm of the sum of token, token type and position vectors (BERT). Default: none."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the embeddings during training."""
+
+    input_name: ClassVar[str] = "input_ids"
+    takes_tokens: ClassVar[bool] = True
+
+    def table_width(self, d_model: int) -> int:
+        """The width of the token table."""
+        return self.width or d_model
+
+    def position_width(self, d_model: int) -> int:
+        first = self.projection is not None and self.projection.place == "first"
+        return d_model if first else self.table_width(d_model)
+
+
+@register("embedding")
+class Patches(EmbeddingKind):
+    """An image as a sequence of linearly projected square patches (ViT: Dosovitskiy et al., 2020).
+
+    Pixels beyond the last whole patch are ignored. The number of vectors is the context length.
+    """
+
+    kind: Literal["patches"] = "patches"
+    image_size: Width
+    """Height and width of the image, in pixels."""
+    patch_size: Width
+    """Height and width of a patch, in pixels. It must not exceed `image_size`."""
+    channels: Width = 3
+    """Number of color channels."""
+    class_token: bool = True
+    """Whether a trained vector precedes the patches (the `[CLS]` token of ViT)."""
+    distillation_token: Annotated[bool, OmitDefault()] = False
+    """Whether a second trained vector follows the class token, which it requires (DeiT: Touvron et al., 2020)."""
+    registers: Annotated[int, Field(ge=0, le=2**10), OmitDefault()] = 0
+    """Number of register tokens: trained vectors without an embedded position before the patches (Darcet et al., 2023;
+    DINOv2 with registers: 4)."""
+    bias: bool = True
+    """Whether the projection of the patches adds a bias."""
+    norm: Annotated[Norm | None, OmitDefault()] = None
+    """Norm of the vectors with their positions (CLIP). Default: none."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the embeddings during training."""
+
+    input_name: ClassVar[str] = "pixel_values"
+    of_patches: ClassVar[bool] = True
+
+    @property
+    def side(self) -> int:
+        """The number of patches in a row, and of rows."""
+        return self.image_size // self.patch_size
+
+    @property
+    def fixed_length(self) -> int:
+        return self.tokens_before + self.side**2
+
+    @property
+    def tokens_before(self) -> int:
+        """The number of trained vectors before the patches."""
+        return self.class_token + self.distillation_token + self.registers
+
+    @property
+    def patch_grid(self) -> PatchGrid:
+        return PatchGrid(self.side, self.side, self.patch_size)
+
+    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
+        rows, columns, _ = self.patch_grid
+        first = ["[CLS]"] * self.class_token + ["[DIST]"] * self.distillation_token
+        first += [f"reg{i}" for i in range(self.registers)]
+        return first + [f"r{row}c{column}" for row in range(rows) for column in range(columns)]
+
+    def position_count(self, context_length: int | None) -> int:
+        return self.fixed_length - self.registers
+
+    def input_shape(self, context_length: int | None) -> tuple[int, ...]:
+        return self.channels, self.image_size, self.image_size
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.patch_size > self.image_size:
+            yield Fault(
+                ("patch_size",),
+                f"must not exceed image_size, which is {self.image_size}",
+                self.patch_size,
+                f"Use {self.image_size} or less.",
+            )
+        if self.distillation_token and not self.class_token:
+            yield Fault(
+                ("distillation_token",),
+                "requires a class token, which it follows",
+                self.distillation_token,
+                "Set class_token: true, or remove it.",
+            )
+
+
+@register("embedding")
+class Spectrogram(EmbeddingKind):
+    """Audio as a log-mel spectrogram, through two convolutions over time (Whisper: Radford et al., 2022)."""
+
+    kind: Literal["spectrogram"] = "spectrogram"
+    mel_bins: Width
+    """Number of mel frequency bins: the rows of an input (Whisper: 80, large-v3: 128)."""
+    kernel: Annotated[int, Field(gt=0, le=2**10)] = 3
+    """Width of both convolutions, in frames. It must be odd."""
+    stride: Annotated[int, Field(gt=0, le=2**10)] = 2
+    """Stride of the second convolution, in frames: an input has `stride * context_length` of them."""
+    activation: Activation = "gelu"
+    """Activation after each convolution."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the embeddings during training."""
+
+    input_name: ClassVar[str] = "input_features"
+
+    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
+        return start_times(count, self.stride, column_seconds)
+
+    def input_shape(self, context_length: int | None) -> tuple[int, ...]:
+        assert context_length is not None
+        return self.mel_bins, self.stride * context_length
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.kernel % 2 == 0:
+            yield Fault(
+                ("kernel",),
+                "must be odd, so that it has a centre",
+                self.kernel,
+                f"Use {self.kernel - 1} or {self.kernel + 1}.",
+            )
+        if context.context_length is None:
+            yield Fault(
+                ("kind",),
+                f"requires a context_length, because an input has {self.stride} columns per vector",
+                self.kind,
+                "Add context_length: 1500 to the model.",
+            )
+
+
+def start_times(count: int, step: int, column_seconds: float | None) -> list[str]:
+    """The times at which vectors begin, ``step`` columns apart, with the decimals that tell them apart; or numbers."""
+    if column_seconds is None:
+        return list(map(str, range(count)))
+    seconds = step * column_seconds
+    decimals = max(1, math.ceil(-math.log10(seconds)))
+    return [f"{i * seconds:.{decimals}f}s" for i in range(count)]

@@ -1,0 +1,120 @@
+"""Embeddings of spectrograms of any length: frames of mel bins to vectors."""
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from specs.base.base import Dropout, Fault, PositiveFloat, RuleContext, Width
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.activation import Activation
+from specs.kinds.embedding import EmbeddingKind, start_times
+from specs.kinds.norm import Norm
+
+
+class FramesKind(EmbeddingKind):
+    """Interface of embeddings of spectrograms of any length, frames x features; a recording is padded at its end."""
+
+    input_name: ClassVar[str] = "input_features"
+
+    @property
+    def any_length(self) -> bool:
+        return True
+
+    @property
+    def takes_mask(self) -> bool:
+        return True
+
+    @property
+    def features(self) -> int:
+        """The number of features of a frame."""
+        raise NotImplementedError
+
+    @property
+    def step(self) -> int:
+        """The number of frames from one vector to the next."""
+        return 1
+
+    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
+        return start_times(count, self.step, column_seconds)
+
+    def input_length(self, vectors: int) -> int:
+        return (vectors - 1) * self.step + 1
+
+    def vector_count(self, length: int) -> int:
+        return -(-length // self.step)
+
+    def input_shape(self, context_length: int | None) -> tuple[int, ...]:
+        assert context_length is not None
+        return self.input_length(context_length), self.features
+
+
+@register("embedding")
+class Frames(FramesKind):
+    """Frames of a spectrogram of any length, each through a norm and a projection (wav2vec2-BERT: Barrault et al., 2023).
+
+    A recording is padded at its end.
+    """
+
+    kind: Literal["frames"] = "frames"
+    width: Width
+    """Number of features of a frame (wav2vec2-BERT: 160, two times 80 mel frequency bins)."""
+    norm: Norm | None = None
+    """Norm of the features before the projection to `d_model`. Default: none."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the embeddings during training."""
+
+    @property
+    def features(self) -> int:
+        return self.width
+
+
+@register("embedding")
+class SubsampledSpectrogram(FramesKind):
+    """A log-mel spectrogram of any length, through strided convolutions over time and frequency and a projection
+    (FastConformer: Rekesh et al., 2023).
+
+    The first convolution reads the spectrogram; each further one is a convolution of every channel with its own kernel and
+    a matrix between channels. A recording is padded at its end; frames of padding count as zeros.
+    """
+
+    kind: Literal["subsampled_spectrogram"] = "subsampled_spectrogram"
+    mel_bins: Width
+    """Number of mel frequency bins of a frame (Parakeet: 80 or 128)."""
+    channels: Annotated[Width, Role.WIDTH] = 256
+    """Number of channels of every convolution."""
+    convolutions: Annotated[int, Field(gt=0, le=16)] = 3
+    """Number of convolutions: together they take `stride ** convolutions` frames from one vector to the next (Parakeet: 8)."""
+    kernel: Annotated[int, Field(gt=0, le=2**8)] = 3
+    """Width of the kernels, in frames and bins. It must be odd."""
+    stride: Annotated[int, Field(gt=0, le=2**8)] = 2
+    """Step of the kernels, in frames and bins."""
+    activation: Activation = "relu"
+    """Activation of each convolution."""
+    scale: PositiveFloat | Literal["sqrt_d_model"] | None = None
+    """Factor on the projected vectors: a number, or `sqrt_d_model` (Conformer, Parakeet). Default: 1."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the embeddings during training."""
+
+    @property
+    def features(self) -> int:
+        return self.mel_bins
+
+    @property
+    def step(self) -> int:
+        return int(self.stride**self.convolutions)
+
+    @property
+    def bins_left(self) -> int:
+        """The number of bins after the last convolution."""
+        return -(-self.mel_bins // self.step)
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.kernel % 2 == 0:
+            yield Fault(
+                ("kernel",),
+                "must be odd, so that it has a centre",
+                self.kernel,
+                f"Use {self.kernel - 1} or {self.kernel + 1}.",
+            )

@@ -1,0 +1,54 @@
+"""Latent attention: queries, keys and values projected from narrow latents."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from specs.base.base import Component, Dropout, Fault, PositiveFloat, RuleContext, Width
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.attention import Heads
+from specs.kinds.norm import Norm, RMSNorm
+
+
+@register("attention")
+class Latent(Component):
+    """Multi-head latent attention (DeepSeek-V2, 2024).
+
+    Keys and values are projected down to a narrow latent, normalised, and projected up again; queries may be, too.
+    """
+
+    kind: Literal["latent"] = "latent"
+    heads: Annotated[Heads, Role.HEADS]
+    """Number of query, key and value heads."""
+    query_rank: Annotated[Width | None, Role.WIDTH] = None
+    """Width of the query latent. Default: none; queries are projected directly (DeepSeek-V2-Lite)."""
+    kv_rank: Annotated[Width, Role.WIDTH]
+    """Width of the latent shared by keys and values."""
+    head_dim: Annotated[Width, Role.HEAD_WIDTH]
+    """Unrotated dimensions of each head's queries and keys."""
+    rope_dim: Annotated[Width, Role.HEAD_WIDTH]
+    """Rotated dimensions of each head, in addition to `head_dim`; those of the keys are shared by all heads. It must be even."""
+    value_dim: Annotated[Width, Role.HEAD_WIDTH]
+    """Width of each head's values."""
+    norm: Norm = RMSNorm()
+    """Norm of the latents, between the projections down and up. Default: RMS norm."""
+    bias: bool = False
+    """Whether the projections down and the output projection add a bias."""
+    scale: PositiveFloat | None = None
+    """Factor on the attention scores. Default: `(head_dim + rope_dim) ** -0.5`."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the attention weights during training."""
+
+    def head_width(self, d_model: int) -> int:
+        """The number of rotated dimensions of each head."""
+        return self.rope_dim
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from (fault.under("norm") for fault in self.norm.faults(context))
+        if self.rope_dim % 2:
+            yield Fault(
+                ("rope_dim",),
+                "must be even: dimensions rotate in pairs",
+                self.rope_dim,
+                f"Use {self.rope_dim - 1 or 2} or {self.rope_dim + 1}.",
+            )

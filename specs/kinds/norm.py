@@ -1,0 +1,77 @@
+"""Normalisations."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from specs.base.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
+from specs.base.registry import register
+
+Norm = Annotated[Component, Slot("norm")]
+
+
+@register("norm")
+class LayerNorm(Component):
+    """Layer normalisation (Ba et al., 2016): centred, scaled to unit variance, then weight and bias."""
+
+    kind: Literal["layer_norm"] = "layer_norm"
+    eps: PositiveFloat = 1e-5
+    """Number added to the variance to avoid division by 0 (BERT: 1e-12)."""
+    weight: Annotated[bool, OmitDefault()] = True
+    """Whether the result is multiplied by a trained weight per channel (OLMo: false)."""
+    unit_offset: Annotated[bool, OmitDefault()] = False
+    """Whether weights are stored minus 1, so that 1 is added to them (Nemotron)."""
+    bias: bool = True
+    """Whether a trained bias per channel is added to the result (OLMo, ModernBERT: false)."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from _offset_faults(self)
+
+
+@register("norm")
+class RMSNorm(Component):
+    """Root-mean-square normalisation (Zhang and Sennrich, 2019): not centred, weight only."""
+
+    kind: Literal["rms_norm"] = "rms_norm"
+    eps: PositiveFloat = 1e-6
+    """Number added to the mean square to avoid division by 0 (Llama: 1e-5 or 1e-6)."""
+    weight: Annotated[bool, OmitDefault()] = True
+    """Whether the result is multiplied by a trained weight per channel (Falcon-Mamba's inner norms: false)."""
+    unit_offset: Annotated[bool, OmitDefault()] = False
+    """Whether weights are stored minus 1, so that 1 is added to them (Gemma)."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from _offset_faults(self)
+
+
+@register("norm")
+class BatchNorm(Component):
+    """Batch normalisation (Ioffe and Szegedy, 2015): centred and scaled by statistics of each channel, then weight and bias.
+
+    In training the statistics are those of all vectors of a batch, and their running average is stored: it is used
+    everywhere else, and is not counted.
+    """
+
+    kind: Literal["batch_norm"] = "batch_norm"
+    eps: PositiveFloat = 1e-5
+    """Number added to the variance to avoid division by 0."""
+    momentum: Annotated[float, Field(gt=0, le=1), OmitDefault()] = 0.1
+    """Weight of a batch in the running average during training."""
+
+
+@register("norm")
+class NoNorm(Component):
+    """No norm: the identity."""
+
+    kind: Literal["none"] = "none"
+
+
+def _offset_faults(norm: LayerNorm | RMSNorm) -> Iterable[Fault]:
+    if norm.unit_offset and not norm.weight:
+        yield Fault(
+            ("unit_offset",),
+            "must be false in a norm without a weight",
+            True,
+            "Remove it, or set weight: true.",
+        )

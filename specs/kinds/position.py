@@ -1,0 +1,416 @@
+"""Position encodings.
+
+Embedded kinds are added to the token embedding; attention kinds act on queries and keys or on the scores.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from specs.base.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
+from specs.base.descriptions import ValueDescriptions
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.activation import Activation
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.latent import Latent
+from specs.kinds.rope_scaling import RopeScaling, RopeScalingKind, YarnScaling
+from specs.kinds.rope_sections import RopeSections
+
+Position = Annotated[Component, Slot("position")]
+
+
+class QueryScaling(Spec):
+    """A factor on the queries that grows with their position p: 1 + beta * log(1 + floor((p + offset) / length)) (Llama 4)."""
+
+    beta: PositiveFloat
+    """Growth of the factor with the logarithm (Ministral 3: 0.1)."""
+    length: Width
+    """Number of tokens over which the factor stays the same: the context length in training (Ministral 3: 16384)."""
+    offset: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
+    """Number added to the position (Llama 4: 1)."""
+
+
+class PositionKind(Component):
+    """Interface of all kinds of position; ``of_patches`` says that it follows from the row and column of a patch."""
+
+    embedded: ClassVar[bool] = False
+    needs_equal_heads: ClassVar[bool] = False
+    of_patches: ClassVar[bool] = False
+
+    @property
+    def owned_by_layers(self) -> bool:
+        """Whether every layer has its own weights."""
+        return False
+
+    @property
+    def score_terms(self) -> int:
+        """The number of products that a score is the sum of."""
+        return 1
+
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules between this position and an attention it acts on."""
+        return ()
+
+
+@register("position")
+class Learned(PositionKind):
+    """A trained vector per position, added to the embeddings (BERT, GPT-2); needs the model's `context_length`."""
+
+    kind: Literal["learned"] = "learned"
+    offset: Annotated[int, Field(ge=0, le=2**16)] = 0
+    """Row of the table for position 0; the table has `context_length + offset` rows (OPT, RoBERTa: 2)."""
+    embedded: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if context.context_length is None:
+            yield Fault(
+                ("kind",),
+                "requires the model's context_length, the number of rows of its table",
+                self.kind,
+                "Add context_length: 512, or use sinusoidal, rope, alibi, relative_bias or disentangled.",
+            )
+
+
+@register("position")
+class Sinusoidal(PositionKind):
+    """Fixed sines and cosines, added to the embeddings (Vaswani et al., 2017)."""
+
+    kind: Literal["sinusoidal"] = "sinusoidal"
+    layout: Annotated[
+        Literal["interleaved", "half_split"],
+        ValueDescriptions(
+            {
+                "interleaved": "Sine and cosine of each frequency adjacent, as in the paper.",
+                "half_split": "All sines first (tensor2tensor, Marian, Pegasus).",
+            }
+        ),
+    ] = "interleaved"
+    """Order of sines and cosines in a vector."""
+    base: PositiveFloat = 10000.0
+    """Base of the geometric sequence of wavelengths."""
+    spacing: Annotated[
+        Literal["paper", "tensor2tensor"],
+        ValueDescriptions(
+            {
+                "paper": "`base ** (-i / n)`, which stops short of `1 / base`.",
+                "tensor2tensor": "`base ** (-i / (n - 1))`, which ends at `1 / base` (Whisper).",
+            }
+        ),
+        OmitDefault(),
+    ] = "paper"
+    """Frequency i of n, in radians per position."""
+    offset: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
+    """Number added to every position (XGLM: 2)."""
+    zero: Annotated[int | None, Field(ge=0, le=2**24), OmitDefault()] = None
+    """Position whose vector is zero (XGLM with a `pad_token_id` of 2 or more: that less 2). Default: none."""
+    table: Annotated[bool, OmitDefault()] = False
+    """Whether the `context_length` vectors are an untrained weight, which checkpoints may store and counts include
+    (Whisper, Marian, Pegasus)."""
+    embedded: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.table and context.context_length is None:
+            yield Fault(
+                ("table",),
+                "requires the context_length, the number of its rows",
+                self.table,
+                "Add context_length: 512, or set table: false.",
+            )
+        if self.table and self.zero is not None:
+            rule = "must be unset with table, which has a vector for every position"
+            yield Fault(("zero",), rule, self.zero, "Remove it, or set table: false.")
+        if context.d_model % 2:
+            yield Fault(
+                ("kind",),
+                f"requires an even d_model, with a sine and a cosine per frequency; it is {context.d_model}",
+                self.kind,
+                f"Use d_model: {context.d_model - 1} or {context.d_model + 1}.",
+            )
+
+
+@register("position")
+class Convolutional(PositionKind):
+    """A convolution over the embeddings, added to them: relative positions of neighbours (wav2vec 2.0: Baevski et al., 2020)."""
+
+    kind: Literal["convolutional"] = "convolutional"
+    kernel: Annotated[int, Field(gt=0, le=2**12)] = 128
+    """Width of the kernel, in vectors; an even one reaches further back than ahead."""
+    groups: Annotated[int, Field(gt=0, le=2**12)] = 16
+    """Number of groups of channels, which do not mix; it must divide `d_model`."""
+    activation: Activation = "gelu"
+    """Activation of the convolution."""
+    embedded: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if context.d_model % self.groups:
+            divisors = (n for n in range(self.groups, 0, -1) if context.d_model % n == 0)
+            yield Fault(
+                ("groups",),
+                f"must divide d_model, which is {context.d_model}",
+                self.groups,
+                f"Use {next(divisors)}.",
+            )
+        if context.causal:
+            yield Fault(
+                ("kind",),
+                "belongs to an encoder, because the convolution sees following vectors",
+                self.kind,
+                "Use learned, sinusoidal or rope.",
+            )
+
+
+@register("position")
+class Rope(PositionKind):
+    """Rotary embedding of queries and keys (Su et al., 2021)."""
+
+    kind: Literal["rope"] = "rope"
+    theta: PositiveFloat = 10000.0
+    """Base of the frequencies: pair i of n rotates by `theta ** (-i / n)` radians per position (Llama 3: 500000)."""
+    dimensions: Annotated[Width | None, Role.ROTATED] = None
+    """Number of rotated dimensions, the first ones of each head; it must be even (GPT-J: 64, Phi-2: 32). Default: all."""
+    layout: Annotated[
+        Literal["half_split", "interleaved"],
+        ValueDescriptions(
+            {
+                "half_split": "Dimension i is paired with i + n/2 of n (Llama, GPT-NeoX).",
+                "interleaved": "Neighbouring dimensions are paired (the paper, GPT-J).",
+            }
+        ),
+    ] = "half_split"
+    """Pairing of dimensions."""
+    rotates: Annotated[
+        Literal["queries_and_keys", "input"],
+        ValueDescriptions(
+            {
+                "queries_and_keys": "The projected queries and keys of each head.",
+                "input": "The input of the query and key projections, in pieces as wide as a head (wav2vec2-Conformer).",
+            }
+        ),
+        OmitDefault(),
+    ] = "queries_and_keys"
+    """Vectors that are rotated."""
+    scaling: RopeScaling | None = None
+    """Rescaling of the frequencies for contexts longer than those trained on. Default: none."""
+    query_scaling: QueryScaling | None = None
+    """Growth of the queries with their position (Ministral 3). Default: none."""
+    sections: Annotated[RopeSections | None, OmitDefault()] = None
+    """Rotation of the vectors of images by frame, row and column (M-RoPE), in a vision-language model with `packed_patches`. For
+    text, and without images, the three are equal. Default: by the place in the sequence alone."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.dimensions is not None and self.dimensions % 2:
+            yield Fault(
+                ("dimensions",),
+                "must be even: dimensions rotate in pairs",
+                self.dimensions,
+                f"Use {self.dimensions - 1} or {self.dimensions + 1}.",
+            )
+        if isinstance(self.scaling, YarnScaling) and self.theta <= 1:
+            yield Fault(
+                ("theta",),
+                "must exceed 1, because yarn divides by its logarithm",
+                self.theta,
+                "Use 10000.0.",
+            )
+        if self.scaling is not None:
+            yield from (fault.under("scaling") for fault in self.scaling.faults(context))
+        if self.sections is not None and not context.causal:
+            yield Fault(
+                ("sections",),
+                "belong to a decoder, among whose tokens images are",
+                list(self.sections.pairs),
+                "Remove them, or use axial_rope.",
+            )
+        if self.sections is not None and getattr(self.scaling, "by_length", False):
+            yield Fault(
+                ("scaling", "kind"),
+                "must not depend on the length of an input where pairs rotate by axis",
+                self.scaling.kind,  # type: ignore[union-attr]
+                "Use yarn or linear, or remove sections.",
+            )
+        if self.sections is not None and self.query_scaling is not None:
+            yield Fault(
+                ("query_scaling",),
+                "must not be set where pairs rotate by axis, which has no single position",
+                self.query_scaling.length,
+                "Remove it, or remove sections.",
+            )
+
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        width = attention.head_width(context.d_model)
+        if self.rotates == "input":
+            yield from self._input_faults(attention, width, context)
+        if self.sections is not None and 2 * sum(self.sections.pairs) != (self.dimensions or width):
+            yield Fault(
+                ("sections", "pairs"),
+                f"must have the sum {(self.dimensions or width) // 2}, half the rotated dimensions",
+                list(self.sections.pairs),
+                "Change one of the three numbers.",
+            )
+        if self.dimensions is None and width % 2:
+            yield Fault(
+                ("kind",),
+                f"requires an even head width, because dimensions rotate in pairs; it is {width}",
+                self.kind,
+                "Set an even head_dim or another number of heads"
+                + (f", or rotate part of each head with dimensions: {width - 1}." if width > 1 else "."),
+            )
+        elif self.dimensions is not None and self.dimensions > width:
+            yield Fault(
+                ("dimensions",),
+                f"must not exceed the width of a head, which is {width}",
+                self.dimensions,
+                f"Use an even number up to {width - width % 2}.",
+            )
+        elif self.query_scaling is not None and isinstance(attention, Latent):
+            yield _scaled_parts(attention)
+        elif isinstance(self.scaling, RopeScalingKind):
+            yield from (
+                fault.under("scaling") for fault in self.scaling.width_faults(self.dimensions or width)
+            )
+
+    def _input_faults(
+        self, attention: MultiHeadShape | Latent, width: int, context: RuleContext
+    ) -> Iterable[Fault]:
+        if isinstance(attention, Latent) or self.sections is not None:
+            yield Fault(
+                ("rotates",),
+                "must be queries_and_keys in latent attention, and where pairs rotate by axis",
+                self.rotates,
+                "Remove it.",
+            )
+        elif attention.values == "keys" or attention.reuses_keys_values:
+            yield Fault(
+                ("rotates",),
+                "requires keys and values of the layer's own, because values are not rotated",
+                self.rotates,
+                "Remove it, or remove values and reuses_keys_values.",
+            )
+        elif context.d_model % width:
+            yield Fault(
+                ("rotates",),
+                f"requires a head width that divides the input, whose width is {context.d_model}",
+                width,
+                "Remove it, or remove head_dim.",
+            )
+
+
+def _scaled_parts(attention: Latent) -> Fault:
+    return Fault(
+        ("query_scaling",),
+        "requires queries that are rotated as a whole, and those of latent attention are not",
+        attention.kind,
+        "Remove it, or use multi_head or grouped_query.",
+    )
+
+
+@register("position")
+class Alibi(PositionKind):
+    """ALiBi: a penalty on the scores that is linear in distance (Press et al., 2021); no parameters."""
+
+    kind: Literal["alibi"] = "alibi"
+    scale: Annotated[PositiveFloat, OmitDefault()] = 1.0
+    """Factor on the penalty (Falcon: `head_dim ** -0.5`)."""
+    precision: Annotated[
+        Literal["float32", "bfloat16"],
+        ValueDescriptions(
+            {
+                "float32": "No rounding.",
+                "bfloat16": "Slope, key position and their product are rounded (Falcon).",
+            }
+        ),
+        OmitDefault(),
+    ] = "float32"
+    """Rounding of the penalty; `bfloat16` works only in causal stacks."""
+    needs_equal_heads: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.precision == "bfloat16" and not context.causal:
+            yield Fault(
+                ("precision",),
+                "must be float32 in a bidirectional stack, because rounding errors grow with the key position",
+                self.precision,
+                "Use float32, or a causal stack.",
+            )
+
+
+@register("position")
+class RelativeBias(PositionKind):
+    """A trained bias on the scores per head and distance bucket, shared by the layers of a stack unless `per_layer` (T5)."""
+
+    kind: Literal["relative_bias"] = "relative_bias"
+    buckets: Annotated[int, Field(ge=2, le=2**16)] = 32
+    """Number of buckets: one per short distance, and buckets of logarithmic width for longer ones."""
+    max_distance: Annotated[int, Field(gt=0, le=2**20)] = 128
+    """Distance in tokens beyond which all share the last bucket."""
+    gated: Annotated[bool, OmitDefault()] = False
+    """Whether each layer multiplies the bias of a query by a gate from 1 up, which it computes from that query's part of the
+    input (WavLM)."""
+    per_layer: Annotated[bool, OmitDefault()] = False
+    """Whether every layer has its own biases (UMT5)."""
+    needs_equal_heads: ClassVar[bool] = True
+
+    @property
+    def owned_by_layers(self) -> bool:
+        return self.per_layer
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        sides = self.buckets if context.causal else self.buckets // 2
+        if sides < 2:
+            yield Fault(
+                ("buckets",),
+                "must be at least 4 in a bidirectional stack: near and far distances on either side",
+                self.buckets,
+                "Use 4 or more.",
+            )
+            return
+        exact = sides // 2
+        if self.max_distance <= exact:
+            yield Fault(
+                ("max_distance",),
+                f"must exceed {exact}, the number of distances with their own bucket",
+                self.max_distance,
+                f"Use {exact + 1} or more.",
+            )
+
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        if not self.gated:
+            return
+        if isinstance(attention, Latent):
+            yield Fault(
+                ("gated",),
+                "requires attention whose heads divide its input, and those of latent attention do not",
+                attention.kind,
+                "Remove it, or use multi_head or grouped_query.",
+            )
+        elif attention.heads * attention.head_width(context.d_model) != context.d_model:
+            yield Fault(
+                ("gated",),
+                f"requires heads that divide the input, whose width is {context.d_model}",
+                f"{attention.heads} heads of width {attention.head_width(context.d_model)}",
+                "Remove it, or remove head_dim.",
+            )
+
+
+@register("position")
+class NoPosition(PositionKind):
+    """No position encoding: attention treats tokens as a set, apart from the causal mask (NoPE)."""
+
+    kind: Literal["none"] = "none"
+    query_scaling: Annotated[QueryScaling | None, OmitDefault()] = None
+    """Growth of the queries with their position, in a causal stack (Llama 4). Default: none."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.query_scaling is not None and not context.causal:
+            yield Fault(
+                ("query_scaling",),
+                "requires a causal stack, where a query sees more keys the later it is",
+                self.query_scaling.length,
+                "Remove it.",
+            )
+
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        if self.query_scaling is not None and isinstance(attention, Latent):
+            yield _scaled_parts(attention)

@@ -1,0 +1,39 @@
+"""The position of Shaw et al.: vectors of distances in every layer, compared with queries."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from specs.base.base import Fault, RuleContext
+from specs.base.registry import register
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.latent import Latent
+from specs.kinds.position import PositionKind
+
+Reach = Annotated[int, Field(ge=0, le=2**20)]
+
+
+@register("position")
+class RelativeKey(PositionKind):
+    """A trained vector per distance in every layer, as wide as a head and shared by its heads; scores add its product with the
+    query (Shaw et al., 2018; wav2vec2-BERT)."""
+
+    kind: Literal["relative_key"] = "relative_key"
+    before: Reach = 64
+    """Distance to keys before the query from which all share a vector."""
+    after: Reach = 8
+    """Distance to keys after the query from which all share a vector."""
+
+    @property
+    def owned_by_layers(self) -> bool:
+        return True
+
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        if isinstance(attention, Latent):
+            yield Fault(
+                ("kind",),
+                "requires queries and keys of equal width in every head, and latent attention has none",
+                self.kind,
+                "Use rope, or an attention of kind multi_head, grouped_query or multi_query.",
+            )

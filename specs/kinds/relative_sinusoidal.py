@@ -1,0 +1,47 @@
+"""The position of Transformer-XL: sinusoids of distances, projected by every layer and compared with queries."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from specs.base.base import Dropout, Fault, PositiveFloat, RuleContext
+from specs.base.registry import register
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.latent import Latent
+from specs.kinds.position import PositionKind
+
+
+@register("position")
+class RelativeSinusoidal(PositionKind):
+    """Sines and cosines of the distance of query and key, which every layer projects and compares with queries
+    (Transformer-XL: Dai et al., 2019; Conformer, Parakeet).
+
+    A score is the sum of (query + u) * key and (query + v) * projected distance, with trained vectors u and v for each head.
+    """
+
+    kind: Literal["relative_sinusoidal"] = "relative_sinusoidal"
+    base: PositiveFloat = 10000.0
+    """Base of the geometric sequence of wavelengths."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the sines and cosines during training."""
+
+    @property
+    def owned_by_layers(self) -> bool:
+        return True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if context.d_model % 2:
+            yield Fault(
+                ("kind",),
+                f"requires an even d_model, with a sine and a cosine per frequency; it is {context.d_model}",
+                self.kind,
+                f"Use d_model: {context.d_model - 1} or {context.d_model + 1}.",
+            )
+
+    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+        if isinstance(attention, Latent):
+            yield Fault(
+                ("kind",),
+                "requires queries and keys of equal width in every head, and latent attention has none",
+                self.kind,
+                "Use rope, or an attention of kind multi_head, grouped_query or multi_query.",
+            )

@@ -1,0 +1,35 @@
+"""RG-LRU: channels that decay at rates which gates choose."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from specs.base.base import Component, Fault, RuleContext, Width
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.activation import Activation
+from specs.kinds.attention import Heads, divisors
+from specs.kinds.short_convolution import KernelSize
+
+
+@register("mixer")
+class RGLRU(Component):
+    """Real-gated linear recurrent unit (Griffin: De et al., 2024): a short convolution, and channels that decay at gated rates."""
+
+    kind: Literal["rg_lru"] = "rg_lru"
+    width: Annotated[Width, Role.WIDTH]
+    """Number of channels."""
+    heads: Annotated[Heads, Role.HEADS]
+    """Number of blocks of channels, inside which the gates are projected. It must divide `width`."""
+    kernel_size: KernelSize = 4
+    """Number of tokens that the convolution sees: a token and those before it."""
+    activation: Activation = "gelu_tanh"
+    """Activation of the branch that multiplies the output."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.width % self.heads:
+            yield Fault(
+                ("heads",),
+                f"must divide width, which is {self.width}",
+                self.heads,
+                f"Use a divisor: {divisors(self.width)}.",
+            )

@@ -1,0 +1,74 @@
+"""RWKV-7: a generalized delta rule over tokens, and a feed-forward that reads two tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from specs.base.base import Component, Fault, PositiveFloat, Width
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.activation import Activation
+from specs.kinds.attention import Heads
+
+if TYPE_CHECKING:
+    from specs.kinds.block import BlockParts
+
+
+@register("mixer")
+class RWKV7(Component):
+    """Time mixing of RWKV-7 (Peng et al., 2025): a generalized delta rule with one decay per key channel, whose inputs mix each
+    token with the one before it."""
+
+    kind: Literal["rwkv7"] = "rwkv7"
+    heads: Heads
+    """Number of heads, each with a state of its own."""
+    head_dim: Annotated[Width, Role.WIDTH] = 64
+    """Width of the queries, keys and values of one head."""
+    decay_rank: Annotated[Width, Role.WIDTH]
+    """Width from which the decays are projected."""
+    update_rank: Annotated[Width, Role.WIDTH]
+    """Width from which the update rates are projected (in-context learning rates)."""
+    value_rank: Annotated[Width | None, Role.WIDTH] = None
+    """Width from which the shares of the first layer's values in this layer's are projected. Default: the layer uses its own
+    values alone, as the first layer must."""
+    gate_rank: Annotated[Width, Role.WIDTH]
+    """Width from which the output gate is projected."""
+    norm_eps: PositiveFloat = 6.4e-4
+    """Number that the norm of each head's output adds to the variance to avoid division by 0."""
+
+    @property
+    def width(self) -> int:
+        """The width of the queries, keys and values of all heads."""
+        return self.heads * self.head_dim
+
+
+@register("mixer")
+class RWKVChannelMix(Component):
+    """Channel mixing of RWKV-7 (Peng et al., 2025): a feed-forward of each token mixed with the one before it."""
+
+    kind: Literal["rwkv_channel_mix"] = "rwkv_channel_mix"
+    hidden: Annotated[Width, Role.WIDTH]
+    """Width of the hidden layer (RWKV-7: `4 * d_model`)."""
+    activation: Activation = "relu2"
+    """Activation of the hidden layer."""
+
+
+def first_value_faults(names: Sequence[str | None], blocks: Sequence[BlockParts]) -> Iterable[Fault]:
+    """The first layer that mixes its values with those of a first layer that is missing; blocks of all layers, by name."""
+    first = set[int]()
+    for name, block in zip(names, blocks, strict=True):
+        mixer = block.mixer
+        if not isinstance(mixer, RWKV7):
+            continue
+        if mixer.value_rank is None:
+            first.add(mixer.width)
+        elif mixer.width not in first:
+            place = ("block",) if name is None else ("blocks", name)
+            yield Fault(
+                (*place, "mixer", "value_rank"),
+                "requires a layer before it with a mixer of kind rwkv7, as wide, without value_rank",
+                mixer.value_rank,
+                "Put such a layer before it, or remove it.",
+            )
+            return

@@ -1,0 +1,144 @@
+"""Embeddings of waveforms: samples of audio to one vector per frame."""
+
+import math
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from specs.base.base import Dropout, Fault, RuleContext, Spec, Width
+from specs.base.descriptions import ValueDescriptions
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.activation import Activation
+from specs.kinds.embedding import EmbeddingKind, start_times
+from specs.kinds.norm import Norm
+
+
+class StemConvolution(Spec):
+    """A convolution over time, without padding."""
+
+    channels: Annotated[Width, Role.WIDTH]
+    """Number of output channels."""
+    kernel: Annotated[int, Field(gt=0, le=2**10)]
+    """Width of the kernel."""
+    stride: Annotated[int, Field(gt=0, le=2**10)]
+    """Step of the kernel; it must not exceed `kernel`, so that no sample is skipped."""
+
+
+StemConvolutions = Annotated[tuple[StemConvolution, ...], Field(strict=False, min_length=1, max_length=2**6)]
+
+
+class SampledKind(EmbeddingKind):
+    """Interface of embeddings of samples of any length, which go through convolutions over time.
+
+    A recording is padded at its end, and gives one vector (frame) per step of all convolutions together.
+    """
+
+    convolutions: StemConvolutions
+    """Convolutions in order, each `{channels: 512, kernel: 3, stride: 2}`; the first reads the samples."""
+
+    input_name: ClassVar[str] = "input_values"
+
+    @property
+    def any_length(self) -> bool:
+        return True
+
+    @property
+    def step(self) -> int:
+        """The number of samples from one vector to the next."""
+        return math.prod(each.stride for each in self.convolutions)
+
+    @property
+    def reach(self) -> int:
+        """The number of samples that a vector sees, and thus of the shortest input."""
+        reach = 1
+        for each in reversed(self.convolutions):
+            reach = (reach - 1) * each.stride + each.kernel
+        return reach
+
+    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
+        return start_times(count, self.step, column_seconds)
+
+    def input_length(self, vectors: int) -> int:
+        return (vectors - 1) * self.step + self.reach
+
+    def vector_count(self, length: int) -> int:
+        return max(0, (length - self.reach) // self.step + 1)
+
+    def input_shape(self, context_length: int | None) -> tuple[int, ...]:
+        assert context_length is not None
+        return (self.input_length(context_length),)
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        for i, each in enumerate(self.convolutions):
+            if each.stride > each.kernel:
+                yield Fault(
+                    ("convolutions", i, "stride"),
+                    f"must not exceed the kernel, which is {each.kernel}",
+                    each.stride,
+                    f"Use {each.kernel} or less.",
+                )
+
+
+@register("embedding")
+class Waveform(SampledKind):
+    """Samples of audio of any length, through convolutions over time, a norm and a projection (wav2vec 2.0: Baevski et al.,
+    2020).
+
+    A recording is padded at its end, and gives one vector (frame) per step of all convolutions together.
+    """
+
+    kind: Literal["waveform"] = "waveform"
+    convolution_norm: Annotated[
+        Literal["group", "layer"],
+        ValueDescriptions(
+            {
+                "group": "Each channel of the first convolution over time, padding included: the model takes no mask "
+                "(wav2vec2-base).",
+                "layer": "The channels of every convolution at each time (wav2vec2-large-lv60, XLS-R).",
+            }
+        ),
+    ] = "layer"
+    """Normalisation before the activations, with an eps of 1e-5."""
+    bias: bool = False
+    """Whether the convolutions add a bias."""
+    activation: Activation = "gelu"
+    """Activation of each convolution."""
+    projection_norm: Norm | None = None
+    """Norm before the projection to `d_model` (wav2vec2). Default: none."""
+    norm: Norm | None = None
+    """Norm of the sum of projected vectors and positions (wav2vec2-base). Default: none."""
+    dropout: Dropout = 0.0
+    """Dropout probability on the embeddings during training."""
+
+    @property
+    def takes_mask(self) -> bool:
+        return self.convolution_norm == "layer"
+
+
+@register("embedding")
+class FilteredWaveform(SampledKind):
+    """Samples of audio of any length, through a convolution without bias (trained filters), an activation and a norm of the
+    whole recording, and further convolutions, the last of which gives the vectors (Moonshine: Jeffries et al., 2024).
+
+    The norm has one mean and one variance of all channels and times, padding included, with an eps of 1e-5: the model
+    takes no mask.
+    """
+
+    kind: Literal["filtered_waveform"] = "filtered_waveform"
+    filter_activation: Activation = "tanh"
+    """Activation of the first convolution."""
+    activation: Activation = "gelu"
+    """Activation of each further convolution."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        last = self.convolutions[-1]
+        if last.channels != context.d_model:
+            yield Fault(
+                ("convolutions", len(self.convolutions) - 1, "channels"),
+                f"must equal d_model, which is {context.d_model}: the last convolution gives the vectors",
+                last.channels,
+                f"Use {context.d_model}.",
+            )

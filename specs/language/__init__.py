@@ -1,0 +1,1 @@
+"""The spec language: from files, presets and assignments to validated models."""

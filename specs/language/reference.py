@@ -1,0 +1,90 @@
+"""References to specs: preset names and paths."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import NoReturn
+
+from specs.base.errors import Mark, Problem, SpecError
+from specs.base.suggest import suggestion
+from specs.language.catalog import PRESETS, preset_names
+
+SUFFIXES = (".yaml", ".yml")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json", *SUFFIXES)
+
+
+_OF_CHECKPOINTS = ("config.json", "adapter_config.json")
+"""Files that a checkpoint's directory has."""
+
+
+def is_hub_id(reference: str) -> bool:
+    """Whether a reference looks like ``org/name`` on the Hugging Face hub, and not like a path of an existing directory."""
+    parent = os.path.dirname(reference)
+    return (
+        bool(_HUB_ID.fullmatch(reference)) and not reference.endswith(_FILES) and not os.path.exists(parent)
+    )
+
+
+def locate(reference: str) -> Path:
+    """The file of a preset or of a path.  Raises :class:`SpecError` if neither exists."""
+    if (preset := _preset(reference)) is not None:
+        return preset
+    if os.path.exists(reference) and reference:
+        if any(os.path.isfile(os.path.join(reference, name)) for name in _OF_CHECKPOINTS):
+            rule = "A spec must be a file, but this is a checkpoint directory"
+            _refuse(
+                rule,
+                reference,
+                f"Import it first: zoo import {shlex.quote(reference)} -o my-model.yaml",
+            )
+        return Path(reference)
+    if is_hub_id(reference):
+        remedy = f"Import a model from the Hugging Face hub first: zoo import {reference} -o my-model.yaml"
+        _refuse("must be a preset or a file", reference, remedy)
+    name = reference.removesuffix(".yaml").removesuffix(".yml")
+    if name != reference and _preset(name) is not None:
+        _refuse(
+            "must be a preset or a file", reference, f"The file does not exist; the preset is named {name}."
+        )
+    if reference and (reference.endswith(SUFFIXES) or os.sep in reference):
+        return Path(reference)
+    return _refuse("must be a preset or a file", reference, _near_preset(reference))
+
+
+def locate_base(reference: str, directory: Path, mark: Mark | None) -> Path:
+    """The file that a spec in ``directory`` extends: a preset, or a YAML file relative to it.
+
+    Other files are never opened, so that an untrusted spec cannot reveal their contents.
+    """
+    if (preset := _preset(reference)) is not None:
+        return preset
+    is_yaml = reference.endswith(SUFFIXES)
+    if is_yaml and os.path.isfile(directory / reference):
+        return directory / reference
+    if is_yaml:
+        remedy = "Paths are relative to this file; `zoo list` shows the presets."
+    elif os.sep in reference or os.path.exists(directory / reference):
+        remedy = "Use a file with the suffix .yaml or .yml."
+    else:
+        remedy = _near_preset(reference)
+    raise SpecError([Problem("must be a preset or a file", ("extends",), reference, remedy, mark)])
+
+
+def _preset(reference: str) -> Path | None:
+    """The file of a preset, or None for an unknown name."""
+    path = PRESETS / f"{reference}.yaml"
+    return path if "/" not in reference and os.sep not in reference and os.path.isfile(path) else None
+
+
+def _near_preset(name: str) -> str:
+    return (
+        f"{suggestion(name, preset_names())}\nOr pass the path of a YAML file; `zoo list` shows the presets."
+    )
+
+
+def _refuse(rule: str, reference: str, remedy: str) -> NoReturn:
+    raise SpecError([Problem(rule, (), reference, remedy)])

@@ -1,7 +1,0 @@
-"""The slot of what mixes tokens through a state of constant size, where attention keeps every token."""
-
-from typing import Annotated
-
-from specs.base import Component, Slot
-
-Mixer = Annotated[Component, Slot("mixer")]

@@ -1,0 +1,1 @@
+"""A whole model: its stacks, and the rules across them."""

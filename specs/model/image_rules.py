@@ -1,0 +1,218 @@
+"""The rules of models of text and images: the heads in which two encoders meet, and connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from specs.base.base import Fault
+from specs.base.errors import MISSING
+from specs.kinds.connector import ConnectorKind
+from specs.kinds.embedding import Patches
+from specs.kinds.head import Contrastive, Pooled
+from specs.kinds.patch_boxes import Detection, PatchBoxes
+from specs.kinds.position import NoPosition
+from specs.model.stack import StackName
+
+if TYPE_CHECKING:
+    from specs.model.model import Model
+
+
+def meeting_faults(model: Model) -> Iterable[Fault]:
+    """The violated rules of the heads of a dual encoder's stacks, and of the head in which they meet."""
+    meets = model.architecture == "dual-encoder"
+    detects = isinstance(model.head, Detection)
+    if meets != isinstance(model.head, Contrastive | Detection):
+        yield Fault(
+            ("head", "kind"),
+            "must be contrastive or detection in a dual encoder" if meets else "belongs to a dual encoder",
+            model.head.kind,
+            "Use contrastive." if meets else "Use another head, or architecture: dual-encoder.",
+        )
+    if isinstance(model.head, PatchBoxes):
+        yield Fault(
+            ("head", "kind"),
+            "belongs to the images of a dual encoder with the head detection",
+            model.head.kind,
+            "Use another head.",
+        )
+    widths = dict[StackName, int]()
+    for name, stack in model.stacks():
+        head = stack.head
+        if not meets:
+            if head is not None:
+                yield Fault(
+                    (name, "head"),
+                    "belongs to a stack of a dual encoder",
+                    head.kind,
+                    "Remove it: the model's own head reads the last stack.",
+                )
+            continue
+        if detects and name == "image" and not isinstance(head, PatchBoxes):
+            yield Fault(
+                (name, "head"),
+                "must be of kind patch_boxes where the head is detection",
+                MISSING if head is None else head.kind,
+                "Add head: {kind: patch_boxes, norm: {kind: layer_norm}, projection: 512}.",
+            )
+            continue
+        if not isinstance(head, PatchBoxes if detects and name == "image" else Pooled):
+            yield Fault(
+                (name, "head"),
+                "must be of kind pooled in a dual encoder, which compares one vector per input",
+                MISSING if head is None else head.kind,
+                "Add head: {kind: pooled, projection: 512, normalize: true}.",
+            )
+            continue
+        vocabulary = model.vocab_size if model.embedding_of(stack).takes_tokens else None
+        context = replace(model.rule_context(name, stack), vocab_size=vocabulary)
+        yield from (fault.under(name, "head") for fault in head.faults(context))
+        widths[name] = head.vector_width(model.width_of(stack))
+    if len(set(widths.values())) > 1:
+        yield Fault(
+            ("image", "head", "projection"),
+            "must give vectors as wide as those of the texts",
+            widths["image"],
+            f"Use {widths['text']}.",
+        )
+    if meets and not _reads_text_and_images(model):
+        yield Fault(
+            ("image", "embedding", "kind"),
+            "must take images where text takes tokens",
+            model.embedding_of(model.image).kind if model.image else None,
+            "Use patches in image, and tokens in text.",
+        )
+
+
+def _reads_text_and_images(model: Model) -> bool:
+    if model.text is None or model.image is None:
+        return False
+    read, seen = model.embedding_of(model.text), model.embedding_of(model.image)
+    return read.takes_tokens and seen.input_name == "pixel_values"
+
+
+def connector_faults(model: Model) -> Iterable[Fault]:
+    """The violated rules of what lets images among tokens, and of what it joins."""
+    connector, joins = model.connector, model.architecture == "vision-language"
+    if joins != (connector is not None):
+        yield Fault(
+            ("connector",),
+            f"{'is required by' if joins else 'does not belong to'} architecture: {model.architecture}",
+            MISSING if connector is None else connector.kind,
+            "Add connector: {kind: mlp, token: ID}." if joins else "Remove it.",
+        )
+    if not isinstance(connector, ConnectorKind) or model.image is None or model.decoder is None:
+        return
+    context = replace(model.rule_context("decoder", model.decoder), vocab_size=model.vocab_size)
+    yield from (fault.under("connector") for fault in connector.faults(context))
+    images = model.embedding_of(model.image)
+    yield from _deepstack_faults(model, connector)
+    if images.packed:
+        yield from _packed_faults(model, connector)
+    elif not isinstance(images, Patches):
+        yield Fault(
+            ("image", "embedding", "kind"),
+            "must be patches or packed_patches",
+            images.kind,
+            "Add embedding: {kind: patches, ...}.",
+        )
+    elif images.side % connector.pool:
+        yield Fault(
+            ("connector", "pool"),
+            f"must divide the number of patches in a row, which is {images.side}",
+            connector.pool,
+            "Use a divisor, such as 1.",
+        )
+    elif images.side // connector.pool % connector.shuffle:
+        pooled = "" if connector.pool == 1 else " after pooling"
+        yield Fault(
+            ("connector", "shuffle"),
+            f"must divide the number of patches in a row{pooled}, which is {images.side // connector.pool}",
+            connector.shuffle,
+            "Use a divisor, such as 1.",
+        )
+    if model.position_of(model.decoder).embedded:
+        yield Fault(
+            ("position", "kind") if model.decoder.position is None else ("decoder", "position", "kind"),
+            "must act inside attention in a vision-language model, whose images have no position before",
+            model.position_of(model.decoder).kind,
+            "Use rope, alibi or relative_bias.",
+        )
+
+
+def _deepstack_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
+    """The violated rules of vectors that are added after layers of the decoder."""
+    assert model.image is not None
+    assert model.decoder is not None
+    if connector.deepstack is None:
+        return
+    layers = connector.deepstack.layers
+    if not model.embedding_of(model.image).packed:
+        yield Fault(
+            ("connector", "deepstack"),
+            "requires images of any size",
+            list(layers),
+            "Remove it, or use packed_patches.",
+        )
+    elif list(layers) != sorted(layers) or layers[-1] >= model.image.depth:
+        yield Fault(
+            ("connector", "deepstack", "layers"),
+            f"must be layers of the images in order, from 0 to {model.image.depth - 1}",
+            list(layers),
+            "Change the list.",
+        )
+    elif len(layers) > model.decoder.depth:
+        yield Fault(
+            ("connector", "deepstack", "layers"),
+            f"must be at most {model.decoder.depth}, the layers of the decoder",
+            list(layers),
+            "Remove some.",
+        )
+
+
+def _packed_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
+    """The violated rules of images of any size: of their connector, and of what acts on their patches."""
+    if connector.pool > 1:
+        yield Fault(
+            ("connector", "pool"),
+            "must be 1 for images of any size, whose patches come by the squares that are joined",
+            connector.pool,
+            "Use shuffle.",
+        )
+    if not connector.takes_any_size:
+        yield Fault(
+            ("connector", "kind"),
+            "must keep the vectors of images apart where these have any size",
+            connector.kind,
+            "Use mlp.",
+        )
+    if connector.class_token:
+        yield Fault(
+            ("connector", "class_token"),
+            "must be false for images of any size, which have none",
+            connector.class_token,
+            "Remove it.",
+        )
+    assert model.image is not None
+    position = model.position_of(model.image)
+    if not (position.of_patches or isinstance(position, NoPosition)):
+        yield Fault(
+            ("image", "position", "kind"),
+            "must tell rows from columns in images of any size, or be none",
+            model.position_of(model.image).kind,
+            "Use axial_rope.",
+        )
+    for name in dict.fromkeys(run.use for run in model.image.runs()):
+        block = (
+            model.image.block if name is None else model.image.blocks.get(name)
+        )  # the stack refuses other names
+        window = getattr(getattr(block, "attention", None), "window", None)
+        if window is not None:
+            place = ("block",) if name is None else ("blocks", name)
+            yield Fault(
+                ("image", *place, "attention", "window"),
+                "counts tokens of a sequence, and patches have rows and columns",
+                window,
+                "Remove it.",
+            )

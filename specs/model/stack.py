@@ -1,0 +1,333 @@
+"""A stack: its layers, their blocks, and its embedding, position and final norm."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+import specs.kinds.conformer
+import specs.kinds.disentangled
+import specs.kinds.frames
+import specs.kinds.packed_patches
+import specs.kinds.patch_positions
+import specs.kinds.relative_key
+import specs.kinds.relative_sinusoidal
+import specs.kinds.waveform  # noqa: F401 - they register their kinds
+from specs.base.base import Fault, OmitDefault, RuleContext, Spec, Width
+from specs.base.descriptions import ValueDescriptions
+from specs.base.roles import Role
+from specs.base.suggest import suggestion
+from specs.kinds.altup import AltUp
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.block import Block, BlockParts
+from specs.kinds.embedding import Embedding
+from specs.kinds.head import Head
+from specs.kinds.latent import Latent
+from specs.kinds.position import NoPosition, Position, PositionKind
+from specs.kinds.rwkv import first_value_faults
+
+MAX_LAYERS = 10_000
+
+StackName = Literal["encoder", "decoder", "text", "image"]
+STACKS: tuple[StackName, ...] = ("encoder", "text", "image", "decoder")
+STACKS_OF: dict[str, tuple[StackName, ...]] = {
+    "encoder": ("encoder",),
+    "decoder": ("decoder",),
+    "encoder-decoder": ("encoder", "decoder"),
+    "dual-encoder": ("text", "image"),
+    "vision-language": ("image", "decoder"),
+}
+"""The stacks of each architecture, in the order of ``STACKS``."""
+
+Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
+
+
+Bidirectional = Annotated[
+    Literal["image", "prompt"],
+    ValueDescriptions(
+        {
+            "image": "The vectors of one image, a run of placeholder tokens that is read in one call; a window limits what they "
+            "see before them (Gemma 3).",
+            "prompt": "All tokens of the first call, text and images, whatever the windows; later tokens see those before them "
+            "(PaliGemma).",
+        }
+    ),
+]
+
+
+class LayerRun(Spec):
+    """A run of equal layers."""
+
+    use: str | None = None
+    """Name of a block in the stack's `blocks`. Default: the stack's `block`."""
+    repeat: Layers = 1
+    """Number of layers in the run."""
+    shared: Annotated[bool, OmitDefault()] = False
+    """Whether the run is a single layer with one set of weights, applied `repeat` times (ALBERT)."""
+
+
+class LayerGroup(Spec):
+    """A repeated sequence of runs of layers."""
+
+    pattern: Annotated[tuple[LayerRun, ...], Field(strict=False, min_length=1)]
+    """Runs of layers, in order."""
+    repeat: Layers = 1
+    """Number of repetitions of the pattern."""
+    shared: Annotated[bool, OmitDefault()] = False
+    """Whether all repetitions share the layers and weights of the first."""
+
+
+LayerEntry = Annotated[
+    Annotated[LayerRun, Tag("run")] | Annotated[LayerGroup, Tag("group")],
+    Discriminator(lambda entry: "group" if _has(entry, "pattern") else "run"),
+]
+LayerEntries = Annotated[tuple[LayerEntry, ...], Field(strict=False, min_length=1)]
+
+
+def _has(entry: Any, key: str) -> bool:
+    return key in entry if isinstance(entry, dict) else hasattr(entry, key)
+
+
+class Stack(Spec):
+    """The layers of an encoder or a decoder."""
+
+    layers: Annotated[
+        Annotated[Layers, Tag("count")] | Annotated[LayerEntries, Tag("entries")],
+        Discriminator(lambda layers: "entries" if isinstance(layers, list | tuple) else "count"),
+    ]
+    """Number of layers, or a list of runs `{use: NAME, repeat: N}` and groups `{pattern: [...], repeat: N}`."""
+    block: Block
+    """Block of every layer without `use`."""
+    blocks: dict[str, Block] = {}
+    """Variants of `block` by name, for `use` in layers. Each states only its changes to `block`."""
+    final_norm: bool | None = None
+    """Whether one more norm, like that of the last block, ends the stack. Default: true where blocks leave their output
+    unnormalised, so not after `post_norm`."""
+    weighted_layer_sum: Annotated[bool, OmitDefault()] = False
+    """Whether the output is a sum with trained weights of the input of the first layer and the outputs of all layers, the last
+    after the final norm (classifiers of speech: SUPERB)."""
+    altup: Annotated[AltUp | None, OmitDefault()] = None
+    """Several residual streams, of which one passes the layers (Gemma 3n). Default: one stream."""
+    embedding: Embedding | None = None
+    """Embedding of this stack's inputs. Default: the model's."""
+    position: Position | None = None
+    """Position kind of this stack. Default: the model's."""
+    causal: bool | None = None
+    """Whether each token sees only itself and the tokens before it, in an encoder (CLIP's text encoder, Qwen3 Embedding:
+    true). Default: false for encoders; decoders are always causal."""
+    bidirectional: Annotated[Bidirectional | None, OmitDefault()] = None
+    """Tokens that see each other in both directions in the decoder of a `vision-language` model. Default: none."""
+    d_model: Annotated[Width | None, OmitDefault(), Role.WIDTH] = None
+    """Width of this stack's residual stream, where those of a model differ: attention to the encoder then reads its width
+    (TrOCR). Default: the model's."""
+    context_length: Width | None = None
+    """Longest input of this stack, in tokens or other vectors. Default: the model's."""
+    head: Annotated[Head | None, OmitDefault()] = None
+    """Vector that this stack of a `dual-encoder` gives for an input, of kind `pooled`, or boxes in its images, of kind
+    `patch_boxes`. Other models have a head of their own."""
+
+    def runs(self) -> Iterator[LayerRun]:
+        """The runs of equal layers, from first to last."""
+        if isinstance(self.layers, int):
+            yield LayerRun(repeat=self.layers)
+            return
+        for entry in self.layers:
+            if isinstance(entry, LayerRun):
+                yield entry
+            else:
+                for _ in range(entry.repeat):
+                    yield from entry.pattern
+
+    @property
+    def depth(self) -> int:
+        """The number of layers."""
+        if isinstance(self.layers, int):
+            return self.layers
+        return sum(
+            entry.repeat
+            if isinstance(entry, LayerRun)
+            else entry.repeat * sum(run.repeat for run in entry.pattern)
+            for entry in self.layers
+        )
+
+    def named_block(self, name: str | None) -> BlockParts:
+        """The name of a layer's block; None for the stack's own."""
+        block = self.block if name is None else self.blocks[name]
+        assert isinstance(block, BlockParts)
+        return block
+
+    def owners(self) -> list[int]:
+        """For every layer, the index of the first layer with the same weights (its own if it shares none)."""
+        if isinstance(self.layers, int):
+            return list(range(self.layers))
+        owners: list[int] = []
+        for entry in self.layers:
+            once: list[int] = []  # the owners in one repetition of the entry
+            for run in (entry,) if isinstance(entry, LayerRun) else entry.pattern:
+                first = len(owners) + len(once)
+                once += [first if run.shared else first + i for i in range(run.repeat)]
+            times = 1 if isinstance(entry, LayerRun) else entry.repeat
+            shift = 0 if entry.shared else len(once)
+            owners += [owner + time * shift for time in range(times) for owner in once]
+        return owners
+
+    def block_names(self) -> list[str | None]:
+        """The block name of every layer, None for the stack's own; equal blocks have the name used first."""
+        names = [run.use for run in self.runs() for _ in range(run.repeat)]
+        first: dict[str, str | None] = {}
+        texts = {name: repr(self.named_block(name)) for name in dict.fromkeys(names)}
+        for name in texts:
+            first.setdefault(texts[name], name)
+        return [first[texts[name]] for name in names]
+
+    def layer_blocks(self) -> list[BlockParts]:
+        """The block of every layer; equal blocks are one object."""
+        return [self.named_block(name) for name in self.block_names()]
+
+    def key_value_sources(self, d_model: int) -> list[int | None]:
+        """For every layer that reuses keys and values, the layer they are of; None for other layers, and where none fits."""
+        blocks, sources = self.layer_blocks(), list[int | None]()
+        for layer, block in enumerate(blocks):
+            attention = block.attention
+            source = None
+            if isinstance(attention, MultiHeadShape) and attention.reuses_keys_values:
+                before = reversed(range(layer))
+                fitting = (
+                    each for each in before if attention.takes_keys_of(blocks[each].attention, d_model)
+                )
+                source = next(fitting, None)
+            sources.append(source)
+        return sources
+
+    def layer_kinds(self) -> list[tuple[str | None, int]]:
+        """The block name of every layer, as ``block_names``, and a number that tells layers of a block apart.
+
+        It is 0 unless they share weights: then each set is held by a layer and used again by others.
+        """
+        kinds: list[tuple[str | None, int]] = []
+        uses = Counter[str | None]()
+        for layer, (name, owner) in enumerate(zip(self.block_names(), self.owners(), strict=True)):
+            if owner != layer:
+                kinds.append(kinds[owner])
+                continue
+            sharing, use = self.named_block(name).sharing, uses[name]
+            sets = 0 if sharing is None else sharing.sets
+            kinds.append((name, use if use < sets else sets + use % max(sets, 1)))
+            uses[name] += 1
+        return kinds
+
+    @property
+    def ends_with_norm(self) -> bool:
+        """Whether a norm follows the last block."""
+        if self.final_norm is not None:
+            return self.final_norm
+        return not self.layer_blocks()[-1].output_is_normalised
+
+    def _uses(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        if isinstance(self.layers, int):
+            return
+        for i, entry in enumerate(self.layers):
+            runs = (
+                [(("layers", i), entry)]
+                if isinstance(entry, LayerRun)
+                else [(("layers", i, "pattern", j), run) for j, run in enumerate(entry.pattern)]
+            )
+            yield from (((*path, "use"), run.use) for path, run in runs if run.use is not None)
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of the layers and their blocks."""
+        unknown = [(path, name) for path, name in self._uses() if name not in self.blocks]
+        for path, name in unknown:
+            remedy = suggestion(name, self.blocks) if self.blocks else "Define it under `blocks`."
+            yield Fault(path, "must be one of the stack's named blocks", name, remedy)
+        if unknown:
+            return
+        if self.depth > MAX_LAYERS:
+            yield Fault(
+                ("layers",), f"must have at most {MAX_LAYERS} layers in total", self.depth, "Reduce repeat."
+            )
+            return
+        used = {run.use for run in self.runs()}
+        for name in self.blocks:
+            if name not in used:
+                remedy = f"Add {{use: {name}}} to the list of layers, or remove the block."
+                yield Fault(("blocks", name), "must be used by a layer", self.blocks[name].kind, remedy)
+        yield from (fault.under("block") for fault in self.block.faults(context))
+        for name, block in self.blocks.items():
+            yield from (fault.under("blocks", name) for fault in block.faults(context))
+        if self.altup is not None:
+            yield from (fault.under("altup") for fault in self.altup.faults(context))
+        yield from self._source_faults(context)
+        yield from first_value_faults(self.block_names(), self.layer_blocks())
+        yield from self._sharing_faults()
+
+    def _source_faults(self, context: RuleContext) -> Iterable[Fault]:
+        """Layers that reuse keys and values that no layer before them has."""
+        names, sources = self.block_names(), self.key_value_sources(context.d_model)
+        for name, block, source in zip(names, self.layer_blocks(), sources, strict=True):
+            if source is None and getattr(block.attention, "reuses_keys_values", False):
+                place = ("block",) if name is None else ("blocks", name)
+                yield Fault(
+                    (*place, "attention", "reuses_keys_values"),
+                    "requires a layer before it with its own keys and values, for as many heads of the same width, and with the "
+                    "same window, chunk and position",
+                    True,
+                    "Put such a layer before it, or remove it.",
+                )
+                return
+
+    def _sharing_faults(self) -> Iterable[Fault]:
+        """More sets of weights than layers that use them."""
+        names, owners = self.block_names(), self.owners()
+        counts = Counter(name for layer, name in enumerate(names) if owners[layer] == layer)
+        for name, count in counts.items():
+            sharing = self.named_block(name).sharing
+            if sharing is not None and sharing.sets > count:
+                place = ("block",) if name is None else ("blocks", name)
+                yield Fault(
+                    (*place, "sharing", "sets"),
+                    f"must be at most {count}, the number of layers of this block",
+                    sharing.sets,
+                    "Reduce it, or add layers.",
+                )
+
+    def position_faults(self, position: PositionKind, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of the effective position of this stack, relative to that position."""
+        yield from position.faults(context)
+        attentions = [block.attention for block in self._blocks_used() if block.attention is not None]
+        if not (attentions or position.embedded or isinstance(position, NoPosition)):
+            yield Fault(
+                ("kind",),
+                "acts inside attention, and no layer of the stack has one",
+                position.kind,
+                "Use none, learned or sinusoidal.",
+            )
+        shapes = [
+            each
+            for each in attentions
+            if isinstance(each, MultiHeadShape | Latent) and getattr(each, "position", None) is None
+        ]
+        for shape in shapes:
+            yield from position.attention_faults(shape, context)
+        own = [getattr(attention, "position", None) for attention in attentions]
+        if getattr(position, "sections", None) and any(getattr(each, "query_scaling", None) for each in own):
+            yield Fault(
+                ("sections",),
+                "must not be set beside query_scaling of some layers: where pairs rotate by axis there is no single position",
+                list(position.sections.pairs),  # type: ignore[attr-defined]
+                "Remove it, or remove query_scaling.",
+            )
+        heads = sorted({shape.heads for shape in shapes})
+        if position.needs_equal_heads and len(heads) > 1:
+            yield Fault(
+                ("kind",),
+                "requires equal numbers of heads in all blocks, because the layers of a stack share its biases",
+                position.kind,
+                f"The blocks have {' and '.join(map(str, heads))} heads: make them equal, or use rope.",
+            )
+
+    def _blocks_used(self) -> list[BlockParts]:
+        return [self.named_block(name) for name in {run.use: None for run in self.runs()}]

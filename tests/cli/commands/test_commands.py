@@ -1,0 +1,270 @@
+"""The commands that build nothing or little: what they print, and how they exit."""
+
+import json
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import app
+from specs.language.catalog import preset_names
+from specs.language.load import load
+from specs.language.reading import read_text
+from specs.language.validation import validate
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs ``zoo`` with some arguments in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "180")
+    return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
+
+
+def rows(text):
+    return [line.split() for line in text.splitlines()[2:] if line]
+
+
+# ------------------------------------------------------------------------------------------------------- list
+
+
+def test_list_has_every_preset_with_its_parameters(run):
+    result = run("list")
+    assert result.exit_code == 0
+    assert [row[0] for row in rows(result.stdout)] == preset_names()
+    assert ["bert-base", "encoder", "109,482,240"] in [row[:3] for row in rows(result.stdout)]
+    mixtral = ["mixtral-8x7b", "decoder", "46,702,792,704", "12.9B"]
+    assert mixtral in [row[:4] for row in rows(result.stdout)]
+
+
+def test_list_takes_a_pattern_and_an_architecture(run):
+    assert [row[0] for row in rows(run("list", "gpt2-?????").stdout)] == ["gpt2-large"]
+    result = run("list", "tiny-*", "--architecture", "decoder", "--json")
+    assert json.loads(result.stdout) == [
+        {
+            "name": "tiny-gpt",
+            "architecture": "decoder",
+            "parameters": 223616,
+            "active_parameters": None,
+            "year": None,
+            "summary": "A byte-level decoder for tests and first steps (4 layers, 64 wide)",
+            "source": "",
+        }
+    ]
+
+
+def test_list_finds_a_word_of_the_summary_or_the_source_where_no_name_matches(run):
+    assert {row[0] for row in rows(run("list", "vaswani").stdout)} >= {"transformer-base", "transformer-big"}
+    assert [row[0] for row in rows(run("list", "GPT2").stdout)] == ["gpt2"]
+    multilingual = {row[0] for row in rows(run("list", "multilingual").stdout)}
+    assert multilingual >= {"bert-base-multilingual-cased", "snowflake-arctic-embed-m-v2.0"}
+    assert "bert-base" not in multilingual
+
+
+def test_list_of_nothing_suggests(run):
+    result = run("list", "gptt2")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "No preset matches 'gptt2'\n  Did you mean 'gpt2'?\n"
+    result = run("list", "--architecture", "encodr")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "--architecture 'encodr' is unknown\n  Did you mean 'encoder'?\n",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- show
+
+
+def test_show_prints_a_file_that_reads_back_as_the_same_model(run):
+    result = run("show", "t5-11b", "--set", "position.kind=rope")
+    assert result.exit_code == 0
+    model = validate(read_text(result.stdout, "shown.yaml"))
+    assert model == load("t5-11b", ["position.kind=rope"])
+    assert "{}" not in result.stdout
+    assert "null" not in result.stdout
+
+
+def test_show_as_json(run):
+    assert json.loads(run("show", "gpt2", "--json").stdout)["decoder"]["block"]["attention"]["heads"] == 12
+
+
+# --------------------------------------------------------------------------------------------------- validate
+
+
+def test_validate_has_a_line_for_each_spec(run, tmp_path):
+    (tmp_path / "bad.yaml").write_text("extends: gpt2\nd_modle: 3\nhead: {tied_embeddings: true}\n")
+    result = run("validate", "gpt2", "bad.yaml", "t5-small")
+    assert result.exit_code == 2
+    assert result.stdout.splitlines() == [
+        "gpt2: OK (gpt2: decoder, 12 layers, 768 wide); expect is not checked, zoo params does",
+        "bad.yaml: 2 problems",
+        "t5-small: OK (t5-small: encoder-decoder, 6 + 6 layers, 512 wide); expect is not checked, zoo params does",
+    ]
+    assert result.stderr.splitlines() == [
+        "bad.yaml:2:1: d_modle: is not a known key",
+        "  Did you mean 'd_model'?",
+        "bad.yaml:3:8: head.tied_embeddings: is not a known key",
+        "  Did you mean 'tie_embeddings'?",
+    ]
+    assert run("validate", "gpt2", "bert-base").exit_code == 0
+    assert run("validate", "gpt2", "--set", "d_model=384").stdout.endswith(" 384 wide)\n")
+
+
+def test_validate_as_json(run, tmp_path):
+    (tmp_path / "bad.yaml").write_text("extends: gpt2\nd_modle: 3\n")
+    result = run("validate", "gpt2", "bad.yaml", "--json")
+    good, bad = json.loads(result.stdout)["specs"]
+    assert (result.exit_code, result.stderr) == (2, "")
+    assert good == {"spec": "gpt2", "valid": True, "unchecked": ["expect"], "errors": []}
+    assert (bad["valid"], len(bad["errors"])) == (False, 1)
+    assert {key: bad["errors"][0][key] for key in ("source", "line", "column", "path")} == {
+        "source": "bad.yaml",
+        "line": 2,
+        "column": 1,
+        "path": "d_modle",
+    }
+
+
+# ----------------------------------------------------------------------------------------------------- schema
+
+
+def test_schema_is_a_json_schema(run):
+    jsonschema.Draft202012Validator.check_schema(json.loads(run("schema").stdout))
+    assert run("schema", "--json").stdout == run("schema").stdout
+
+
+# ----------------------------------------------------------------------------------------------------- params
+
+
+def test_params_folds_equal_blocks_and_states_the_published_count(run):
+    result = run("params", "bert-base")
+    assert result.exit_code == 0
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "blocks.0-11 x12 post_norm 7,087,872 each 85,054,464 77.7%" in lines
+    assert "query Linear weight 768 x 768, bias 768 590,592 0.5%" in lines
+    assert "total 109,482,240 100.0%" in lines
+    assert "embedding 23,835,648 21.8%" in lines
+    assert "non-embedding 85,646,592 78.2%" in lines
+    assert lines[-2:] == [
+        "exported for portable: fp32 438.0 MB, fp16 219.2 MB, bf16 219.2 MB, int8 111.6 MB, int4 79.1 MB, q4f16 72.7 MB",
+        "expected 109,482,240 = built 109,482,240",
+    ]
+
+
+def test_params_unfolds_and_stops_at_a_depth(run):
+    names = [row[0] for row in rows(run("params", "tiny-gpt", "--unfold", "--depth", "2").stdout)]
+    start = names.index("decoder")
+    assert names[start : start + 6] == ["decoder", *(f"blocks.{i}" for i in range(4)), "final_norm"]
+    assert "query" not in names
+    assert rows(run("params", "tiny-gpt", "--depth", "0").stdout)[0][0] == "total"
+
+
+def test_params_folds_only_what_is_equal_and_next_to_each_other(run):
+    pattern = "decoder.layers=[{repeat: 2}, {use: wide}, {repeat: 3}]"
+    wide = "decoder.blocks={wide: {feed_forward: {hidden: 512}}}"
+    result = run("params", "tiny-gpt", "--depth", "2", "--set", wide, "--set", pattern)
+    blocks = [row for row in rows(result.stdout) if row[0].startswith("blocks")]
+    assert [row[:2] for row in blocks] == [
+        ["blocks.0-1", "x2"],
+        ["blocks.2", "pre_norm"],
+        ["blocks.3-5", "x3"],
+    ]
+
+
+def test_params_names_the_owner_of_a_tied_weight(run):
+    assert "weight = embedding.token.weight" in run("params", "gpt2").stdout
+
+
+def test_params_counts_chosen_modules_together(run):
+    result = run("params", "torch-transformer", "--path", "encoder", "--path", "decoder", "--depth", "1")
+    assert [row[0] for row in rows(result.stdout)][:2] == ["encoder", "decoder"]
+    assert ["selected", "44,140,544", "70.0%"] in rows(result.stdout)
+    assert "encoder + decoder: expected 44,140,544 = built 44,140,544" in result.stdout
+
+
+def test_params_as_json(run):
+    data = json.loads(run("params", "t5-small", "--json", "--depth", "1").stdout)
+    assert data["total_parameters"] == 60_506_624
+    assert data["bytes"]["fp16"] == pytest.approx(2 * 60_506_624, rel=0.001)
+    paths = {module["path"]: module["parameters"] for module in data["modules"]}
+    assert paths["decoder.blocks.5.cross_attention"] == 4 * 512 * 512
+    data = json.loads(run("params", "t5-small", "--json", "--path", "head").stdout)
+    assert (data["selected_parameters"], len(data["modules"])) == (0, 2)
+
+
+def test_params_fails_when_a_count_is_not_met(run):
+    result = run("params", "tiny-gpt", "--set", "expect.parameters=223617")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1] == "expected 223,617, but built 223,616 (-1)"
+    assert result.stderr.splitlines()[1:] == [
+        "1 failed:",
+        "  expect.parameters: expected 223,617, but built 223,616 (-1)",
+        "    Correct the spec; or, if the change is intended, set expect.parameters to 223616 or remove it.",
+    ]
+    result = run("params", "tiny-gpt", "--set", "expect.parameters=223617", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["expected"] == [
+        {"path": "", "active": False, "published": 223617, "built": 223616, "met": False}
+    ]
+
+
+def test_params_of_a_module_that_is_not_there(run):
+    result = run("params", "gpt2", "--path", "decoder.blocks.12")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "gpt2 has no module 'decoder.blocks.12'. Did you mean 'decoder.blocks.2'?\n"
+
+
+# -------------------------------------------------------------------------------------------------- all of them
+
+
+@pytest.mark.parametrize("command", ["show", "params", "build", "export", "check"])
+def test_an_error_goes_to_stderr_or_json_with_status_2(run, command):
+    result = run(command, "gpt2", "--set", "decoder.block.attention.heads=7")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(
+        "--set decoder.block.attention.heads=7: decoder.block.attention.heads: must divide d_model, which is 768\n"
+    )
+    result = run(command, "gpt2", "--set", "decoder.block.attention.heads=7", "--json")
+    assert (result.exit_code, result.stderr) == (2, "")
+    (error,) = json.loads(result.stdout)["errors"]
+    assert (error["path"], error["value"]) == ("decoder.block.attention.heads", 7)
+    assert error["remedy"].startswith("Use a divisor: 1, 2, 3")
+    assert error["message"].startswith("--set decoder.block.attention.heads=7: ")
+
+
+@pytest.mark.parametrize(
+    "command", ["list", "show", "validate", "schema", "params", "build", "export", "check"]
+)
+def test_help_has_examples(run, command):
+    for option in ("--help", "-h"):
+        result = run(command, option)
+        assert result.exit_code == 0
+        assert f"zoo {command}" in result.stdout.partition("Examples:")[2]
+        assert "--json" in result.stdout
+
+
+def test_unknown_commands_and_options_are_mistakes(run):
+    assert run("frobnicate").exit_code == 2
+    assert run("show", "gpt2", "--frobnicate").exit_code == 2
+    assert run("show").exit_code == 2
+
+
+def test_version(run):
+    from importlib.metadata import version
+
+    assert run("--version").stdout == f"zoo {version('zoo')}\n"
+
+
+def test_inconclusive_comparisons_are_marked(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "180")
+    from cli.tables.export_tables import print_verification
+    from exporters.verification.result import OutputComparison, Verification
+
+    proven = OutputComparison("one", "1 x 1", "logits", 1e-6, 1e-6, 2e-5, 1.0, passed=True)
+    magnified = OutputComparison("two", "1 x 9", "logits", 0.2, 0.1, 0.4, 0.5, passed=True, rounding=0.05)
+    print_verification(Verification("CPUExecutionProvider", "onnxruntime 1", "it", (proven, magnified)))
+    shown = capsys.readouterr().out
+    assert "equal" in shown
+    assert "within rounding" in shown
+    assert "1 of 2 comparisons are inconclusive" in shown
+    assert "float32 itself differs by up to 5.0e-02 from more exact arithmetic" in shown

@@ -1,0 +1,60 @@
+"""Where directories are written by default."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import app
+from cli.options.default_directory import _WORDS, checkpoint_directory, export_directory
+from exporters.steps.options import Options
+
+VALUES = {"weights", "seed", "verify", "engines", "provider", "calibrate", "max_kl", "min_cosine"}
+"""Options that change the values in the files, or what is known of them, and not their shape."""
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "m"),
+        ({"precision": "int8"}, "m-int8"),
+        ({"precision": "int8", "target": "cpu"}, "m-int8-cpu"),
+        ({"target": "cpu", "layout": "genai", "logits": "last"}, "m-cpu-genai-last-logits"),
+        (
+            {"precision": "int4", "block_size": 64, "asymmetric": True, "target": "cpu"},
+            "m-int4-cpu-block-64-asymmetric",
+        ),
+        ({"precision": "int4", "head_precision": "int4", "target": "cpu"}, "m-int4-cpu-head-int4"),
+        ({"target": "tensorrt", "cache_length": 512}, "m-tensorrt-cache-512"),
+        ({"via": "torch"}, "m-via-torch"),
+        ({"weights": "none"}, "m-graph"),
+        ({"weights": "path/to/checkpoint", "seed": 3, "verify": False}, "m"),
+    ],
+)
+def test_the_name_includes_options_that_change_the_files(options: dict[str, Any], name: str) -> None:
+    assert export_directory("m", Options(**options)) == Path("build", name)
+
+
+def test_every_option_is_known_to_shape_the_files_or_not() -> None:
+    assert {field.name for field in fields(Options)} == VALUES | set(_WORDS)
+
+
+def test_checkpoints_of_other_types_and_families_have_other_names() -> None:
+    assert checkpoint_directory("m", "fp32", None) == Path("build", "m-checkpoint")
+    assert checkpoint_directory("m", "fp16", "llama") == Path("build", "m-checkpoint-fp16-llama")
+
+
+def test_exports_of_other_precisions_do_not_replace_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = [["export"], ["export", "--precision", "int8"], ["convert"], ["convert", "--dtype", "fp16"]]
+    for command, *options in commands:
+        verify = ["--no-verify"] if command == "export" else []
+        assert CliRunner().invoke(app, [command, "bert-tiny", *verify, *options]).exit_code == 0
+    names = ["bert-tiny", "bert-tiny-checkpoint", "bert-tiny-checkpoint-fp16", "bert-tiny-int8"]
+    assert sorted(path.name for path in Path("build").iterdir()) == names

@@ -1,0 +1,43 @@
+"""Encoders of images with LayerScale and registers, exported: for every target, in every kind of block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporters.export import export
+from exporters.steps.options import Options
+from exporters.target.targets import TARGETS
+from specs.model.model import Model
+from tests.zoo.tiny import BLOCK, vit
+
+KINDS = ("pre_norm", "post_norm", "parallel", "reordered_norm", "sandwich", "normed_residual")
+
+
+def seeing(kind: str, **embedding: Any) -> Model:
+    """A tiny encoder of images with two registers."""
+    return vit(
+        embedding={"kind": "patches", "image_size": 7, "patch_size": 3, "registers": 2, **embedding},
+        encoder={"layers": 2, "block": {**BLOCK, "kind": kind, "layer_scale": 1e-5}},
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_block_is_exported_for_every_target(
+    kind: str, target: str, precision: str, tmp_path: Path
+) -> None:
+    model = seeing(kind, class_token=kind != "parallel")
+    result = export(model, tmp_path / "x", Options(target=target, precision=precision))
+    assert result.verification is not None
+    assert result.verification.passed
+
+
+def test_registers_without_a_class_token_are_exported(tmp_path: Path) -> None:
+    result = export(seeing("pre_norm", class_token=False), tmp_path / "x", Options())
+    assert result.verification is not None
+    assert result.verification.passed

@@ -1,0 +1,89 @@
+"""What a target's row says of stored weights: positive scales, whole blocks, and floats where layers share weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+from onnx import numpy_helper
+
+from exporters.export import export
+from exporters.graph.quantization.scheme import Quantization
+from exporters.rounding.scales import searched
+from exporters.steps.options import Options
+from specs.model.model import Model
+from tests.exporters.reduced_presets import structure
+from tests.zoo.tiny import BLOCK, bert, gpt2
+from zoo.builder import assemble
+from zoo.core.tensors import repeated_weights
+from zoo.weights.blocks import Blocks
+
+
+def wide(**changes: object) -> Model:
+    """A tiny BERT of three layers with matrices that are quantized."""
+    block = {**BLOCK, "kind": "post_norm", "feed_forward": {**BLOCK["feed_forward"], "hidden": 80}}
+    return bert(d_model=64, vocab_size=64, encoder={"layers": 3, "block": block}, **changes)
+
+
+def scales(place: Path) -> Iterator[tuple[list[int], onnx.TensorProto]]:
+    """The sizes of quantized weights, and their scales."""
+    graph = onnx.load(place / "model.onnx").graph
+    weights = {weight.name: weight for weight in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "DequantizeLinear":
+            yield list(weights[node.input[0]].dims), weights[node.input[1]]
+
+
+@pytest.mark.parametrize(("precision", "bits"), [("int8", 8), ("int4", 4)])
+def test_scales_of_8_bits_are_positive_and_blocks_divide_the_width(
+    precision: str, bits: int, tmp_path: Path
+) -> None:
+    export(wide(), tmp_path / "x", Options(target="tensorrt", precision=precision))
+    found = [*scales(tmp_path / "x")]
+    assert len(found) > 15
+    matrices = [(dims, numpy_helper.to_array(scale)) for dims, scale in found if len(scale.dims) == 2]
+    for (width, _), values in matrices:
+        assert width % len(values) == 0
+        assert width // len(values) in (16, 32, 64, 128)
+    assert {width // len(values) for (width, _), values in matrices} == ({64, 16} if bits == 8 else {32, 16})
+    negative = any((values < 0).any() for _, values in matrices)
+    assert negative == (bits == 4)
+
+
+def test_positive_scales_reach_the_largest_value_of_either_sign() -> None:
+    rows = torch.tensor([[1.0, -0.3, 0.2, 0.1], [-1.0, 0.3, 0.2, 0.1]])
+    blocks = Blocks(8, None, positive=True)
+    for quantized in (blocks.quantize(rows), searched(blocks, rows, None, torch.float32)):
+        assert (quantized.scales > 0).all()
+        assert (blocks.restore(quantized, 4) - rows).abs().max() < 0.005
+
+
+def test_a_matrix_that_no_block_divides_stays_float() -> None:
+    whole = Quantization(Blocks(4, 32), Blocks(8, None), whole_blocks=True)
+    sizes = {width: whole.of(("a.weight",), (64, width)) for width in (64, 80, 100)}
+    assert [None if found is None else found.size for found in sizes.values()] == [32, 16, None]
+    padded = replace(whole, whole_blocks=False).of(("a.weight",), (64, 100))
+    assert padded is not None
+    assert padded.size == 32
+
+
+def test_a_graph_whose_tied_table_alone_is_quantized_runs(tmp_path: Path) -> None:
+    spec = gpt2(d_model=36, vocab_size=64)
+    result = export(spec, tmp_path / "x", Options(target="tensorrt", precision="int8"))
+    assert result.verification is not None
+    assert len([*scales(tmp_path / "x")]) == 1
+
+
+def test_weights_that_layers_share_stay_float(tmp_path: Path) -> None:
+    spec = structure("albert-base-v2")
+    assert len(repeated_weights(assemble(spec))) == 16
+    for target, quantized in (("tensorrt", False), ("portable", True)):
+        export(spec, tmp_path / target, Options(target=target, precision="int4"))
+        graph = onnx.load(tmp_path / target / "model.onnx", load_external_data=False).graph
+        scales = [each.name for each in graph.initializer if each.name.endswith(".scale")]
+        assert any(".blocks." in name for name in scales) == quantized
+        assert scales  # of the other matrices

@@ -1,0 +1,1 @@
+"""What every room needs: tensors, precision, sharding, names, units and progress."""

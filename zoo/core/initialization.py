@@ -1,0 +1,148 @@
+"""Recipes for random weights: from a parameter's module path, shape and depth to a distribution."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from specs.base.base import Component
+from specs.base.errors import PluginError
+from specs.base.registry import load_implementation
+from specs.model.initialization import Normal, T5Factors, XavierUniform
+from specs.model.model import Model
+from zoo.core.constructed_values import ATTRIBUTE
+from zoo.core.tensors import weight_tensors
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Independent draws: constant, or normal with a standard deviation, or uniform within +-bound; or the ``values`` that a
+    plugin's constructor set."""
+
+    constant: float | None = None
+    std: float = 0.0
+    bound: float = 0.0
+    values: Tensor | None = field(default=None, compare=False)
+
+    def fill(self, tensor: Tensor, generator: torch.Generator) -> None:
+        """Fill a tensor in place."""
+        if self.values is not None:
+            tensor.copy_(self.values.reshape(-1))
+        elif self.constant is not None:
+            tensor.fill_(self.constant)
+        elif self.bound:
+            tensor.uniform_(-self.bound, self.bound, generator=generator)
+        else:
+            tensor.normal_(0.0, self.std, generator=generator)
+
+
+@dataclass(frozen=True)
+class WeightPlace:
+    """Where a matrix or table is.
+
+    ``role`` is the name of its module (query, up, token, ...), ``fan_in`` and ``fan_out`` the widths that it
+    maps between, ``table`` whether its rows are looked up, ``head_width`` that of the attention around it,
+    ``layers`` the depth of its stack.
+    """
+
+    role: str
+    fan_in: int
+    fan_out: int
+    table: bool
+    d_model: int
+    head_width: int
+    layers: int
+
+
+def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
+    """The distribution of every weight by name, tied ones under the first of their names.
+
+    Matrices and tables follow the spec's recipe; of the vectors, biases are 0 and the weights of norms 1.  A
+    module may state its own with a method ``initial(leaf) -> Distribution | None``, and the constructor of a plugin's may
+    set values.
+    """
+    depths: dict[str, int] = {name: stack.depth for name, stack in spec.stacks()}
+    widths = {
+        place: spec.width_of(stack) for name, stack in spec.stacks() for place in (name, f"{name}_embedding")
+    }
+    modules = dict(model.named_modules())
+    found = {}
+    for name, parameter in weight_tensors(model):
+        path, _, leaf = name.rpartition(".")
+        owner, around = modules[path], modules[path.rpartition(".")[0]]
+        stated = owner.initial(leaf) if hasattr(owner, "initial") else None
+        if stated is None:
+            stated = _constructed(owner, leaf)
+        if stated is None and parameter.dim() < 2:
+            stated = Distribution(constant=0.0 if leaf == "bias" else 1.0)
+        if stated is None:
+            fan_in, fan_out = fans(owner, parameter)
+            place = WeightPlace(
+                role=path.rpartition(".")[2],
+                fan_in=fan_in,
+                fan_out=fan_out,
+                table=isinstance(owner, nn.Embedding),
+                d_model=widths.get(path.partition(".")[0], spec.output_width),
+                head_width=getattr(around, "width", 1),
+                layers=depths.get(path.partition(".")[0], 1),
+            )
+            load_implementation(spec.initialization)
+            stated = distribution_for(spec.initialization, place)
+        found[name] = stated
+    return found
+
+
+def _constructed(owner: nn.Module, leaf: str) -> Distribution | None:
+    """The values that the constructor of a plugin's module set; None where it left or drew them."""
+    values: Tensor | None = getattr(owner, ATTRIBUTE, {}).get(leaf)
+    if values is None:
+        return None
+    first = float(values.reshape(-1)[0]) if values.numel() else 0.0
+    return Distribution(constant=first) if bool((values == first).all()) else Distribution(values=values)
+
+
+def fans(owner: nn.Module, parameter: Tensor) -> tuple[int, int]:
+    """The widths that a matrix maps between: stated by its module as ``fans``, or else those of d_out x d_in."""
+    stated: tuple[int, int] | None = getattr(owner, "fans", None)
+    return stated or (parameter[0].numel(), parameter.shape[0])
+
+
+@functools.singledispatch
+def distribution_for(recipe: Component, place: WeightPlace) -> Distribution:
+    """The distribution of a matrix or a table; plugins register an implementation for their recipe."""
+    raise PluginError(
+        f"Initialization kind '{recipe.kind}' has no implementation\n"
+        "  Register a function with zoo.core.initialization.distribution_for."
+    )
+
+
+@distribution_for.register
+def _normal(recipe: Normal, place: WeightPlace) -> Distribution:
+    writes_to_stream = place.role in ("output", "down")
+    scaled = recipe.depth_scaled and writes_to_stream
+    return Distribution(std=recipe.std / math.sqrt(2 * place.layers) if scaled else recipe.std)
+
+
+@distribution_for.register
+def _xavier_uniform(recipe: XavierUniform, place: WeightPlace) -> Distribution:
+    if place.table:
+        return Distribution(std=place.fan_in**-0.5)
+    return Distribution(bound=math.sqrt(6 / (place.fan_in + place.fan_out)))
+
+
+@distribution_for.register
+def _t5(recipe: T5Factors, place: WeightPlace) -> Distribution:
+    match place.role:
+        case "token" | "vocabulary":
+            variance = 1.0
+        case "query":  # the scores are not scaled, so the queries are
+            variance = 1 / (place.fan_in * place.head_width)
+        case "table":
+            variance = 1 / place.d_model
+        case _:
+            variance = 1 / place.fan_in
+    return Distribution(std=recipe.factor * math.sqrt(variance))

@@ -1,0 +1,237 @@
+"""DeepSeek-V2 and V3 (DeepSeek-AI, 2024): ``DeepseekV2Config``, ``DeepseekV3Config`` and their models.
+
+Latent attention; the first layers have an ordinary feed-forward, the others a mixture of experts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from specs.kinds.mixture import Groups
+from specs.kinds.rope_scaling import YarnScaling
+from zoo.families.common import fields as f
+from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.family import Family
+from zoo.families.common.heads import decoder_classes
+from zoo.families.common.llama_like import (
+    LlamaFields,
+    layer_modules,
+    layer_weights,
+    llama_tensors,
+)
+from zoo.families.common.mixtures import (
+    CORRECTION,
+    EXPERTS,
+    TRAINING,
+    ExpertGroups,
+    FirstLayers,
+    Shared,
+    shared,
+    sigmoid_mixture,
+)
+from zoo.families.common.rope import RopeField, stated_parameters, yarn_amplitude, yarn_mscale
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+
+_UNROTATED = f.Int("qk_nope_head_dim", default=128)
+_ROTATED = f.Int("qk_rope_head_dim", default=64)
+_WIDTH = f.Derived(lambda config: _UNROTATED.read(config) + _ROTATED.read(config))
+
+
+class _YarnScale(Field):
+    """The scale of scores, which YaRN may multiply by the square of an amplitude."""
+
+    def __init__(self, rope: RopeField) -> None:
+        self.rope = rope
+
+    def read(self, config: Config) -> float | None:
+        scaling = stated_parameters(config)
+        mscale = None if scaling is None else scaling.float("mscale_all_dim")
+        if scaling is None or not mscale:
+            return None
+        amplitude: float = yarn_amplitude(scaling.float("factor", default=REQUIRED), mscale)
+        return float(_WIDTH.read(config) ** -0.5 * amplitude**2)
+
+    def write(self, value: float | None, place: Place) -> Data:
+        attention: Any = place.block.attention
+        usual = (attention.head_dim + attention.rope_dim) ** -0.5
+        if value is None or math.isclose(value, usual, rel_tol=1e-12):
+            return {}
+        scaling = getattr(place.position, "scaling", None)
+        if not isinstance(scaling, YarnScaling) or scaling.factor == 1:
+            raise UnfitError(f"a scale of attention of {value:g} without scaling of kind yarn")
+        whole = math.sqrt(value / usual)
+        mscales = {"mscale_all_dim": yarn_mscale(scaling.factor, whole)}
+        if scaling.attention_factor is not None:
+            mscales["mscale"] = yarn_mscale(scaling.factor, scaling.attention_factor * whole)
+        return {"rope_scaling": {**self.rope.write(place.position, place)["rope_scaling"], **mscales}}
+
+
+class _MethodGroups(ExpertGroups):
+    """Groups that count where the method is group_limited_greedy."""
+
+    method = f.Choice("topk_method", {"greedy": False, "group_limited_greedy": True}, "greedy")
+
+    def read(self, config: Config) -> Data | None:
+        return super().read(config) if self.method.read(config) else None
+
+    def write(self, value: Groups | None, place: Place) -> Data:
+        return {**super().write(value, place), **self.method.write(value is not None, place)}
+
+
+class _OpenExperts(f.Int):
+    """The experts of a token: those of closed groups may be among them, with the weight 0."""
+
+    def __init__(self, groups: Field, experts: f.Int) -> None:
+        super().__init__("num_experts_per_tok", default=REQUIRED)
+        self.groups, self.experts = groups, experts
+
+    def read(self, config: Config) -> int:
+        top_k: int = super().read(config)
+        groups = self.groups.read(config)
+        if not groups:
+            return top_k
+        size = self.experts.read(config) // max(1, groups["count"])
+        return int(min(top_k, max(1, groups["top"] * size)))
+
+
+def _attention(fields: LlamaFields, rope: RopeField) -> dict[str, Template]:
+    return {
+        "kind": "latent",
+        "heads": f.Int(
+            "num_attention_heads",
+            default=fields.heads.heads,
+            written=("num_attention_heads", "num_key_value_heads"),
+        ),
+        "query_rank": f.Int("q_lora_rank", default=1536, null=True),
+        "kv_rank": f.Int("kv_lora_rank", default=512),
+        "head_dim": _UNROTATED,
+        "rope_dim": _ROTATED,
+        "value_dim": f.Int("v_head_dim", default=128),
+        "bias": f.Bool("attention_bias", default=False),
+        "scale": _YarnScale(rope),
+        "dropout": f.Float("attention_dropout", default=0.0),
+    }
+
+
+def _body(
+    fields: LlamaFields,
+    *,
+    layout: Template,
+    mixture: Template,
+    dense: Template,
+    dense_layers: int,
+    stated: f.Stated,
+) -> Template:
+    """The body: by default the first ``dense_layers`` have the feed-forward ``dense``, and the others a mixture."""
+    rope = RopeField(_ROTATED, fields.context, whole="qk_rope_head_dim says what is rotated", layout=layout)
+    return fields.body(
+        attention=_attention(fields, rope),
+        position=rope,
+        feed_forward=mixture,
+        varies=(FirstLayers(dense, dense_layers),),
+        more={"*": stated},
+    )
+
+
+def _fixed(fields: LlamaFields, scores: str) -> dict[str, tuple[Template, str]]:
+    return {
+        "moe_layer_freq": (1, "all layers after the first few have a mixture"),
+        "num_key_value_heads": (fields.heads.heads, "every head has keys and values of its own"),
+        "head_dim": (_ROTATED, "it is what is rotated, qk_rope_head_dim"),
+        "qk_head_dim": (_WIDTH, "it is qk_nope_head_dim + qk_rope_head_dim"),
+        "scoring_func": (scores, "the reference has no other"),
+    }
+
+
+_TENSORS = llama_tensors(
+    "deepseek",
+    *layer_modules(
+        {
+            "self_attn.q_a_proj": "attention.query_down",
+            "self_attn.kv_a_proj_with_mqa": "attention.key_value_down",
+            **shared("shared_experts"),
+        }
+    ),
+    *layer_weights(
+        {
+            "self_attn.q_a_layernorm": "attention.query_norm",
+            "self_attn.q_b_proj": "attention.query_up",
+            "self_attn.kv_a_layernorm": "attention.key_value_norm",
+            "self_attn.kv_b_proj": "attention.key_value_up",
+        }
+    ),
+    *EXPERTS,
+    CORRECTION,
+    without=("q_norm", "k_norm"),
+    unused_layers="layers.*.eh_proj.weight",  # of V3: each guesses a further token
+)
+
+_V2 = LlamaFields(vocab_size=102400)
+_V2_EXPERTS = f.Int("n_routed_experts", "num_experts", default=64)
+_V2_GROUPS = _MethodGroups(None, None, 1)
+_V2_HIDDEN = f.Int("moe_intermediate_size", default=1407)
+_V2_DENSE = _V2.feed_forward(bias=f.Bool("mlp_bias", default=False))
+V2 = Family(
+    "deepseek_v2",
+    _TENSORS,
+    _body(
+        _V2,
+        layout="interleaved",
+        mixture={
+            "kind": "mixture",
+            "experts": _V2_EXPERTS,
+            "top_k": _OpenExperts(_V2_GROUPS, _V2_EXPERTS),
+            "expert": _V2.feed_forward(hidden=_V2_HIDDEN),
+            "shared": Shared(_V2_DENSE, _V2_HIDDEN, "n_shared_experts", default=2),
+            "router": {
+                "normalize": False,
+                "scale": f.Float("routed_scaling_factor", default=1.0),
+                "groups": _V2_GROUPS,
+            },
+        },
+        dense=_V2_DENSE,
+        dense_layers=0,
+        stated=f.Stated(num_experts_per_tok=1, scoring_func="softmax"),
+    ),
+    decoder_classes("DeepseekV2", without=("ForQuestionAnswering", "ForTokenClassification")),
+    fixed={**_fixed(_V2, "softmax"), "norm_topk_prob": (False, "the reference does not normalise")},
+    ignored=("ep_size", "n_group", "topk_group", *TRAINING),  # the greedy method makes nothing of groups
+)
+
+_V3 = LlamaFields(
+    vocab_size=129280, hidden_size=7168, intermediate_size=18432, layers=61, heads=128, context=4096
+)
+V3 = Family(
+    "deepseek_v3",
+    _TENSORS,
+    _body(
+        _V3,
+        layout=f.Choice("rope_interleave", {True: "interleaved", False: "half_split"}, True),
+        mixture=sigmoid_mixture(
+            _V3,
+            experts=256,
+            top_k=8,
+            hidden=2048,
+            shared=1,
+            normalize=True,
+            scale=2.5,
+            groups=ExpertGroups(8, 4, 2),
+        ),
+        dense=_V3.feed_forward(),
+        dense_layers=3,
+        stated=f.Stated(scoring_func="sigmoid", topk_method="noaux_tc", num_nextn_predict_layers=0),
+    ),
+    decoder_classes("DeepseekV3", without=("ForQuestionAnswering",)),
+    fixed={**_fixed(_V3, "sigmoid"), "topk_method": ("noaux_tc", "the reference has no other")},
+    ignored=(
+        "ep_size",
+        "num_nextn_predict_layers",
+        "num_mtp_layers",
+        *TRAINING,
+    ),  # layers beyond the model itself
+)
+K2 = replace(V3, model_type="kimi_k2")
+"""Kimi K2 (Moonshot AI, 2025), whose code is that of DeepSeek-V3."""
+FAMILIES = (V2, V3, K2)

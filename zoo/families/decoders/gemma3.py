@@ -1,0 +1,81 @@
+"""The text models of Gemma 3 (Gemma team, 2025): ``Gemma3TextConfig``, ``Gemma3TextModel`` and its heads.
+
+Gemma 2 with norms of queries and keys, and with rotary frequencies of their own in the layers that have a window.
+"""
+
+from __future__ import annotations
+
+from specs.kinds.position import PositionKind
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family
+from zoo.families.common.heads import BODY, LAST_TOKEN, language_modeling
+from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields
+from zoo.families.common.rope_by_window import RopeByWindow
+from zoo.families.common.template import Data, Place
+from zoo.families.decoders.gemma import (
+    ACTIVATION,
+    CAP,
+    CAUSAL,
+    GEMMA2_TENSORS,
+    IGNORED,
+    SCALE,
+    gemma_body,
+    windows,
+)
+
+_FIELDS = LlamaFields(
+    vocab_size=262208, hidden_size=2304, intermediate_size=9216, layers=26, heads=8, kv_heads=4, head_dim=256,
+    context=131072,
+)  # fmt: skip
+_LOCAL_THETA = "rope_local_base_freq"
+
+
+class Gemma3Rope(RopeByWindow):
+    """The positions, with a field of its own for the base of the windowed layers."""
+
+    def local_theta(self, config: Config) -> float:
+        theta: float = config.float(_LOCAL_THETA, default=10000.0)
+        return theta
+
+    def write(self, value: PositionKind, place: Place) -> Data:
+        fields, local = self.write_kinds(place)
+        if local["rope_scaling"] is None:
+            return {**fields, _LOCAL_THETA: local["rope_theta"]}
+        return super().write(value, place)
+
+
+_POSITIONS = Gemma3Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS)
+
+
+def _every(config: Config) -> int:
+    every: int = config.int("sliding_window_pattern", "_sliding_window_pattern", default=6)
+    if every < 1:
+        config.refuse("sliding_window_pattern", "must be at least 1")
+    return every
+
+
+FAMILIES = (
+    Family(
+        "gemma3_text",
+        GEMMA2_TENSORS,
+        gemma_body(
+            _FIELDS,
+            ACTIVATION,
+            kind="sandwich",
+            attention={
+                "scale": SCALE,
+                "qk_norm": {"norm": {**_FIELDS.norm, "unit_offset": True}, "over": "head"},
+            },
+            position=_POSITIONS,
+            varies=(windows(_every, position=f.Derived(_POSITIONS.read_local)),),
+        ),
+        {
+            "Gemma3ForCausalLM": language_modeling(tied=True, bias=False, softcap=f.Float(CAP)),
+            "Gemma3TextModel": BODY,
+            "Gemma3TextForSequenceClassification": LAST_TOKEN,
+        },
+        fixed={"attn_logit_softcapping": (None, "the reference has the field and no such cap"), **CAUSAL},
+        ignored=("hidden_act", CAP, *IGNORED),
+    ),
+)

@@ -1,0 +1,200 @@
+"""Granite 3 (IBM, 2024) and 4 (2025): ``GraniteConfig``, ``GraniteMoeConfig``, ``GraniteMoeHybridConfig`` and their models.
+
+They are Llama, its mixture, and a hybrid with Mamba-2, all with scalar multipliers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from specs.base.base import Component
+from specs.kinds.mixture import Mixture
+from specs.kinds.position import NoPosition, PositionKind
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family
+from zoo.families.common.heads import BODY, language_modeling
+from zoo.families.common.held import also_named
+from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
+from zoo.families.common.layers import FULL
+from zoo.families.common.llama_like import BLOCK, LAYER, LLAMA, WHOLE_HEADS, LlamaFields, llama_tensors
+from zoo.families.common.mamba import NO_MIXERS, mamba2_rules, prefixed_mamba2
+from zoo.families.common.mixtures import TRAINING
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.tensors import Rule, same
+from zoo.families.common.transforms import STACKED, Stacked
+
+
+class _Divisor(f.Factor):
+    """A factor stated as its inverse, which is 0 for none."""
+
+    def read(self, config: Config) -> float | None:
+        divisor = super().read(config)
+        if divisor == 0:
+            config.refuse(self.names[0], "must not be 0")
+        return None if divisor is None else 1.0 / divisor
+
+    def write(self, value: float | None, place: Place) -> Data:
+        return super().write(None if value is None else float(f"{1.0 / value:.15g}"), place)
+
+
+class _ScoreScale(f.Float):
+    """The factor on attention scores, which a spec may leave to the width of a head."""
+
+    def write(self, value: float | None, place: Place) -> Data:
+        return super().write(place.head_width() ** -0.5 if value is None else value, place)
+
+
+_FIELDS = LlamaFields()
+_CLASS = language_modeling(tied=False, bias=False, scale=_Divisor("logits_scaling"))
+
+
+_ATTENTION = {
+    "bias": f.Bias("attention_bias", default=False),
+    "scale": _ScoreScale("attention_multiplier", default=1.0),
+}
+_COMMON: dict[str, Any] = {
+    "residual": {"kind": "add", "scale": f.Float("residual_multiplier", default=1.0)},
+    "more": {"embedding": {"scale": f.Factor("embedding_multiplier")}},
+}
+
+
+def _body(feed_forward: Template) -> Template:
+    """Llama's body with a factor on embeddings, on scores and on branches."""
+    return _FIELDS.body(attention=_ATTENTION, feed_forward=feed_forward, **_COMMON)
+
+
+class _HybridFeedForward(Field):
+    """A mixture with a shared feed-forward, or that one alone where there are no experts."""
+
+    component = Component
+
+    shared = _FIELDS.feed_forward(hidden=f.Int("shared_intermediate_size", default=1024))
+    count = f.Int("num_local_experts", default=8)
+
+    def read(self, config: Config) -> Data:
+        if self.count.read(config):
+            return {**read(_MIXTURE, config), "shared": read(self.shared, config)}
+        config.ignore("num_experts_per_tok", "intermediate_size")
+        found: Data = read(self.shared, config)
+        return found
+
+    def write(self, value: Any, place: Place) -> Data:
+        if not isinstance(value, Mixture):
+            return {"num_local_experts": 0, **write(self.shared, value, place)}
+        if value.shared is None:
+            raise UnfitError("a mixture without a shared feed-forward")
+        return {**write(_MIXTURE, value, place), **write(self.shared, value.shared, place)}
+
+
+class _HybridPosition(Field):
+    """Rotary positions, or none."""
+
+    component = PositionKind
+
+    rope = _FIELDS.rope(whole=WHOLE_HEADS)
+
+    def read(self, config: Config) -> Data:
+        kinds = {"rope": True, "nope": False}
+        if config.has("position_embedding_type") and config.choice("position_embedding_type", kinds):
+            found: Data = self.rope.read(config)
+            return found
+        config.ignore("rope_parameters", "rope_theta", "rope_scaling")
+        return {"kind": "none"}
+
+    def write(self, value: PositionKind, place: Place) -> Data:
+        if isinstance(value, NoPosition):
+            return {"position_embedding_type": None}
+        return {"position_embedding_type": "rope", **self.rope.write(value, place)}
+
+
+def _kinds(config: Config, depth: int) -> list[str]:
+    """The layers of a hybrid, by default all with Mamba."""
+    name = "layer_types" if config.has("layer_types") else "layers_block_type"
+    config.ignore("layer_types", "layers_block_type")
+    return read_kinds(config, name, depth, MIXERS) or [LINEAR] * depth
+
+
+def _stated(kinds: Sequence[str]) -> Data:
+    return {"layer_types": [*kinds], **({} if LINEAR in kinds else NO_MIXERS)}
+
+
+_EXPERTS, _OURS = f"{LAYER}block_sparse_moe", f"{BLOCK}feed_forward"
+_MIXTURE = {
+    "kind": "mixture",
+    "experts": f.Int("num_local_experts", default=8),
+    "top_k": f.Int("num_experts_per_tok", default=2),
+    "expert": _FIELDS.feed_forward(),
+}
+
+_MIXTURE_RULES = also_named(
+    (
+        same(f"{_EXPERTS}.router.layer.weight", f"{_OURS}.router.weight"),
+        Rule(
+            f"{_EXPERTS}.input_linear.weight",
+            (f"{_OURS}.experts.gate.weight", f"{_OURS}.experts.up.weight"),
+            Stacked(1),
+        ),
+        same(f"{_EXPERTS}.output_linear.weight", f"{_OURS}.experts.down.weight"),
+    ),
+    (r"router\.layer", "router"),
+    (r"input_linear\.weight", "experts.gate_up_proj"),
+    (r"output_linear\.weight", "experts.down_proj"),
+)
+
+
+def _shared_rules(ours: str) -> tuple[Rule, Rule]:
+    """The tensors of the shared feed-forward of a hybrid."""
+    stored = f"{LAYER}shared_mlp"
+    return (
+        Rule(f"{stored}.input_linear.weight", (f"{ours}.gate.weight", f"{ours}.up.weight"), STACKED),
+        same(f"{stored}.output_linear.weight", f"{ours}.down.weight"),
+    )
+
+
+FAMILIES = (
+    Family(
+        "granite",
+        LLAMA,
+        _body(_FIELDS.feed_forward(bias=f.Bool("mlp_bias", default=False))),
+        {"GraniteForCausalLM": _CLASS, "GraniteModel": BODY},
+        ignored=("logits_scaling",),  # by the body alone
+    ),
+    Family(
+        "granitemoe",
+        llama_tensors(
+            "granitemoe",
+            *_MIXTURE_RULES,
+        ),
+        _body(_MIXTURE),
+        {"GraniteMoeForCausalLM": _CLASS, "GraniteMoeModel": BODY},
+        ignored=("logits_scaling", *TRAINING),
+    ),
+    Family(
+        "granitemoehybrid",
+        llama_tensors(
+            "granitemoehybrid",
+            *mamba2_rules(f"{LAYER}mamba", f"{BLOCK}mixer"),
+            same(f"{LAYER}input_layernorm.weight", f"{BLOCK}mixer_norm.weight"),
+            *_MIXTURE_RULES,
+            *_shared_rules(_OURS),
+            *_shared_rules(f"{_OURS}.shared"),
+            without=("mlp.",),
+        ),
+        _FIELDS.body(
+            attention=None,
+            mixer=prefixed_mamba2(_FIELDS.d_model, _FIELDS.eps, f.Activation("hidden_act", "silu")),
+            feed_forward=_HybridFeedForward(),
+            position=_HybridPosition(),
+            varies=(
+                LayersOf(
+                    FULL, {"attention": _FIELDS.attention(**_ATTENTION), "mixer": None}, _kinds, _stated
+                ),
+            ),
+            **_COMMON,
+        ),
+        {"GraniteMoeHybridForCausalLM": _CLASS, "GraniteMoeHybridModel": BODY},
+        ignored=("logits_scaling", "mamba_chunk_size", *TRAINING),
+    ),
+)

@@ -1,0 +1,71 @@
+"""SmolLM3 (Bakouch et al., 2025): ``SmolLM3Config``, ``SmolLM3Model`` and its heads: some layers do not rotate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specs.kinds.block import BlockParts
+from specs.kinds.position import NoPosition
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family
+from zoo.families.common.heads import decoder_classes
+from zoo.families.common.layers import SLIDING, Varies, Windows
+from zoo.families.common.llama_like import LLAMA, WHOLE_HEADS, LlamaFields
+from zoo.families.common.template import Data, Place
+
+_FIELDS = LlamaFields(vocab_size=128256, hidden_size=2048, layers=36, heads=16, kv_heads=4, context=32768)
+
+
+class _NotRotated(Varies):
+    """The layers that do not rotate queries and keys: no_rope_layers has 1 for those that do."""
+
+    name = "no_rope"
+    differs = {"attention": {"position": {"kind": "none"}}}
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        interval = config.int("no_rope_layer_interval", default=4)
+        if interval < 1:
+            config.refuse("no_rope_layer_interval", "must be at least 1")
+        usual = [(layer + 1) % interval != 0 for layer in range(depth)]
+        stated = config.list("no_rope_layers", default=usual)
+        if len(stated) < depth or any(each not in (0, 1) for each in stated):
+            config.refuse("no_rope_layers", f"must be 0 or 1 for each of the {depth} layers")
+        return [not each for each in stated[:depth]]
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        return isinstance(getattr(block.attention, "position", None), NoPosition)
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        return {"no_rope_layers": [int(not each) for each in where]}
+
+
+class _SmolWindows(Windows):
+    """The layers with a window, usually those that do not rotate."""
+
+    def __init__(self) -> None:
+        def usual(config: Config, depth: int) -> list[bool]:
+            using = config.bool("use_sliding_window", default=False) and config.has("sliding_window")
+            return [using and each for each in _NotRotated().read(config, depth)]
+
+        missing = ("layer_types", f"has {SLIDING} without a window", "set sliding_window")
+        super().__init__("windowed", f.Int("sliding_window"), usual, missing)
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        return {**super().write(where, place), "use_sliding_window": any(where)}
+
+
+FAMILIES = (
+    Family(
+        "smollm3",
+        LLAMA,
+        _FIELDS.body(
+            attention={"bias": f.Bias("attention_bias", default=False)},
+            feed_forward=_FIELDS.feed_forward(bias=f.Bool("mlp_bias", default=False)),
+            position=_FIELDS.rope(theta=2000000.0, whole=WHOLE_HEADS),
+            varies=(_SmolWindows(), _NotRotated()),
+        ),
+        decoder_classes("SmolLM3", tied=True),
+        ignored=("max_window_layers",),  # a leftover of Qwen2's, which the reference does not read
+    ),
+)

@@ -1,0 +1,1 @@
+"""Families of decoders with states of constant size."""

@@ -1,0 +1,187 @@
+"""LFM2 (Liquid AI, 2025): ``Lfm2Config``, ``Lfm2MoeConfig`` and their models: attention in some layers, short convolutions in the
+others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specs.base.suggest import suggestion
+from specs.kinds.block import BlockParts
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import BODY
+from zoo.families.common.layers import FULL, Varies
+from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules
+from zoo.families.common.mixtures import TRAINING, FirstLayers, experts
+from zoo.families.common.template import Data, Field, Place, Template
+from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
+from zoo.families.common.transforms import Depthwise
+
+CONVOLUTION = "conv"
+"""The kind of layers with a convolution in ``layer_types``."""
+
+
+class _FeedForwardWidth(Field):
+    """The width of a feed-forward: two thirds of the stated one, times a factor, in multiples of a number."""
+
+    def __init__(self, usual: int) -> None:
+        self.stated = f.Int("intermediate_size", "block_ff_dim", default=usual)
+
+    def read(self, config: Config) -> int:
+        width: int = self.stated.read(config)
+        factor = config.float("block_ffn_dim_multiplier", default=1.0)
+        multiple = config.int("block_multiple_of", default=256)
+        if not config.bool("block_auto_adjust_ff_dim", default=True):
+            return width
+        if multiple < 1:
+            config.refuse("block_multiple_of", "must be at least 1")
+        return -(-int(factor * int(2 * width / 3)) // multiple) * multiple
+
+    def write(self, value: int, place: Place) -> Data:
+        return {**self.stated.write(value, place), "block_auto_adjust_ff_dim": False}
+
+
+class _Convolutions(Varies):
+    """The layers with a short convolution, listed in layer_types or missing in full_attn_idxs."""
+
+    name = "convolution"
+    differs: Template = {
+        "attention": None,
+        "mixer": {
+            "kind": "short_convolution",
+            "kernel_size": f.Int("conv_L_cache", default=3),
+            "bias": f.Bool("conv_bias", default=False),
+        },
+    }
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        attending = config.list("full_attn_idxs", default=list(range(depth)))
+        kinds = config.list("layer_types")
+        if kinds is None:
+            return [layer not in attending for layer in range(depth)]
+        if len(kinds) != depth:
+            config.refuse("layer_types", f"must have an entry for each of the {depth} layers")
+        for kind in kinds:
+            if kind not in (FULL, CONVOLUTION):
+                known = suggestion(str(kind), [FULL, CONVOLUTION])
+                config.refuse("layer_types", "must have supported kinds only", known)
+        return [kind == CONVOLUTION for kind in kinds]
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        return block.attention is None
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        return {"layer_types": [CONVOLUTION if each else FULL for each in where]}
+
+
+_NORM = {"kind": "rms_norm", "eps": f.Float("norm_eps", default=1e-5)}
+_LAYER = {
+    "operator_norm": "attention_norm",
+    "ffn_norm": "feed_forward_norm",
+    **projections("self_attn.", "q_proj k_proj v_proj out_proj"),
+    "self_attn.q_layernorm": "attention.query_norm",
+    "self_attn.k_layernorm": "attention.key_norm",
+    "conv.in_proj": "mixer.input",
+    "conv.out_proj": "mixer.output",
+    "feed_forward.w1": "feed_forward.gate",
+    "feed_forward.w3": "feed_forward.up",
+    "feed_forward.w2": "feed_forward.down",
+}
+
+
+def _tensors(name: str, *rules: Rule) -> Tensors:
+    convolution = Rule(f"{LAYER}conv.conv.weight", (f"{BLOCK}mixer.weight",), Depthwise())
+    return Tensors(
+        name,
+        (
+            *modules({"embed_tokens": "embedding.token", "embedding_norm": "decoder.final_norm"}),
+            *layer_modules(_LAYER),
+            *layer_modules({"operator_norm": "mixer_norm"}),
+            convolution,
+            same(f"{LAYER}conv.conv.bias", f"{BLOCK}mixer.bias"),
+            *rules,
+        ),
+        prefix="model.",
+        outside=("lm_head.",),
+        heads={"language_modeling": affine("lm_head", "head.vocabulary")},
+        optional=("lm_head.weight",),
+    )
+
+
+def _body(fields: LlamaFields, varies: Sequence[Varies], feed_forward: Template) -> dict[str, Template]:
+    return fields.body(
+        attention={"bias": False, "dropout": 0.0, "qk_norm": {"norm": _NORM, "over": "head"}},
+        norm=_NORM,
+        feed_forward=feed_forward,
+        position=fields.rope(theta=1000000.0),
+        varies=varies,
+    )
+
+
+def _classes(prefix: str) -> dict[str, HeadClass]:
+    tied = f.Bool("tie_word_embeddings", "tie_embedding", default=True)
+    scores = HeadClass("language_modeling", {"tie_embeddings": tied, "bias": False})
+    return {f"{prefix}ForCausalLM": scores, f"{prefix}Model": BODY}
+
+
+_FIELDS = LlamaFields(vocab_size=65536, hidden_size=2560, layers=32, heads=32, kv_heads=8, context=128000)
+_MOE = LlamaFields(
+    vocab_size=65536, hidden_size=2048, intermediate_size=7168, layers=32, heads=32, kv_heads=8, context=128000
+)  # fmt: skip
+_UNREAD = (
+    "block_dim",
+    "block_mlp_init_scale",
+    "block_norm_eps",
+    "block_out_init_scale",
+    "block_use_swiglu",
+    "block_use_xavier_init",
+    "conv_dim",
+    "conv_dim_out",
+    "conv_use_xavier_init",
+    "num_heads",
+    "theta",
+    "use_pos_enc",
+)
+"""Fields of published configs that the reference does not read."""
+
+LFM2 = Family(
+    "lfm2",
+    _tensors("lfm2"),
+    _body(
+        _FIELDS,
+        (_Convolutions(),),
+        _FIELDS.feed_forward(hidden=_FeedForwardWidth(12288), activation="silu"),
+    ),
+    _classes("Lfm2"),
+    ignored=_UNREAD,
+)
+LFM2_MOE = Family(
+    "lfm2_moe",
+    _tensors(
+        "lfm2_moe",
+        *experts("feed_forward", "w1", "w3", "w2"),
+        same(f"{LAYER}feed_forward.expert_bias", f"{BLOCK}feed_forward.router.score_correction_bias"),
+    ),
+    _body(
+        _MOE,
+        (_Convolutions(), FirstLayers(_MOE.feed_forward(activation="silu"), 2, "num_dense_layers")),
+        {
+            "kind": "mixture",
+            "experts": f.Int("num_experts", default=32),
+            "top_k": f.Int("num_experts_per_tok", default=4),
+            "expert": _MOE.feed_forward(
+                hidden=f.Int("moe_intermediate_size", default=1792), activation="silu"
+            ),
+            "router": {
+                "scores": "sigmoid",
+                "score_correction_bias": f.Bool("use_expert_bias", default=True),
+                "normalize": f.Bool("norm_topk_prob", default=True),
+                "scale": f.Float("routed_scaling_factor", default=1.0),
+            },
+        },
+    ),
+    _classes("Lfm2Moe"),
+    ignored=(*_UNREAD, *TRAINING),
+)
+FAMILIES = (LFM2, LFM2_MOE)

@@ -1,0 +1,149 @@
+"""MiniMax-01 (MiniMax, 2025): ``MiniMaxConfig``, ``MiniMaxModel`` and its heads: lightning attention in most layers, Mixtral's
+attention in the others, and mixtures of experts; residuals begin after the norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specs.base.base import Component
+from specs.kinds.linear_attention import LinearAttention
+from specs.kinds.position import PositionKind
+from specs.model.model import Model
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family
+from zoo.families.common.heads import decoder_classes
+from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
+from zoo.families.common.layers import FULL
+from zoo.families.common.llama_like import (
+    BLOCK,
+    LAYER,
+    WHOLE_HEADS,
+    LlamaFields,
+    layer_modules,
+    layer_weights,
+    llama_tensors,
+)
+from zoo.families.common.mixtures import MIXTRAL_EXPERTS, TRAINING
+from zoo.families.common.rope import RopeField, rope_of
+from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.tensors import fused
+from zoo.families.common.transforms import Grouped
+
+
+class _Rope(RopeField):
+    """Rotary positions of whole heads, or of the part that published configs state, which the reference does not read."""
+
+    def read(self, config: Config) -> Data:
+        position = super().read(config)
+        width: int = read(self.width, config)
+        rotated = config.int("rotary_dim", default=width)
+        return position if rotated == width else {**position, "dimensions": rotated}
+
+    def write(self, value: PositionKind, place: Place) -> Data:
+        if rope_of(value).dimensions not in (None, place.head_width()):
+            raise UnfitError(f"a rotated part of each head: {self.whole}")
+        return super().write(value, place)
+
+
+def _kinds(config: Config, depth: int) -> list[str]:
+    """The words for all layers: by default attention in every second, from the first on."""
+    usual = [LINEAR if layer % 2 else FULL for layer in range(depth)]
+    return read_kinds(config, "layer_types", depth, MIXERS) or usual
+
+
+def _stated(kinds: Sequence[str]) -> Data:
+    return {"layer_types": [*kinds]}
+
+
+def _residual(branch: str) -> dict[str, Template]:
+    """The factors of a branch, and of the stream beside it."""
+    return {
+        "kind": "add",
+        "scale": f.Float(f"{branch}_beta_factor", default=1.0),
+        "stream_scale": f.Float(f"{branch}_alpha_factor", default=1.0),
+    }
+
+
+class _FeedForwardResidual(Field):
+    """The factors of feed-forwards, which a spec may leave to those of the other branch."""
+
+    component = Component | None
+
+    part = _residual("mlp")
+
+    def read(self, config: Config) -> Data:
+        found: Data = read(self.part, config)
+        return found
+
+    def write(self, value: Component | None, place: Place) -> Data:
+        return write(self.part, value or place.block.residual, place)
+
+
+def _heads(spec: Model) -> Grouped:
+    """Queries, keys and values, head by head."""
+    mixers = (block.mixer for block in spec.last_stack.layer_blocks())
+    return Grouped(next(each.heads for each in mixers if isinstance(each, LinearAttention)))
+
+
+_FIELDS = LlamaFields(intermediate_size=14336, kv_heads=8, context=131072, eps=1e-5)
+_LIGHTNING = {
+    "kind": "linear_attention",
+    "heads": _FIELDS.heads.heads,
+    "key_width": _FIELDS.heads.width,
+    "value_width": _FIELDS.heads.width,
+    "activation": f.Activation("hidden_act", "silu"),
+}
+_LINEAR = {"attention": None, "mixer": _LIGHTNING, "residual": _residual("linear_attn")}
+_MIXTURE = {
+    "kind": "mixture",
+    "experts": f.Int("num_local_experts", "num_experts", default=8),
+    "top_k": f.Int("num_experts_per_tok", default=2),
+    "expert": _FIELDS.feed_forward(),
+}
+
+FAMILIES = (
+    Family(
+        "minimax",
+        llama_tensors(
+            "minimax",
+            *fused(
+                f"{LAYER}self_attn.qkv_proj",
+                (f"{BLOCK}mixer.query", f"{BLOCK}mixer.key", f"{BLOCK}mixer.value"),
+                _heads,
+                _heads,
+            ),
+            *layer_weights(
+                {
+                    "self_attn.output_gate": "mixer.gate",
+                    "self_attn.norm": "mixer.norm",
+                    "self_attn.out_proj": "mixer.output",
+                }
+            ),
+            *layer_modules({"input_layernorm": "mixer_norm"}),
+            *MIXTRAL_EXPERTS,
+            without=("mlp.", "q_norm", "k_norm"),
+            unused=(
+                "layers.*.self_attn.slope_rate",
+                "layers.*.self_attn.query_decay",
+                "layers.*.self_attn.key_decay",
+                "layers.*.self_attn.diagonal_decay",
+            ),
+        ),
+        _FIELDS.body(
+            kind="normed_residual",
+            attention={"bias": False, "window": f.Int("sliding_window")},
+            feed_forward=_MIXTURE,
+            residual=_residual("full_attn"),
+            feed_forward_residual=_FeedForwardResidual(),
+            position=_Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS),
+            varies=(LayersOf(LINEAR, _LINEAR, _kinds, _stated),),
+        ),
+        decoder_classes("MiniMax"),
+        fixed={
+            "postnorm": (True, "the reference begins residuals after the norm"),
+            "shared_intermediate_size": (0, "the reference has no shared expert"),
+        },
+        ignored=("block_size", "shared_moe_mode", *TRAINING),
+    ),
+)

@@ -1,0 +1,114 @@
+"""LongT5 (Guo et al., 2021): ``LongT5Config`` and its models: T5 1.1, whose encoder sees a window, and with transient global
+attention also sums of blocks of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from specs.kinds.block_summaries import MOST
+from specs.kinds.head import LanguageModeling
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import BODY
+from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.tensors import Rule, same
+from zoo.families.seq2seq.t5 import FIXED, OF_CONFIG, t5_body, t5_feed_forward, t5_tensors
+
+_SCORES = "lm_head.weight"
+
+
+class _Scores(Field):
+    """Tying and scaling of LongT5: transformers 4 had both or neither, as tie_word_embeddings states; transformers 5, which states
+    scale_decoder_outputs, ties where no output matrix is stored, and scales as tie_word_embeddings states."""
+
+    component = LanguageModeling
+
+    def read(self, config: Config) -> Data:
+        old = config.bool("tie_word_embeddings", default=True)
+        later = config.has("scale_decoder_outputs")
+        scaled = config.bool("scale_decoder_outputs", default=old)
+        tied = not config.stores(_SCORES) if old or later else config.lacks(_SCORES)
+        return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
+
+    def write(self, value: Any, place: Place) -> Data:
+        scaled = value.scale is not None
+        later = {"scale_decoder_outputs": False} if value.tie_embeddings and not scaled else {}
+        return {"tie_word_embeddings": scaled, **later}
+
+
+class _Radius(Field):
+    """A window on both sides, as the number of tokens on either."""
+
+    def read(self, config: Config) -> int:
+        radius = config.int("local_radius", default=127)
+        if radius < 1:
+            config.refuse("local_radius", "must be at least 1")
+        return 2 * int(radius)
+
+    def write(self, value: Any, place: Place) -> Data:
+        if value is None:
+            raise UnfitError("encoder.block.attention without a window")
+        return {"local_radius": value // 2}
+
+
+class _Summaries(Field):
+    """The sums of blocks of tokens that transient global attention sees."""
+
+    def read(self, config: Config) -> Data | None:
+        size = config.int("global_block_size", default=16)
+        if not config.choice("encoder_attention_type", {"local": False, _GLOBAL: True}, default="local"):
+            return None
+        if not 0 < size <= MOST or size & (size - 1):
+            config.refuse("global_block_size", f"must be a power of 2 up to {MOST}")
+        return {"size": size, "norm": {"kind": "rms_norm", "eps": config.float(_EPS, default=1e-6)}}
+
+    def write(self, value: Any, place: Place) -> Data:
+        if value is None:
+            return {"encoder_attention_type": "local"}
+        return {"encoder_attention_type": _GLOBAL, "global_block_size": value.size}
+
+
+_GLOBAL, _EPS = "transient-global", "layer_norm_epsilon"
+_DEFAULTS: dict[str, Any] = {
+    "feed_forward": t5_feed_forward("relu", 2048),
+    "heads": 8,
+    "layers": 6,
+    "vocab_size": 32128,
+    "window": _Radius(),
+    "block_summaries": _Summaries(),
+}
+_LOCAL, _SIDE = ".LocalSelfAttention.", ".TransientGlobalSelfAttention."
+_NORM, _TABLE = (
+    "encoder.blocks.{layer}.attention.summaries.norm.weight",
+    "encoder.position.block_table.weight",
+)
+
+
+def _with_summaries(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """The rules of the encoder's attention under the name that it has with sums of blocks, and those of what these have."""
+    for rule in rules:
+        if _LOCAL in rule.stored:
+            beside = _TABLE if rule.parameters[0].startswith("encoder.position.") else _NORM
+            yield replace(rule, stored=rule.stored.replace(_LOCAL, _SIDE), beside=beside)
+    yield same(f"encoder.block.{{layer}}.layer.0{_SIDE}global_input_layer_norm.weight", _NORM)
+    yield same(f"encoder.block.0.layer.0{_SIDE}global_relative_attention_bias.weight", _TABLE)
+
+
+_TENSORS = t5_tensors("longt5", "DenseReluDense", attention="LocalSelfAttention")
+
+FAMILIES = (
+    Family(
+        "longt5",
+        replace(_TENSORS, rules=(*_TENSORS.rules, *_with_summaries(_TENSORS.rules))),
+        t5_body(**_DEFAULTS),
+        {
+            "LongT5ForConditionalGeneration": HeadClass("language_modeling", {"*": _Scores()}),
+            "LongT5Model": BODY,
+            "LongT5EncoderModel": HeadClass("none", body=t5_body(**_DEFAULTS, decoder=False)),
+        },
+        fixed=FIXED,
+        ignored=OF_CONFIG,
+    ),
+)

@@ -1,0 +1,114 @@
+"""The mixture of experts of NLLB-200 (NLLB Team, 2022): ``NllbMoeConfig`` and its models: M2M100 with two experts per token.
+
+Experts have a capacity: the fraction of all tokens that one may take.  With the published fraction of 1, nothing is ever dropped.
+Where training drops an expert's result with some probability, the results count less by it afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import HeadClass
+from zoo.families.common.heads import BODY
+from zoo.families.common.layers import Varies
+from zoo.families.common.mixtures import TRAINING, DenseLayers
+from zoo.families.common.seq2seq import bart_like, bart_tensors, stack_rules
+from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.tensors import Rule, affine, modules
+from zoo.families.seq2seq.m2m_100 import POSITION
+
+
+class _DenseBetween(DenseLayers):
+    """The layers of a stack without a mixture: all but every n-th."""
+
+    def __init__(self, feed_forward: Template, side: str) -> None:
+        super().__init__(feed_forward)
+        self.step = f.Int(f"{side}_sparse_step", default=4)
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        step = self.step.read(config)
+        return [step <= 0 or (layer + 1) % step > 0 for layer in range(depth)]
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        for step in range(len(where) + 1):
+            if [step == 0 or (layer + 1) % step > 0 for layer in range(len(where))] == [*where]:
+                return self.step.write(step, place)
+        raise UnfitError("mixtures in other layers than every n-th")
+
+
+class _Kept(f.Float):
+    """The part of the experts' results that training does not drop."""
+
+    def __init__(self) -> None:
+        super().__init__("moe_token_dropout", default=0.2)
+
+    def read(self, config: Config) -> float:
+        dropped = super().read(config)
+        if not 0 <= dropped < 1:
+            config.refuse(self.names[0], "must be at least 0 and less than 1")
+        return 1 - dropped
+
+    def write(self, value: Any, place: Place) -> Data:
+        if not 0 < value <= 1:
+            raise UnfitError("weights of experts with a scale above 1")
+        return super().write(round(1 - value, 12), place)
+
+
+def _mixed(side: str, dense: Data) -> tuple[Template, Varies]:
+    mixture = {
+        "kind": "mixture",
+        "experts": f.Int("num_experts", default=128),
+        "top_k": 2,
+        "expert": dense,
+        "router": {"bias": f.Bool("router_bias", default=False), "scale": _Kept()},
+    }
+    return mixture, _DenseBetween(dense, side)
+
+
+def _stack_rules(side: str) -> tuple[Rule, ...]:
+    stored, ours = f"{side}.layers.{{layer}}.ffn.", f"{side}.blocks.{{layer}}.feed_forward."
+    expert = f"{stored}experts.expert_{{expert}}."
+    return (
+        *stack_rules(side, "cross_attention", "ffn.", "ff_layer_norm"),
+        *affine(f"{stored}router.classifier", f"{ours}router"),
+        *modules({"fc1": "up", "fc2": "down"}, expert, f"{ours}experts."),
+    )
+
+
+FAMILIES = (
+    bart_like(
+        "nllb-moe",
+        {
+            "NllbMoeForConditionalGeneration": HeadClass("language_modeling", {"tie_embeddings": True}),
+            "NllbMoeModel": BODY,
+        },
+        kind="pre_norm",
+        position=POSITION,
+        embedding_norm=False,
+        vocab_size=f.Int("vocab_size", default=128112),
+        fixed={
+            "moe_eval_capacity_token_fraction": (
+                1.0,
+                "otherwise what a token gets depends on the rest of its batch",
+            ),
+            "second_expert_policy": ("all", "otherwise the second expert is drawn"),
+            "router_dtype": ("float32", "routing is computed in float32"),
+        },
+        scaled=True,
+        tensors=bart_tensors("nllb-moe", *_stack_rules("encoder"), *_stack_rules("decoder")),
+        training=(
+            "expert_capacity",
+            "batch_prioritized_routing",
+            "normalize_router_prob_before_dropping",
+            "router_ignore_padding_tokens",
+            "router_z_loss_coef",
+            *TRAINING,
+        ),
+        activation="relu",
+        attention_dropout=0.1,
+        mixed=_mixed,
+    ),
+)

@@ -1,0 +1,115 @@
+"""Switch Transformers (Fedus et al., 2021): ``SwitchTransformersConfig`` and its models: T5 with one expert per token.
+
+The reference drops what an expert receives beyond its capacity in a sequence.  Up to that length, nothing is dropped: it is
+the context length of the spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import BODY
+from zoo.families.common.mixtures import TRAINING, DenseLayers
+from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.tensors import Rule, affine, same
+from zoo.families.seq2seq.t5 import DROPOUT, t5_body, t5_tensors
+
+
+def _with_mixture(count: int, depth: int) -> list[bool]:
+    """Which layers have a mixture if ``count`` of them are to: every n-th, beginning with the second."""
+    step = depth // count if count > 0 else depth
+    return [step > 0 and (layer % step == 1 or step == 1) for layer in range(depth)]
+
+
+class _Dense(DenseLayers):
+    """The layers of a stack without a mixture."""
+
+    def __init__(self, feed_forward: Template, name: str) -> None:
+        super().__init__(feed_forward)
+        self.count = f.Int(name, default=3)
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        return [not mixture for mixture in _with_mixture(self.count.read(config), depth)]
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        mixtures = [not dense for dense in where]
+        for count in range(len(where) + 2):
+            if _with_mixture(count, len(where)) == mixtures:
+                return self.count.write(count, place)
+        raise UnfitError("mixtures in other layers than every n-th")
+
+
+_EXPERT = {
+    "kind": "mlp",
+    "hidden": f.Int("d_ff", default=2048),
+    "activation": f.Activation("dense_act_fn", "relu"),
+    "bias": False,
+    "dropout": DROPOUT,
+}
+_MIXTURE = {
+    "kind": "mixture",
+    "experts": f.Int("num_experts", default=8),
+    "top_k": 1,
+    "expert": _EXPERT,
+    "router": {"normalize": False, "bias": f.Bool("router_bias", default=False)},
+}
+_VARIES = {side: (_Dense(_EXPERT, f"num_sparse_{side}_layers"),) for side in ("encoder", "decoder")}
+
+
+def _body(*, decoder: bool = True) -> Template:
+    return t5_body(
+        feed_forward=_MIXTURE,
+        heads=12,
+        layers=12,
+        vocab_size=32128,
+        d_model=768,
+        decoder=decoder,
+        varies=_VARIES,
+        context_length=f.ContextLength("expert_capacity", default=64),
+    )
+
+
+def _experts(stack: str, feed_forward: int) -> tuple[Rule, ...]:
+    stored = f"{stack}.block.{{layer}}.layer.{feed_forward}.mlp"
+    ours = f"{stack}.blocks.{{layer}}.feed_forward"
+    expert = f"{stored}.experts.expert_{{expert}}"
+    return (
+        *affine(f"{stored}.router.classifier", f"{ours}.router"),
+        same(f"{expert}.wi.weight", f"{ours}.experts.up.weight"),
+        same(f"{expert}.wo.weight", f"{ours}.experts.down.weight"),
+    )
+
+
+_SCORES = HeadClass("language_modeling", {"tie_embeddings": True, "scale": "inverse_sqrt_d_model"})
+
+FAMILIES = (
+    Family(
+        "switch_transformers",
+        t5_tensors("switch_transformers", "mlp", *_experts("encoder", 1), *_experts("decoder", 2)),
+        _body(),
+        {
+            "SwitchTransformersForConditionalGeneration": _SCORES,
+            "SwitchTransformersModel": BODY,
+            "SwitchTransformersEncoderModel": HeadClass("none", body=_body(decoder=False)),
+        },
+        fixed={
+            "is_decoder": (False, "it is the decoder alone"),
+            "add_cross_attention": (False, "the decoder has it anyway"),
+            "tie_word_embeddings": (True, "otherwise encoder and decoder have a table each"),
+            "router_dtype": ("float32", "routing is computed in float32"),
+        },
+        ignored=(
+            "num_decoder_layers",
+            "num_sparse_decoder_layers",
+            "encoder_sparse_step",  # which, like the next, follows from the number of sparse layers
+            "decoder_sparse_step",
+            "add_router_probs",
+            "router_ignore_padding_tokens",
+            "router_z_loss_coef",
+            *TRAINING,
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Families that read audio."""

@@ -1,0 +1,308 @@
+"""wav2vec 2.0 (Baevski et al., 2020), HuBERT (Hsu et al., 2021) and WavLM (Chen et al., 2021): encoders of speech.
+
+Base models normalise the first convolution over time, and take no mask; large ones normalise the channels of every
+convolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from specs.base.base import Component
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.decoders import layer_norm
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import BODY, Labels
+from zoo.families.common.layers import Layers
+from zoo.families.common.template import Data, Field, Place, Template, read, write
+from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
+
+_KIND = f.Choice("do_stable_layer_norm", {True: "pre_norm", False: "post_norm"}, False)
+_NORM = layer_norm("layer_norm_eps")
+_DROPOUT = f.Float("hidden_dropout", default=0.1)
+_ACTIVATION = f.Activation("feat_extract_activation", "gelu")
+
+
+class _FeatureConvolutions(Field):
+    """The convolutions of the stem, in a list for each of their sizes."""
+
+    sizes: Mapping[str, tuple[str, list[int]]] = {
+        "channels": ("conv_dim", [512] * 7),
+        "kernel": ("conv_kernel", [10, 3, 3, 3, 3, 2, 2]),
+        "stride": ("conv_stride", [5, 2, 2, 2, 2, 2, 2]),
+    }
+
+    def read(self, config: Config) -> list[Data]:
+        found = {key: config.list(name, default=usual) for key, (name, usual) in self.sizes.items()}
+        for key, (name, _) in self.sizes.items():
+            if any(type(value) is not int for value in found[key]):
+                config.refuse(name, "must be a list of whole numbers")
+            if len(found[key]) != len(found["channels"]):
+                config.refuse(
+                    name, f"must have as many numbers as conv_dim, which has {len(found['channels'])}"
+                )
+        return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+
+    def write(self, value: Any, place: Place) -> Data:
+        return {name: [getattr(each, key) for each in value] for key, (name, _) in self.sizes.items()}
+
+
+class _SumNorm(Field):
+    """The norm of vectors and positions together, in models whose blocks do not begin with one."""
+
+    component = Component | None
+
+    def read(self, config: Config) -> Any:
+        return None if _KIND.read(config) == "pre_norm" else read(_NORM, config)
+
+    def write(self, value: Any, place: Place) -> Data:
+        return write(_NORM, value, place)
+
+
+class _LayerSum(f.Bool):
+    """Whether the outputs of all layers are summed.  Versions 4 and 5 of transformers differ on whether the last is normed where
+    a norm follows it."""
+
+    def __init__(self) -> None:
+        super().__init__("use_weighted_layer_sum", default=False)
+
+    def read(self, config: Config) -> bool:
+        summed = bool(super().read(config))
+        if summed and _KIND.read(config) == "pre_norm":
+            config.refuse(
+                self.names[0],
+                "must be false with do_stable_layer_norm: versions of transformers sum different vectors",
+            )
+        return summed
+
+
+def stem(projection_norm: Template) -> dict[str, Template]:
+    """The embedding of samples, without what follows its projection."""
+    return {
+        "kind": "waveform",
+        "convolutions": _FeatureConvolutions(),
+        "convolution_norm": f.Choice("feat_extract_norm", {"group": "group", "layer": "layer"}, "group"),
+        "bias": f.Bool("conv_bias", default=False),
+        "activation": _ACTIVATION,
+        "projection_norm": projection_norm,
+    }
+
+
+def _body(projection_norm: Template, position: Template, **of_encoder: Template) -> dict[str, Template]:
+    """The body; ``position`` is that of the attention itself, and ``of_encoder`` are further keys of the encoder."""
+    return {
+        "architecture": "encoder",
+        "*": f.Stated(mask_time_prob=0.0, mask_feature_prob=0.0),
+        "d_model": f.Int("hidden_size", default=768),
+        "position": {
+            "kind": "convolutional",
+            "kernel": f.Int("num_conv_pos_embeddings", default=128),
+            "groups": f.Int("num_conv_pos_embedding_groups", default=16),
+            "activation": _ACTIVATION,
+        },
+        "embedding": {**stem(projection_norm), "norm": _SumNorm(), "dropout": _DROPOUT},
+        "encoder": Layers(
+            f.Depth("num_hidden_layers", default=12),
+            {
+                "kind": _KIND,
+                "norm": _NORM,
+                "attention": {
+                    "kind": "multi_head",
+                    "heads": f.Int("num_attention_heads", default=12),
+                    "position": position,
+                    "dropout": f.Float("attention_dropout", default=0.1),
+                },
+                "feed_forward": {
+                    "kind": "mlp",
+                    "hidden": f.Int("intermediate_size", default=3072),
+                    "activation": f.Activation("hidden_act", "gelu"),
+                    "dropout": f.Float("activation_dropout", default=0.1),
+                },
+                "dropout": _DROPOUT,
+            },
+            **of_encoder,
+        ),
+        "initialization": f.normal(),
+    }
+
+
+_STEM, _OURS = "feature_extractor.conv_layers.{layer}.", "embedding.layers.{layer}."
+_PLACES = "encoder.pos_conv_embed.conv."
+_CONVOLUTION = "embedding.position.convolution."
+_LAYER = {
+    **projections("attention."),
+    "layer_norm": "attention_norm",
+    "feed_forward.intermediate_dense": "feed_forward.up",
+    "feed_forward.output_dense": "feed_forward.down",
+    "final_layer_norm": "feed_forward_norm",
+}
+STEM_RULES = (
+    *modules({"conv": "convolution", "layer_norm": "norm"}, _STEM, _OURS),
+    *affine("feature_projection.layer_norm", "embedding.projection_norm"),
+    *affine("feature_projection.projection", "embedding.projection"),
+)
+
+
+def _weight_norm(stored: str, old: str, ours: str) -> Rule:
+    """Half of a kernel, under its name since torch 2.0 and before."""
+    return same(
+        f"{_PLACES}parametrizations.weight.{stored}", f"{_CONVOLUTION}{ours}", also=(f"{_PLACES}{old}",)
+    )
+
+
+_RULES = (
+    *STEM_RULES,
+    *affine("encoder.layer_norm", "embedding.norm"),
+    *affine("encoder.layer_norm", "encoder.final_norm"),
+    _weight_norm("original0", "weight_g", "magnitude"),
+    _weight_norm("original1", "weight_v", "direction"),
+    same(f"{_PLACES}bias", f"{_CONVOLUTION}bias"),
+    *modules(_LAYER, "encoder.layers.{layer}.", "encoder.blocks.{layer}."),
+)
+
+_MASKS = tuple(
+    f"mask_{axis}_{each}" for axis in ("time", "feature") for each in ("prob", "length", "min_masks")
+)
+_OF_PRETRAINING = (
+    *(
+        "num_codevectors_per_group",
+        "num_codevector_groups",
+        "contrastive_logits_temperature",
+        "num_negatives",
+    ),
+    *("codevector_dim", "proj_codevector_dim", "diversity_loss_weight", "feat_quantizer_dropout"),
+)
+_OF_CLASSIFIERS = ("tdnn_dim", "tdnn_kernel", "tdnn_dilation", "xvector_output_dim")
+_OF_ADAPTERS = ("adapter_kernel_size", "adapter_stride", "num_adapter_layers", "output_hidden_size")
+IGNORED = (
+    *(*_MASKS, *_OF_PRETRAINING, *_OF_CLASSIFIERS, *_OF_ADAPTERS),
+    *(
+        "layerdrop",
+        "apply_spec_augment",
+        "feat_proj_dropout",
+        "num_feat_extract_layers",
+        "vocab_size",
+        "final_dropout",
+    ),
+    *("ctc_loss_reduction", "ctc_zero_infinity", "num_ctc_classes"),
+    *("classifier_proj_size", "use_weighted_layer_sum"),  # of some heads
+)
+
+HEAD_RULES = {
+    "ctc": affine("lm_head", "head.labels"),
+    "classification": modules({"projector": "head.dense", "classifier": "head.labels"}),
+    "token_classification": affine("classifier", "head.labels"),
+}
+CTC = HeadClass(
+    "ctc",
+    {
+        "labels": f.Int("vocab_size", default=32),
+        "blank": f.Int("pad_token_id", default=0),
+        "dropout": f.Float("final_dropout", default=0.1),
+    },
+)
+FRAMES: dict[str, Template] = {"labels": Labels()}
+WHOLE = {
+    **FRAMES,
+    "activation": "identity",
+    "dense_width": f.Int("classifier_proj_size", default=256),
+    "transform": "tokens",
+    "pooling": "mean",
+}
+REFUSED = {
+    "ForPreTraining": "which compares vectors with a codebook",
+    "ForXVector": "whose head has layers over time (TDNN)",
+}
+
+
+def _family(
+    model_type: str,
+    name: str,
+    fixed: Mapping[str, tuple[Template, str]],
+    rules: tuple[Rule, ...] = (),
+    *,
+    projection_norm: Template = _NORM,
+    position: Template = None,
+) -> Family:
+    summed = _body(projection_norm, position, weighted_layer_sum=_LayerSum())
+    return Family(
+        model_type,
+        Tensors(
+            model_type,
+            (*_RULES, same("layer_weights", "encoder.layer_sum.weights"), *rules),
+            prefix=f"{model_type}.",
+            outside=(
+                "lm_head.",
+                "classifier.",
+                "projector.",
+                "layer_weights",
+                "quantizer.",
+                "project_hid.",
+                "project_q.",
+            ),
+            heads=HEAD_RULES,
+            optional=(
+                "masked_spec_embed",
+                "lm_head.*",
+                "classifier.*",
+                "projector.*",
+                "quantizer.*",
+                "project_hid.*",
+                "project_q.*",
+            ),
+        ),
+        _body(projection_norm, position),
+        {
+            f"{name}ForCTC": CTC,
+            f"{name}Model": BODY,
+            f"{name}ForAudioFrameClassification": HeadClass("token_classification", FRAMES, summed),
+            f"{name}ForSequenceClassification": HeadClass("classification", WHOLE, summed),
+        },
+        refused={f"{name}{suffix}": because for suffix, because in REFUSED.items()},
+        fixed=fixed,
+        ignored=IGNORED,
+    )
+
+
+_GATED = {
+    "kind": "relative_bias",
+    "buckets": f.Int("num_buckets", default=320),
+    "max_distance": f.Int("max_bucket_distance", default=800),
+    "gated": True,
+}
+_GATES = (
+    *affine(
+        "encoder.layers.{layer}.attention.gru_rel_pos_linear",
+        "encoder.blocks.{layer}.attention.bias_gate.projection",
+    ),
+    same(
+        "encoder.layers.{layer}.attention.gru_rel_pos_const",
+        "encoder.blocks.{layer}.attention.bias_gate.factor",
+    ),
+    Rule(
+        "encoder.layers.0.attention.rel_attn_embed.weight",
+        ("encoder.blocks.{layer}.attention.position.table.weight",),
+    ),
+)
+_WITHOUT_ADAPTERS: dict[str, tuple[Template, str]] = {
+    "add_adapter": (False, "convolutions after the encoder (adapters) are not supported"),
+}
+FAMILIES = (
+    _family(
+        "wav2vec2",
+        "Wav2Vec2",
+        {
+            **_WITHOUT_ADAPTERS,
+            "adapter_attn_dim": (None, "adapter layers for each language (MMS) are not supported"),
+        },
+    ),
+    _family(
+        "hubert",
+        "Hubert",
+        {"conv_pos_batch_norm": (False, "batch norm before the positions is not supported")},
+        projection_norm=f.When(f.Bool("feat_proj_layer_norm", default=True), _NORM),
+    ),
+    _family("wavlm", "WavLM", _WITHOUT_ADAPTERS, _GATES, position=_GATED),
+)

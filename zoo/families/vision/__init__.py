@@ -1,0 +1,1 @@
+"""Families that read images, and those that match images and texts."""

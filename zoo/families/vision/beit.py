@@ -1,0 +1,176 @@
+"""BEiT (Bao et al., 2021) at the image size of the config: ``BeitConfig``, ``BeitModel``, ``BeitForImageClassification``.
+
+At other image sizes the reference interpolates positions and biases.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specs.base.base import Component
+from specs.kinds.patch_positions import RelativeBias2d
+from specs.kinds.position import Learned, NoPosition
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.encoders import NORM
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import Labels
+from zoo.families.common.held import LAYERS_OF_IMAGES, also_named
+from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
+from zoo.families.common.layers import Layers
+from zoo.families.common.template import Data, Field, Place, read
+from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
+from zoo.families.common.transforms import Unsqueezed
+
+_ABSOLUTE = f.Bool("use_absolute_position_embeddings", default=False)
+_PER_LAYER = f.Bool("use_relative_position_bias", default=False)
+_SHARED = f.Bool("use_shared_relative_position_bias", default=False)
+
+
+class _BeitPosition(Field):
+    """Positions that are added, biases of each layer, biases of all layers, or none."""
+
+    component = Learned | RelativeBias2d | NoPosition
+
+    def read(self, config: Config) -> Data:
+        absolute, per_layer, shared = (each.read(config) for each in (_ABSOLUTE, _PER_LAYER, _SHARED))
+        if absolute + per_layer + shared > 1:
+            config.refuse(
+                _SHARED.names[0] if shared else _PER_LAYER.names[0],
+                "must not be true with other positions: one kind of position is supported",
+                "Use one of them.",
+            )
+        if per_layer or shared:
+            return {"kind": "relative_bias_2d", "per_layer": per_layer}
+        return {"kind": "learned" if absolute else "none"}
+
+    def write(self, value: Any, place: Place) -> Data:
+        relative = isinstance(value, RelativeBias2d)
+        return {
+            **_ABSOLUTE.write(value.kind == "learned", place),
+            **_PER_LAYER.write(relative and value.per_layer, place),
+            **_SHARED.write(relative and not value.per_layer, place),
+        }
+
+
+class _BeitPooling(Field):
+    """The mean of the patches and a norm, or the class token, as ``use_mean_pooling`` says."""
+
+    component = Component
+
+    def read(self, config: Config) -> Data:
+        if not MEAN_POOLING.read(config):
+            return {"pooling": "first"}
+        return {"pooling": "patches", "norm": read(NORM, config)}
+
+    def write(self, value: Any, place: Place) -> Data:
+        return {}
+
+
+class _LayerScale(f.Float):
+    """The initial value of LayerScale, without which it is 0."""
+
+    def read(self, config: Config) -> float | None:
+        return super().read(config) or None
+
+    def write(self, value: float | None, place: Place) -> Data:
+        return super().write(value or 0.0, place)
+
+
+_DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
+_BODY = {
+    "architecture": "encoder",
+    "*": f.Stated(drop_path_rate=0.0, use_mask_token=False),
+    "d_model": f.Int("hidden_size", default=768),
+    "position": _BeitPosition(),
+    "embedding": {
+        "kind": "patches",
+        "image_size": SquareSide("image_size", default=224),
+        "patch_size": SquareSide("patch_size", default=16),
+        "channels": f.Int("num_channels", default=3),
+        "dropout": _DROPOUT,
+    },
+    "encoder": Layers(
+        f.Depth("num_hidden_layers", default=12),
+        {
+            "kind": "pre_norm",
+            "norm": NORM,
+            "attention": {
+                "kind": "multi_head",
+                "heads": f.Int("num_attention_heads", default=12),
+                "bias": {"query": True, "key": False, "value": True, "output": True},
+                "dropout": f.Float("attention_probs_dropout_prob", default=0.0),
+            },
+            "feed_forward": {
+                "kind": "mlp",
+                "hidden": f.Int("intermediate_size", default=3072),
+                "activation": f.Activation("hidden_act", "gelu"),
+            },
+            "layer_scale": _LayerScale("layer_scale_init_value", default=0.1),
+            "dropout": _DROPOUT,
+        },
+        final_norm=NormUnlessMean(),
+    ),
+    "initialization": f.normal(),
+}
+_LAYER = {
+    "layernorm_before": "attention_norm",
+    **projections("attention.attention.", "query key value"),
+    "attention.output.dense": "attention.output",
+    "layernorm_after": "feed_forward_norm",
+    "intermediate.dense": "feed_forward.up",
+    "output.dense": "feed_forward.down",
+}
+_STORED, _OURS = "encoder.layer.{layer}.", "encoder.blocks.{layer}."
+_TABLE = "relative_position_bias.relative_position_bias_table"
+_POOLER = modules({"pooler.layernorm": "head.norm"})
+_TENSORS = Tensors(
+    "beit",
+    (
+        Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
+        Rule("embeddings.position_embeddings", ("embedding.position.table.weight",), Unsqueezed()),
+        *modules(
+            {
+                "embeddings.patch_embeddings.projection": "embedding.patch",
+                "layernorm": "encoder.final_norm",
+            }
+        ),
+        *also_named(
+            (
+                same(f"encoder.{_TABLE}", "encoder.position.table.weight"),
+                same(f"{_STORED}attention.attention.{_TABLE}", f"{_OURS}attention.position.table.weight"),
+                same(f"{_STORED}lambda_1", f"{_OURS}attention_scale.weight"),
+                same(f"{_STORED}lambda_2", f"{_OURS}feed_forward_scale.weight"),
+                *modules(_LAYER, _STORED, _OURS),
+            ),
+            *LAYERS_OF_IMAGES,
+            (r"attention\.attention\.relative", "relative"),
+            (r"^encoder\.relative_position_bias\.", "shared_position_bias."),
+        ),
+    ),
+    prefix="beit.",
+    outside=("classifier.",),
+    heads={"pooled": _POOLER, "classification": (*_POOLER, *affine("classifier", "head.labels"))},
+    optional=("pooler.*", "classifier.*", "embeddings.mask_token", "*relative_position_index"),
+)
+
+FAMILIES = (
+    Family(
+        "beit",
+        _TENSORS,
+        _BODY,
+        {
+            "BeitForImageClassification": HeadClass(
+                "classification", {"labels": Labels(), "*": _BeitPooling()}
+            ),
+            "BeitModel": HeadClass("pooled", {"*": _BeitPooling()}),
+        },
+        ignored=(
+            *("drop_path_rate", "use_mask_token", "vocab_size"),  # of training
+            *("add_fpn", "reshape_hidden_states", "out_features", "out_indices", "stage_names"),
+            *("pool_scales", "use_auxiliary_head", "auxiliary_loss_weight", "auxiliary_channels"),
+            *("auxiliary_num_convs", "auxiliary_concat_input", "semantic_loss_ignore_index"),
+            "segmentation_indices",
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Families that read images among the tokens of a decoder."""

@@ -1,0 +1,138 @@
+"""Idefics 2 (Laurençon et al., 2024): the images of a SigLIP without its head among the tokens of Mistral, with a perceiver resampler
+between."""
+
+from __future__ import annotations
+
+from specs.kinds.attention import MultiHeadShape
+from specs.kinds.connector import ResamplerConnector
+from specs.model.model import Model
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
+from zoo.families.common.tensors import Tensors, projections, same, weights
+from zoo.families.common.vision_language import (
+    TEXT_CONFIG,
+    TIED,
+    VISION_CONFIG,
+    decoder_config,
+    decoder_rules,
+    decoder_spec,
+    image_rules,
+    joined,
+)
+from zoo.families.vision.siglip import VISION as SIGLIP
+from zoo.families.vision_language.idefics3 import images_of_siglip, read_images, write_images
+
+_RESAMPLER_CONFIG, _WIDTH, _EPS = "perceiver_config", "hidden_size", "rms_norm_eps"
+_TOKEN = {"token": f.Int("image_token_id", default=32001)}
+_IMAGES = images_of_siglip("idefics2_vision", "Idefics2VisionTransformer", width=768, heads=12)
+
+
+class _ResamplerHeads(Field):
+    """The heads of a resampler, whose width is stated."""
+
+    component = MultiHeadShape
+
+    def read(self, config: Config) -> Data:
+        heads = config.int("resampler_n_heads", default=16)
+        kv_heads = config.int("num_key_value_heads", default=4)
+        shape = {"heads": heads, "head_dim": config.int("resampler_head_dim", default=96)}
+        if heads == kv_heads:
+            return {"kind": "multi_head", **shape}
+        return {"kind": "grouped_query", "kv_heads": kv_heads, **shape}
+
+    def write(self, value: MultiHeadShape, place: Place) -> Data:
+        return {
+            "resampler_n_heads": value.heads,
+            "num_key_value_heads": value.key_value_heads,
+            "resampler_head_dim": value.head_width(place.model.output_width),
+        }
+
+
+_RESAMPLER = {
+    "queries": f.Int("resampler_n_latents", default=64),
+    "layers": f.Depth("resampler_depth", default=3),
+    "block": {
+        "norm": {"kind": "rms_norm", "eps": f.Float(_EPS, default=1e-6)},
+        "attention": {
+            "*": _ResamplerHeads(),
+            "bias": False,
+            "dropout": f.Float("attention_dropout", default=0.0),
+        },
+        "feed_forward": {"kind": "gated", "activation": f.Activation("hidden_act", "silu"), "bias": False},
+    },
+}
+
+
+class _Idefics2(Family):
+    """The config of an encoder of images, that of a resampler and that of a decoder, which is of a family of its own."""
+
+    def spec(self, config: Config, class_name: str) -> Data:
+        body = read_images(_IMAGES, config)
+        decoder = decoder_spec(config)
+        connector = {"kind": "resampler", **read(_TOKEN, config), **self._resampler(config, decoder)}
+        tied = config.bool(TIED, default=False)
+        return joined(decoder, body, connector, tied=tied)
+
+    def _resampler(self, config: Config, decoder: Data) -> Data:
+        """The resampler, in the width of the decoder; where a config states another, norms are those of the decoder."""
+        part = config.inner(_RESAMPLER_CONFIG)
+        width, block = decoder["d_model"], decoder["decoder"]["block"]
+        found: Data = read(_RESAMPLER, part)
+        found["block"]["feed_forward"]["hidden"] = 4 * width
+        if part.int(_WIDTH, default=4096) != width:
+            found["block"]["norm"] = block["norm"]
+        return {**found, "projection": block["feed_forward"]}
+
+    def config(self, model: Model, class_name: str) -> Data:
+        connector = model.connector
+        if not isinstance(connector, ResamplerConnector):
+            raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
+        images = write_images(_IMAGES, model)
+        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
+        text = decoder_config(model)
+        return {
+            "architectures": [class_name],
+            "model_type": self.model_type,
+            VISION_CONFIG: images,
+            _RESAMPLER_CONFIG: {
+                "model_type": "idefics2_perceiver",
+                _WIDTH: model.output_width,
+                **write(_RESAMPLER, connector, place),
+            },
+            TEXT_CONFIG: text,
+            TIED: text[TIED],
+            **write(_TOKEN, connector, place),
+        }
+
+
+_MLP = {"gate_proj": "gate", "up_proj": "up", "down_proj": "down"}
+_LAYER = {
+    "input_latents_norm": "query_norm",
+    "input_context_norm": "vector_norm",
+    **projections("self_attn.", "q_proj k_proj v_proj o_proj"),
+    "post_attention_layernorm": "feed_forward_norm",
+    **{f"mlp.{theirs}": f"feed_forward.{ours}" for theirs, ours in _MLP.items()},
+}
+_RESAMPLED = "model.connector.perceiver_resampler."
+
+FAMILIES = (
+    _Idefics2(
+        "idefics2",
+        Tensors(
+            "idefics2",
+            (
+                *image_rules(SIGLIP.tensors.rules, "model.vision_model."),
+                *weights(_MLP, "model.connector.modality_projection.", "connector.projection."),
+                same(f"{_RESAMPLED}latents", "connector.queries.weight"),
+                *weights(_LAYER, f"{_RESAMPLED}layers.{{layer}}.", "connector.layers.{layer}."),
+                same(f"{_RESAMPLED}norm.weight", "connector.final_norm.weight"),
+                *decoder_rules("model.text_model."),
+            ),
+            heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
+            optional=("lm_head.weight",),
+        ),
+        classes={"Idefics2ForConditionalGeneration": HeadClass("language_modeling")},
+    ),
+)

@@ -1,0 +1,116 @@
+"""PaliGemma (Beyer et al., 2024) and PaliGemma 2 (Steiner et al., 2024): ``PaliGemmaForConditionalGeneration``, the projected
+vectors of a SigLIP without its head among the tokens of Gemma or Gemma 2.
+
+The tokens of a prompt, text and images, see each other in both directions, as in the reference where its processor says which
+they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from specs.kinds.connector import LinearConnector
+from specs.model.model import Model
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.held import PARTS, also_named
+from zoo.families.common.template import Data, Place, UnfitError, read, write
+from zoo.families.common.tensors import Tensors, affine, same
+from zoo.families.common.vision_language import (
+    TEXT_CONFIG,
+    TIED,
+    VISION_CONFIG,
+    decoder_alone,
+    decoder_rules,
+    image_rules,
+    images_of,
+    joined,
+    patches_of,
+)
+from zoo.families.decoders.gemma import FAMILIES as TEXT_FAMILIES
+from zoo.families.vision.siglip import VISION as SIGLIP
+
+_TEXTS = {
+    family.model_type: (family, class_name)
+    for family, class_name in zip(TEXT_FAMILIES, ("GemmaForCausalLM", "Gemma2ForCausalLM"), strict=True)
+}
+_IMAGE_CLASS, _USE_HEAD, _WIDTH = "SiglipVisionModel", "vision_use_head", "projection_dim"
+_BOTH_WAYS, _COUNT = "use_bidirectional_attention", "num_image_tokens"
+_CONNECTOR = {"token": f.Int("image_token_index", "image_token_id", default=256000)}
+
+
+class _PaliGemma(Family):
+    """The config of a SigLIP and that of a Gemma or Gemma 2."""
+
+    def spec(self, config: Config, class_name: str) -> Data:
+        stated = ("vocab_size", "projector_hidden_act", "num_positions", _USE_HEAD, _COUNT, _WIDTH)
+        seen = config.model(VISION_CONFIG, (SIGLIP.model_type,), stated)
+        images = SIGLIP.body_spec(seen, _IMAGE_CLASS)
+        text = config.model(TEXT_CONFIG, _TEXTS, (TIED, _BOTH_WAYS, _COUNT))
+        family, text_class = _TEXTS[text.data["model_type"]]
+        decoder = family.spec(text, text_class)
+        decoder["decoder"]["bidirectional"] = "prompt"
+        config.must(_WIDTH, decoder["d_model"], "images among tokens are as wide as these")
+        config.ignore("hidden_size", "ignore_index", "vocab_size")  # of the text, and of training
+        connector = {"kind": "linear", **read(_CONNECTOR, config)}
+        return joined(decoder, images, connector, tied=config.bool(TIED, default=True))
+
+    def config(self, model: Model, class_name: str) -> Data:
+        seen, connector = images_of(model), model.connector
+        if not isinstance(connector, LinearConnector):
+            raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
+        patches_of(seen)
+        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
+        decoder = decoder_alone(model)
+        family, text_class = _TEXTS["gemma2" if _is_second(model) else "gemma"]
+        text = family.config(decoder, text_class)
+        return {
+            "architectures": [class_name],
+            "model_type": self.model_type,
+            VISION_CONFIG: {**SIGLIP.body_config(seen, _IMAGE_CLASS), _USE_HEAD: False},
+            TEXT_CONFIG: text,
+            TIED: text[TIED],
+            _WIDTH: model.output_width,
+            "hidden_size": model.output_width,
+            **write(_CONNECTOR, connector, place),
+        }
+
+
+def _is_second(model: Model) -> bool:
+    """Whether the decoder is a Gemma 2, which has a norm after each branch too."""
+    return model.last_stack.block.kind == "sandwich"
+
+
+def _is_first(model: Model) -> bool:
+    return not _is_second(model)
+
+
+_DECODER = tuple(
+    replace(rule, where=where)
+    for family, where in zip(TEXT_FAMILIES, (_is_first, _is_second), strict=True)
+    for rule in decoder_rules("language_model.model.", family.tensors.rules)
+)
+
+_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
+
+FAMILIES = (
+    _PaliGemma(
+        "paligemma",
+        Tensors(
+            "paligemma",
+            also_named(
+                (
+                    *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
+                    *affine("multi_modal_projector.linear", "connector.projection"),
+                    *_DECODER,
+                ),
+                *PARTS,
+            ),
+            heads={"language_modeling": also_named(_HEAD, *PARTS)},
+            optional=("language_model.lm_head.weight", "lm_head.weight"),
+            unused=("*.embeddings.position_ids", "*vision_tower.*head.*"),
+        ),
+        classes={"PaliGemmaForConditionalGeneration": HeadClass("language_modeling")},
+    ),
+)

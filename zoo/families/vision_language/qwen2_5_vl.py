@@ -1,0 +1,109 @@
+"""Qwen2.5-VL (Bai et al., 2025): ``Qwen2_5_VLForConditionalGeneration``, Qwen2-VL with windows of patches in most layers of its
+images, RMS norms and gated feed-forwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from specs.kinds.block import BlockParts
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.images import SquareSide
+from zoo.families.common.layers import Layers, Varies
+from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, packed_embedding, patch_rule
+from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.tensors import Tensors, fused, modules
+from zoo.families.vision_language.qwen2_vl import TEXT, tensors_of
+
+_NORM = {"kind": "rms_norm", "eps": 1e-6}
+_WHOLE = "fullatt_block_indexes"
+_PATCH = SquareSide("patch_size", default=14)
+
+
+class _Window(Field):
+    """The side of a window in patches, a whole number of the squares that the connector joins; configs have it in pixels."""
+
+    def read(self, config: Config) -> int:
+        square, patch = config.int("spatial_merge_size", default=2), _PATCH.read(config)
+        count = config.int("window_size", default=112) // square // patch
+        if count < 1:
+            config.refuse("window_size", f"must be at least {square * patch}, the pixels of {square} patches")
+        return int(count * square)
+
+    def write(self, value: int, place: Place) -> Data:
+        return {"window_size": value * place.model.embedding.patch_size}  # type: ignore[attr-defined]
+
+
+class _Windowed(Varies):
+    """The layers whose patches see their window alone: those that are not in a list."""
+
+    name = "windowed"
+    differs = {"attention": {"patch_window": _Window()}}
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        whole = config.list(_WHOLE, default=[7, 15, 23, 31])
+        if not all(type(layer) is int for layer in whole):
+            config.refuse(_WHOLE, "must be a list of layers by number, from 0")
+        return [layer not in whole for layer in range(depth)]
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        return getattr(block.attention, "patch_window", None) is not None
+
+    def write(self, where: Sequence[bool], place: Place) -> Data:
+        return {_WHOLE: [layer for layer, windowed in enumerate(where) if not windowed]}
+
+
+VISION = Family(
+    "qwen2_5_vl_vision",
+    Tensors(
+        "qwen2_5_vl_vision",
+        (
+            patch_rule("patch_embed.proj.weight"),
+            *modules(
+                {"norm1": "attention_norm", "attn.proj": "attention.output", "norm2": "feed_forward_norm",
+                 **{f"mlp.{name}_proj": f"feed_forward.{name}" for name in ("gate", "up", "down")}},
+                "blocks.{layer}.", "encoder.blocks.{layer}.",
+            ),
+            *fused(
+                "blocks.{layer}.attn.qkv",
+                tuple(f"encoder.blocks.{{layer}}.attention.{name}" for name in ("query", "key", "value")),
+            ),
+        ),
+    ),
+    {
+        "architecture": "encoder",
+        "d_model": f.Int("hidden_size", default=3584),
+        "position": AxialRopeField(),
+        "embedding": packed_embedding(),
+        "encoder": Layers(
+            f.Depth("depth", default=32),
+            {
+                "kind": "pre_norm",
+                "norm": _NORM,
+                "attention": {"kind": "multi_head", "heads": f.Int("num_heads", default=16)},
+                "feed_forward": {
+                    "kind": "gated",
+                    "hidden": f.Int("intermediate_size", default=3420),
+                    "activation": f.Activation("hidden_act", "silu"),
+                },
+            },
+            (_Windowed(),),
+        ),
+    },
+    {"Qwen2_5_VLVisionModel": HeadClass("none")},
+    ignored=("tokens_per_second",),  # of videos
+)  # fmt: skip
+"""The encoder of images; it has no norm after its layers."""
+
+FAMILIES = (
+    QwenVL(
+        "qwen2_5_vl",
+        tensors_of("qwen2_5_vl", VISION),
+        classes={"Qwen2_5_VLForConditionalGeneration": HeadClass("language_modeling")},
+        images=VISION,
+        text=replace(TEXT, model_type="qwen2_5_vl_text"),
+        norm=_NORM,
+    ),
+)

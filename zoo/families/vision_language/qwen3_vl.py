@@ -1,0 +1,137 @@
+"""Qwen3-VL (Qwen team, 2025): ``Qwen3VLForConditionalGeneration``, images of any size with interpolated positions among the tokens of
+Qwen3, and vectors of earlier layers of images in the first layers of the decoder."""
+
+from __future__ import annotations
+
+import math
+
+from specs.kinds.patch_positions import Interpolated
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import decoder_classes
+from zoo.families.common.layers import Layers
+from zoo.families.common.llama_like import LLAMA, LlamaFields
+from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
+from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.tensors import Tensors, affine, fused, modules, same
+from zoo.families.common.vision_language import decoder_rules, image_rules
+
+NORM = {"kind": "layer_norm", "eps": 1e-6}
+_PLACES = "num_position_embeddings"
+
+
+class InterleavedRope(SectionedRope):
+    """Sections whose axes take turns, which the reference does whatever the config says."""
+
+    usual = (24, 20, 20)
+    interleaved = True
+
+
+class _Grid(Field):
+    """A square grid of positions, of which configs have the number."""
+
+    component = Interpolated
+
+    def read(self, config: Config) -> Data:
+        count = config.int(_PLACES, default=2304)
+        if count < 1 or math.isqrt(count) ** 2 != count:
+            config.refuse(_PLACES, "must be a square number: positions have rows and columns")
+        return {"kind": "interpolated", "side": math.isqrt(count)}
+
+    def write(self, value: Interpolated, place: Place) -> Data:
+        return {_PLACES: value.side**2}
+
+
+VISION = Family(
+    "qwen3_vl_vision",
+    Tensors(
+        "qwen3_vl_vision",
+        (
+            patch_rule("patch_embed.proj.weight"),
+            same("patch_embed.proj.bias", "embedding.patch.bias"),
+            same("pos_embed.weight", "embedding.position.table.weight"),
+            *modules(
+                {"norm1": "attention_norm", "attn.proj": "attention.output", "norm2": "feed_forward_norm",
+                 "mlp.linear_fc1": "feed_forward.up", "mlp.linear_fc2": "feed_forward.down"},
+                "blocks.{layer}.", "encoder.blocks.{layer}.",
+            ),
+            *fused(
+                "blocks.{layer}.attn.qkv",
+                tuple(f"encoder.blocks.{{layer}}.attention.{name}" for name in ("query", "key", "value")),
+            ),
+        ),
+    ),
+    {
+        "architecture": "encoder",
+        "d_model": f.Int("hidden_size", default=1152),
+        "position": _Grid(),
+        "embedding": packed_embedding(16, bias=True),
+        "encoder": Layers(
+            f.Depth("depth", default=27),
+            {
+                "kind": "pre_norm",
+                "norm": NORM,
+                "attention": {
+                    "kind": "multi_head",
+                    "heads": f.Int("num_heads", default=16),
+                    "position": AxialRopeField(),
+                },
+                "feed_forward": {
+                    "kind": "mlp",
+                    "hidden": f.Int("intermediate_size", default=4304),
+                    "activation": f.Activation("hidden_act", "gelu_pytorch_tanh"),
+                },
+            },
+        ),
+    },
+    {"Qwen3VLVisionModel": HeadClass("none")},
+)  # fmt: skip
+"""The encoder of images; it has no norm after its layers."""
+
+_FIELDS = LlamaFields(vocab_size=151936, intermediate_size=22016, kv_heads=32, head_dim=128, context=128000)
+TEXT = Family(
+    "qwen3_vl_text",
+    LLAMA,
+    _FIELDS.body(
+        attention={
+            "bias": f.Bias("attention_bias", default=False),
+            "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
+        },
+        position=InterleavedRope(_FIELDS.heads.width, _FIELDS.context, theta=5e5),
+    ),
+    decoder_classes("Qwen3"),
+)
+"""The decoder."""
+
+_DEEP = "model.visual.deepstack_merger_list.{deep}."
+SEEN = (
+    *image_rules(VISION.tensors.rules, "model.visual."),
+    *affine("model.visual.merger.norm", "connector.norm"),
+    *affine("model.visual.merger.linear_fc1", "connector.up"),
+    *affine("model.visual.merger.linear_fc2", "connector.down"),
+)
+"""The tensors of images and of the connector."""
+OF_IMAGES = (
+    *SEEN,
+    *affine(f"{_DEEP}norm", "deep_connectors.{deep}.joined_norm"),
+    *affine(f"{_DEEP}linear_fc1", "deep_connectors.{deep}.up"),
+    *affine(f"{_DEEP}linear_fc2", "deep_connectors.{deep}.down"),
+)
+
+FAMILIES = (
+    QwenVL(
+        "qwen3_vl",
+        Tensors(
+            "qwen3_vl",
+            (*OF_IMAGES, *decoder_rules("model.language_model.")),
+            heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
+            optional=("lm_head.weight",),
+        ),
+        classes={"Qwen3VLForConditionalGeneration": HeadClass("language_modeling")},
+        images=VISION,
+        text=TEXT,
+        norm=NORM,
+        deep=True,
+    ),
+)

@@ -1,0 +1,232 @@
+"""An output directory that appears whole or not at all, and keeps the user's own files."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from specs.base.errors import UserError
+from zoo.core.units import byte_text
+from zoo.files.card import CARD
+from zoo.files.carrying import carry, clear_replaced
+from zoo.files.exchange import exchange
+from zoo.files.interrupts import uninterrupted
+from zoo.files.ownership import CONVERSION, MANIFEST, own_files
+from zoo.files.parents import parents_of
+from zoo.files.sync import sync, sync_tree
+from zoo.files.workplace import NEW, OLD, SWAP, locked, workplace
+
+__all__ = [
+    "CONVERSION",
+    "MANIFEST",
+    "DestinationError",
+    "check_destination",
+    "check_replaceable",
+    "replacing",
+]
+
+_KINDS = {MANIFEST: "an export", CONVERSION: "a converted checkpoint"}
+
+
+class DestinationError(UserError):
+    """An output directory cannot be written, has too little space, or holds something else."""
+
+
+def check_destination(destination: Path, needed: int) -> None:
+    """Raise :class:`DestinationError` unless an export of ``needed`` bytes can be written or replaced there."""
+    check_replaceable(destination)
+    nearest = destination.absolute()
+    while not os.path.lexists(nearest):
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        raise _not_a_directory(nearest)
+    disk = shutil.disk_usage(nearest)
+    if (
+        needed > disk.free and disk.total
+    ):  # a file system without a size, such as /proc, refuses writes anyway
+        raise DestinationError(
+            f"{destination} needs {byte_text(needed)}, and its disk has {byte_text(disk.free)} free.\n"
+            f"  Free some space, choose a directory on another disk, or write the graph without weights."
+        )
+    with replacing(destination, keep=False):
+        pass  # it can be written
+
+
+def check_replaceable(destination: Path, manifest: str = MANIFEST) -> None:
+    """Raise :class:`DestinationError` unless the destination is absent, empty, or has a manifest of zoo's.
+
+    Nor may it be a mount point, the working directory, or a directory above that.
+    """
+    with _refusals(destination):
+        place = _place(destination)
+        if manifest == MANIFEST and not is_text(place):
+            raise DestinationError(
+                f"{str(destination)!a}: the path of an export must be UTF-8, because ONNX Runtime opens no other.\n"
+                f"  value: {str(place)!a}\n  Choose a directory whose whole path is UTF-8."
+            )
+        try:
+            _check_own(place, destination, manifest)
+        except (FileNotFoundError, NotADirectoryError):
+            if os.path.lexists(destination) and not destination.is_dir():
+                raise _not_a_directory(destination) from None
+
+
+@contextmanager
+def replacing(destination: Path, manifest: str = MANIFEST, *, keep: bool = True) -> Iterator[Path]:
+    """Yield a new directory next to the destination, which replaces it when the block succeeds (and ``keep`` is set).
+
+    Files that an earlier manifest lists are replaced; all others in the destination are carried along, and a
+    model card that the user wrote or edited replaces the new one. When the block fails, the new directory is removed and the destination is unchanged. If the process is killed at any moment,
+    either the old or the new directory is there, whole, where the system can exchange two directories in one step
+    (Linux on the usual file systems). Raises :class:`DestinationError` where the destination cannot be written or
+    replaced.
+    """
+    check_replaceable(destination, manifest)
+    with _refusals(destination):
+        place = _place(destination)
+        with parents_of(place), workplace(place) as directory:
+            new = directory / NEW
+            new.mkdir()
+            yield new
+            if keep:
+                sync_tree(new)
+                _put(new, place, destination, manifest)
+
+
+def _place(destination: Path) -> Path:
+    """The real path of a destination. Raises :class:`DestinationError` for a directory that cannot be replaced."""
+    place = Path(os.path.realpath(destination))
+    remedy = f"Choose a directory in it, such as {destination / 'out'}."
+    with contextlib.suppress(FileNotFoundError):  # the working directory is gone
+        here = Path.cwd().resolve()
+        if here == place:
+            raise DestinationError(
+                f"{destination} is the working directory, which zoo does not replace.\n  {remedy}"
+            )
+        if here.is_relative_to(place):
+            raise DestinationError(
+                f"{destination} contains the working directory, and zoo does not replace it.\n  {remedy}"
+            )
+    if os.path.ismount(place):
+        raise DestinationError(f"{destination} is a mount point, which cannot be replaced.\n  {remedy}")
+    return place
+
+
+def _put(new: Path, place: Path, destination: Path, manifest: str) -> None:
+    """Move a directory to its place, or replace what zoo wrote there."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copymode(place, new)
+    while not _placed(new, place):
+        with locked(place, wait=True) as held, locked(new):
+            if held is False:
+                continue  # another process has replaced it meanwhile
+            own = _check_own(place, destination, manifest)
+            _carry(place, new, own, destination, manifest)
+            with uninterrupted():
+                _replace(new, place, destination)
+            return
+
+
+def _placed(new: Path, place: Path) -> bool:
+    """Move a directory to a place that is absent or empty; False where it is neither."""
+    try:
+        new.rename(place)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        raise
+    sync(place.parent)
+    return True
+
+
+def _carry(place: Path, new: Path, own: frozenset[str], destination: Path, manifest: str) -> None:
+    try:
+        if CARD not in own and os.path.lexists(place / CARD):
+            (new / CARD).unlink(missing_ok=True)
+        blocked = carry(place, new, own)
+    except OSError as error:
+        file = destination / os.path.relpath(error.filename or place, place)
+        raise DestinationError(
+            f"{file} cannot be carried along: {error.strerror or error}.\n  Move it, or choose another directory."
+        ) from error
+    if blocked:
+        raise DestinationError(
+            f"{destination / blocked[0]} is not listed in {manifest}, and stands where zoo writes a file of its own.\n"
+            f"  Move it, or choose another directory."
+        )
+
+
+def _replace(new: Path, place: Path, destination: Path) -> None:
+    """Exchange a directory with the one at a place, and remove that one."""
+    swap = new.parent / f"{SWAP}{new.stat().st_ino}" / place.name
+    swap.parent.mkdir()
+    old = new.rename(swap)
+    if not exchange(swap, place):
+        old = new.parent / OLD / place.name
+        old.parent.mkdir()
+        _move_in_two_steps(swap, place, old, destination)
+    sync(place.parent)
+    with contextlib.suppress(OSError):  # the next run clears what could not be removed
+        clear_replaced(old, place, just_now=True)
+
+
+def _move_in_two_steps(swap: Path, place: Path, old: Path, destination: Path) -> None:
+    """Move the old directory aside and the new one to its place; after a kill in between, the next run puts the old
+    one back."""
+    place.rename(old)
+    try:
+        swap.rename(place)
+    except OSError as error:
+        try:
+            old.rename(place)
+        except OSError:
+            raise DestinationError(
+                f"{destination} cannot be written: {error.strerror}.\n"
+                f"  What stood there is in {old}: move it back, and choose another directory."
+            ) from error
+        raise
+
+
+def _check_own(place: Path, destination: Path, manifest: str) -> frozenset[str]:
+    """The files that an earlier manifest lists.  Raises :class:`DestinationError` for other directories with files."""
+    own = own_files(place, manifest)
+    if own is None and os.listdir(place):
+        other = next((kind for name, kind in _KINDS.items() if own_files(place, name) is not None), None)
+        reason = (
+            f"holds {other}, which {_KINDS[manifest]} does not replace"
+            if other
+            else f"holds files and no valid {manifest}, so zoo did not write it"
+        )
+        raise DestinationError(f"{destination} {reason}.\n  Choose another directory, or remove this one.")
+    return own or frozenset()
+
+
+def _not_a_directory(path: Path) -> DestinationError:
+    return DestinationError(f"{path} is a file, not a directory.\n  Choose another directory.")
+
+
+def is_text(path: Path) -> bool:
+    """Whether a path is UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@contextmanager
+def _refusals(destination: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        reason = "its disk is full" if full else error.strerror or str(error)
+        remedy = (
+            "Free some space, or choose a directory on another disk." if full else "Choose another directory."
+        )
+        raise DestinationError(f"{destination} cannot be written: {reason}.\n  {remedy}") from error

@@ -1,0 +1,1 @@
+"""This machine: its memory and bandwidth."""

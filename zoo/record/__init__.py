@@ -1,0 +1,1 @@
+"""What an exported directory records of itself, and checking that it still holds."""

@@ -1,0 +1,183 @@
+"""Repositories of the Hugging Face hub: the needed files, fetched once and cached by the hub's own library."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from specs.base.errors import UserError
+from specs.language.reference import is_hub_id
+from zoo.files.reading import read_regular
+
+_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+_DESCRIPTION = (
+    "README.md", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
+    "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
+    "adapter_config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "[0-9]_[A-Z]*/config.json",
+)  # fmt: skip
+
+
+_REPOSITORY = "models--"
+"""The beginning of the name of a repository's directory in the cache."""
+
+FETCHING, PUBLISHING = ("fetching from", "fetched"), ("publishing to", "published")
+"""What is done with a repository, as messages have it."""
+
+
+class HubError(UserError):
+    """A repository is missing, may not be read, or cannot be reached."""
+
+
+def located(reference: str, *, weights: bool) -> Path:
+    """The path that a user named, or the directory of a repository that is none, fetched as by :func:`fetch`.
+
+    For the hub's own directory of a repository, which holds snapshots, it is the snapshot in use. Raises :class:`HubError`.
+    """
+    if not os.path.exists(reference) and is_hub_id(reference):
+        return fetch(reference, weights=weights)
+    return snapshot_of(Path(reference))
+
+
+def snapshot_of(directory: Path) -> Path:
+    """The snapshot of a repository in the hub's cache, where a directory is that of a repository; other paths unchanged.
+
+    Raises :class:`HubError` where there are several, and no branch main says which.
+    """
+    place = directory / "snapshots"
+    if not os.path.isdir(place) or not directory.resolve().name.startswith(_REPOSITORY):
+        return directory
+    snapshots = sorted(each.name for each in place.iterdir() if each.is_dir())
+    if (main := _branch_main(directory)) in snapshots:
+        return place / main
+    if len(snapshots) != 1:
+        listed = ", ".join(snapshots[:4]) or "none"
+        raise HubError(
+            f"{directory} is a repository in the hub's cache, and its snapshot in use is unknown\n  value: {listed}\n"
+            + (
+                f"  Pass one of them, such as {place / snapshots[0]}."
+                if snapshots
+                else "  Fetch the repository again."
+            )
+        )
+    return place / snapshots[0]
+
+
+def _branch_main(repository: Path) -> str:
+    """The snapshot that the branch main of a repository in the hub's cache names; empty where there is none."""
+    try:
+        return read_regular(repository / "refs" / "main", repository).decode().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def repository_name(directory: Path) -> str | None:
+    """The name of the repository whose snapshot in the hub's cache a directory is; None for others."""
+    place = directory.absolute().parent
+    root = place.parent.name
+    return root.rpartition("--")[2] if place.name == "snapshots" and root.startswith(_REPOSITORY) else None
+
+
+def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path:
+    """The directory with a repository's config, its tokenizer and, where wanted, its weights.
+
+    ``reference`` is the repository's id, ``org/name`` or ``name``; an existing path is returned unchanged.
+    Safetensors are preferred to pickles; code is never fetched. Cached files are not fetched again and need no
+    network. Raises :class:`HubError` with a remedy.
+    """
+    if os.path.exists(reference):
+        return Path(reference)
+    with explained(reference, revision):
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined, unused-ignore]
+
+        if not sys.stderr.isatty():
+            disable_progress_bars()
+        directory = Path(snapshot_download(reference, revision=revision, allow_patterns=[*_DESCRIPTION]))
+        if weights:
+            commit = directory.name
+            for names in _weight_files(reference, commit, directory):
+                snapshot_download(reference, revision=commit, allow_patterns=names)
+    return directory
+
+
+def commit_of(reference: str, revision: str | None = None) -> str:
+    """The commit that a branch or tag of a repository is at (default: its main branch).  Raises :class:`HubError`."""
+    with explained(reference, revision):
+        from huggingface_hub import HfApi
+
+        return str(HfApi().model_info(reference, revision=revision).sha)
+
+
+def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list[str]]:
+    """The names of the files that hold a repository's weights, those of one part at a time."""
+    from zoo.weights.modules import dense_modules
+    from zoo.weights.names import PICKLED_SINGLE, SINGLE, file_among, lone_shards, read_index
+
+    listed = _listed(reference, commit, directory)
+    if shards := lone_shards(listed):
+        yield from ([name] for name in shards)
+    else:
+        main = file_among(listed, f"{reference} on the hub")
+        for name in sorted(set(read_index(directory / main).values())) if main in _INDEXES else [main]:
+            yield [name]
+    for module in dense_modules(directory).values():
+        yield [f"{module.name}/{name}" for name in (SINGLE, PICKLED_SINGLE)]
+
+
+def _listed(reference: str, commit: str, directory: Path) -> list[str]:
+    """The files at the top of a repository; without a network, or where cached files include the weights, the cached
+    ones."""
+    from huggingface_hub import HfApi
+
+    from zoo.weights.names import INDEX, SINGLE
+
+    here = os.listdir(directory)
+    if SINGLE in here or INDEX in here:
+        return here
+    try:
+        names = HfApi().list_repo_files(reference, revision=commit)
+    except Exception:  # raised by several HTTP libraries, since the hub's client has changed its own
+        return here
+    return [name for name in names if "/" not in name]
+
+
+@contextmanager
+def explained(reference: str, revision: str | None, action: tuple[str, str] = FETCHING) -> Iterator[None]:
+    """Turn the errors of the hub's library, and its absence, into :class:`HubError` with what to do."""
+    doing, done = action
+    try:
+        from huggingface_hub import errors
+    except ImportError:
+        raise HubError(f"{reference}: {doing} the hub needs a library: pip install 'zoo[hub]'") from None
+    try:
+        yield
+    except UserError:
+        raise
+    except errors.HFValidationError as error:
+        raise HubError(f"{reference!r} is neither a path nor a repository id on the hub: {error}") from None
+    except errors.GatedRepoError:
+        raise HubError(
+            f"{reference} is gated\n  Request access on its hub page, and log in with hf auth login."
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise HubError(f"{reference} on the hub has no revision {revision!r}") from None
+    except errors.LocalEntryNotFoundError as error:
+        cause = error.__cause__
+        reason = "HF_HUB_OFFLINE is set" if isinstance(cause, errors.OfflineModeIsEnabled) else cause or error
+        raise HubError(
+            f"{reference} is not on this machine, and the hub cannot be reached: {reason}\n"
+            "  Check the network, or pass the path of a directory with the files."
+        ) from None
+    except errors.HfHubHTTPError as error:
+        if error.response.status_code not in (401, 404):
+            raise HubError(f"{reference} could not be {done}: {error}") from None
+        raise HubError(
+            f"{reference} is neither a path nor a public repository on the hub\n  Check the name, or log in with hf auth login."
+        ) from None
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:  # a broken connection, raised by several libraries as above
+        raise HubError(f"{reference} could not be {done}: {type(error).__name__}: {error}") from None
