@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from exporters.exported.verify_export import ExportVerification
     from exporters.steps.manifest import Export
+    from specs.language.catalog import Preset
     from specs.model.model import Model
     from zoo.adapting.adapt import Adaptation
     from zoo.builder import ZooModel
@@ -110,11 +111,28 @@ def _spec(spec: Spec) -> Model:
     return spec if isinstance(spec, Model) else load(spec)
 
 
-def presets() -> list[str]:
-    """The names of the presets."""
-    from specs.language.catalog import preset_names
+def presets(
+    *words: str,
+    architecture: str | None = None,
+    min_parameters: float | None = None,
+    max_parameters: float | None = None,
+    since: int | None = None,
+    until: int | None = None,
+) -> list[Preset]:
+    """The presets that match all words and bounds: records with name, parameters, year, features and tasks.
 
-    return preset_names()
+    Words are sought as ``zoo list`` does: ``zoo.presets("moe", max_parameters=30e9)``.
+    """
+    from specs.language.catalog import presets as matching
+
+    return matching(
+        *words,
+        architecture=architecture,
+        min_parameters=min_parameters,
+        max_parameters=max_parameters,
+        since=since,
+        until=until,
+    )
 
 
 def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Model:

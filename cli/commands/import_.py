@@ -77,6 +77,7 @@ def import_checkpoint(
       zoo import meta-llama/Llama-3.2-1B -o my-llama.yaml
       zoo build my-llama.yaml --weights path/to/checkpoint
     """
+    from cli.options.files import write_new
     from cli.terminal.render import emit, print_json, say
     from specs.forms.resolved import resolved
     from specs.language.reference import is_hub_id
@@ -97,7 +98,7 @@ def import_checkpoint(
         spec, note = _matched(spec, path)
     data = resolved(spec)
     if output is not None:
-        _write(output, dump(data), force)
+        write_new(output, dump(data), force, "--output")
     if as_json:
         target = None if output is None else str(output)
         print_json({"spec": data, "output": target, "ignored_fields": passed_over})
@@ -141,13 +142,3 @@ def _matched(spec: Model, path: Path) -> tuple[Model, str]:
     count = sum(parameter.numel() for parameter in model.parameters())
     counted = spec.model_copy(update={"expect": Expectation(parameters=count)})
     return counted, f"{count:,} parameters, all found in {source.description}"
-
-
-def _write(output: Path, text: str, force: bool) -> None:
-    """Write a file atomically."""
-    from cli.options.files import write_whole
-    from specs.base.errors import UserError
-
-    if output.exists() and not force:
-        raise UserError(f"{output} exists.\n  Pass another --output, or --force to overwrite it.")
-    write_whole(output, text.encode())

@@ -14,77 +14,112 @@ if TYPE_CHECKING:
 
 
 def list_presets(
-    pattern: Annotated[
-        str,
+    words: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="Name with the wildcards * and ?, such as 'gpt*', or a word of the summary or source.",
-            metavar="PATTERN",
+            help="Words of names, summaries, sources, features or tasks, or a name with * and ?; all have to match.",
+            metavar="[WORD]...",
+            show_default=False,
         ),
-    ] = "*",
+    ] = None,
     architecture: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="List only this architecture: encoder, decoder or encoder-decoder.",
+            help="List only this architecture: encoder, decoder, encoder-decoder, dual-encoder or vision-language.",
             show_default=False,
         ),
     ] = None,
+    least: Annotated[
+        str | None,
+        typer.Option(
+            "--min", metavar="SIZE", help="At least this many parameters, such as 500m.", show_default=False
+        ),
+    ] = None,
+    most: Annotated[
+        str | None,
+        typer.Option(
+            "--max", metavar="SIZE", help="At most this many parameters, such as 1b.", show_default=False
+        ),
+    ] = None,
+    since: Annotated[
+        int | None, typer.Option(metavar="YEAR", help="Published in this year or later.", show_default=False)
+    ] = None,
+    until: Annotated[
+        int | None, typer.Option(metavar="YEAR", help="Published in this year or before.", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the presets with their parameter counts, and for mixtures of experts those active per token.
+    """List the presets that match all words and options; active parameters of mixtures of experts in parentheses.
 
     \b
     Examples:
       zoo list
-      zoo list 'gpt*'
-      zoo list multilingual
-      zoo list --architecture encoder-decoder --json
+      zoo list llama 3
+      zoo list translation
+      zoo list moe --max 30b --since 2025
+      zoo list 'gpt*' --json
     """
     from dataclasses import asdict
-    from fnmatch import fnmatchcase
 
-    from cli.terminal.render import Column, print_json, print_table
+    from cli.terminal.render import Column, print_json, print_table, say
     from specs.base.errors import UserError
     from specs.base.suggest import suggestion
-    from specs.language.catalog import presets
+    from specs.language.catalog import ARCHITECTURES, preset_names, presets
 
-    every = presets()
-    wanted = pattern.casefold()
-    found = [preset for preset in every if fnmatchcase(preset.name, wanted)]
-    if not found:  # search names, summaries and sources
-        found = [
-            preset
-            for preset in every
-            if wanted in f"{preset.name} {preset.summary} {preset.source}".casefold()
-        ]
-    if not found:
+    if architecture is not None and architecture not in ARCHITECTURES:
         raise UserError(
-            f"No preset matches {pattern!r}\n  {suggestion(pattern, [preset.name for preset in every])}"
+            f"--architecture {architecture!r} is unknown\n  {suggestion(architecture, ARCHITECTURES)}"
         )
-    if architecture is not None:
-        architectures = sorted({preset.architecture for preset in every})
-        if architecture not in architectures:
-            raise UserError(
-                f"--architecture {architecture!r} is unknown\n  {suggestion(architecture, architectures)}"
-            )
-        found = [preset for preset in found if preset.architecture == architecture]
+    matches = presets(
+        *(words or ()),
+        architecture=architecture,
+        min_parameters=_count(least, "--min"),
+        max_parameters=_count(most, "--max"),
+        since=since,
+        until=until,
+    )
+    if not matches:
+        text = " ".join(words or ())
+        remedy = suggestion(text, preset_names()) if words else "Leave out an option."
+        raise UserError(
+            f"No preset matches {text!r}\n  {remedy}" if words else f"No preset matches\n  {remedy}"
+        )
     if as_json:
-        print_json([asdict(preset) for preset in found])
+        print_json([asdict(preset) for preset in matches])
         return
-    routed = any(preset.active_parameters is not None for preset in found)
     columns = [
         Column("name", pinned=True),
-        Column("architecture", rank=1),
         Column("parameters", right=True),
-        *([Column("active", right=True, rank=3)] if routed else []),
-        Column("year", right=True, rank=2),
-        Column("summary", prose=30),
+        Column("year", right=True),
+        Column("summary", prose=16),
     ]
-    print_table(columns, (_row(preset, routed) for preset in found))
+    print_table(columns, (_row(preset) for preset in matches))
+    say()
+    first = matches[0].name
+    say("1 preset" if len(matches) == 1 else f"{len(matches)} presets")
+    say(f"  zoo build {first}   count, test and export it")
+    say(f"  zoo new my-model --like {first}   start from a copy")
 
 
-def _row(preset: Preset, routed: bool) -> tuple[str, ...]:
-    count = "" if preset.parameters is None else f"{preset.parameters:,}"
-    active = "" if preset.active_parameters is None else parameter_text(preset.active_parameters)
-    year = str(preset.year or "")
-    return (preset.name, preset.architecture, count, *([active] if routed else []), year, preset.summary)
+def _row(preset: Preset) -> tuple[str, ...]:
+    count = "" if preset.parameters is None else parameter_text(preset.parameters)
+    if preset.active_parameters is not None:
+        count += f" ({parameter_text(preset.active_parameters)})"
+    return (preset.name, count, str(preset.year or ""), preset.summary)
+
+
+def _count(text: str | None, option: str) -> float | None:
+    """A number of parameters, such as 1.5b."""
+    import re
+
+    from specs.base.errors import UserError
+
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmbt]?)", text.casefold())
+    if match is None:
+        raise UserError(
+            f"{option} {text!r} is no number of parameters\n  Write it as in {option} 500m or {option} 1.5b."
+        )
+    return float(match[1]) * {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}[match[2]]

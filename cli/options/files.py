@@ -56,6 +56,13 @@ def write_whole(path: Path, content: bytes, option: str = "--output") -> None:
         raise UserError(f"Cannot write {path}: {reason}.\n  Pass another {option}.") from error
 
 
+def write_new(path: Path, text: str, force: bool, option: str = "FILE") -> None:
+    """Write a text file atomically; :class:`UserError` if it exists and ``force`` is false."""
+    if path.exists() and not force:
+        raise UserError(f"{path} exists.\n  Pass another {option}, or --force to replace it.")
+    write_whole(path, text.encode(), option)
+
+
 def check_outputs(paths: Sequence[Path], suffixes: Sequence[str]) -> None:
     """Raise :class:`UserError` for unknown suffixes, missing extras and unwritable paths, before any work."""
     for path in paths:

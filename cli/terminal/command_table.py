@@ -10,6 +10,8 @@ import typer
 from typer.main import get_command
 
 FUNCTIONS = {
+    "new": "cli.commands.new:new",
+    "init": "cli.commands.init:init",
     "build": "cli.commands.build:build",
     "params": "cli.commands.params:params",
     "check": "cli.commands.check:check",

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 PRESETS = Path(__file__).parents[1] / "presets"
 
+ARCHITECTURES = ("encoder", "decoder", "encoder-decoder", "dual-encoder", "vision-language")
+
 
 @dataclass(frozen=True)
 class Preset:
-    """A preset in a listing; ``parameters`` and ``active_parameters`` are the expected counts."""
+    """A preset in a listing.
+
+    ``parameters`` and ``active_parameters`` are the published counts; ``features`` are parts of its architecture, such as
+    "mixture of experts", and ``tasks`` what it is for, such as "translation".
+    """
 
     name: str
     architecture: str
@@ -21,32 +28,144 @@ class Preset:
     year: int | None
     summary: str
     source: str
+    features: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+
+_IN_DECODER = r"(?m)^decoder:(?:\n[ ].*)*?"
+
+FEATURES = {
+    "mixture of experts (moe)": (r"kind: mixture\b", None),
+    "sliding window": (r"\bwindow: *[0-9]", r"\bwindow: null"),
+    "grouped-query attention (gqa)": (
+        r"kind: grouped_query\b",
+        _IN_DECODER + r"kind: multi_(?:head|query)\b",
+    ),
+    "multi-query attention (mqa)": (
+        r"kind: multi_query\b",
+        _IN_DECODER + r"kind: (?:multi_head|grouped_query)\b",
+    ),
+    "latent attention (mla)": (r"kind: latent\b", None),
+    "rotary positions (rope)": (r"kind: (?:axial_)?rope\b", None),
+    "alibi": (r"kind: alibi\b", None),
+    "relative positions": (r"kind: (?:relative_\w+|disentangled)\b", r"position: \{kind: rope\b"),
+    "state space (ssm)": (r"kind: mamba2?\b", None),
+    "linear attention": (r"kind: (?:gated_delta_net|kimi_delta_attention|linear_attention|rwkv7)\b", None),
+    "short convolutions": (r"kind: short_convolution\b", None),
+    "shared layers": (r"\bsharing:", None),
+    "qk norm": (r"\bqk_norm:(?! null)", r"\bqk_norm: null"),
+    "attention sinks": (r"\bsinks: true", None),
+}
+"""The YAML that has each feature, and the YAML of a variant that takes it from its base."""
+
+_TASKS = {
+    "translation": r"opus-mt|nllb|m2m|translat",
+    "summarization": r"pegasus|summar(?:y|ies|iz)",
+    "sentence embeddings": r"sentence encoder|embedding model|retriev|embedd?ings? of sentences",
+    "reranking": r"rerank|cross-encoder",
+    "speech recognition": r"whisper|moonshine|parakeet|wav2vec|speech|hubert",
+    "image classification": r"imagenet",
+    "object detection": r"owl|detect",
+    "image captioning": r"blip|caption",
+}
+"""The names and summaries by which a task is known."""
+
+_IMAGES, _SOUND = r"kind: (?:patches|packed_patches)\b", r"kind: (?:\w*spectrogram|frames|\w*waveform)\b"
 
 
 def preset_names() -> list[str]:
-    """The names of the presets, sorted."""
-    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
+    """The names of the presets, in the order of the numbers in them."""
+    return sorted((path.stem for path in PRESETS.glob("*.yaml")), key=natural)
 
 
-def presets() -> list[Preset]:
-    """Every preset, sorted by name."""
+def natural(name: str) -> list[tuple[float, str]]:
+    """A key that sorts names by the numbers in them: 4b before 14b."""
+    return [(float(number or -1), text) for number, text in re.findall(r"(\d+(?:\.\d+)?)|(\D+)", name)]
+
+
+def presets(
+    *words: str,
+    architecture: str | None = None,
+    min_parameters: float | None = None,
+    max_parameters: float | None = None,
+    since: int | None = None,
+    until: int | None = None,
+) -> list[Preset]:
+    """The presets that match all filters, in the order of the numbers in their names.
+
+    Every word has to occur in the name, the summary, the source, the architecture, a feature or a task; one with the
+    wildcards * and ? has to match the name. Bounds leave out presets whose count or year is unknown.
+    """
     names = preset_names()
-    data = {name: _first_values((PRESETS / f"{name}.yaml").read_text("utf-8")) for name in names}
-    return [_preset(data, name) for name in names]
+    texts = {name: (PRESETS / f"{name}.yaml").read_text("utf-8") for name in names}
+    data = {name: _first_values(text) for name, text in texts.items()}
+    entries = [_preset(texts, data, name) for name in names]
+    return [
+        entry
+        for entry in entries
+        if (architecture is None or entry.architecture == architecture)
+        and _within(entry.parameters, min_parameters, max_parameters)
+        and _within(entry.year, since, until)
+        and all(_matches(word.casefold(), entry) for word in words)
+    ]
 
 
-def _preset(data: Mapping[str, Mapping[str, str]], name: str) -> Preset:
+def _within(value: float | None, least: float | None, most: float | None) -> bool:
+    if value is None:
+        return least is None and most is None
+    return (least is None or value >= least) and (most is None or value <= most)
+
+
+def _matches(word: str, entry: Preset) -> bool:
+    if "*" in word or "?" in word:
+        return fnmatchcase(entry.name, word)
+    texts = (entry.name, entry.summary, entry.source, entry.architecture, *entry.features, *entry.tasks)
+    return word in " ".join(texts).casefold()
+
+
+def _preset(texts: Mapping[str, str], data: Mapping[str, Mapping[str, str]], name: str) -> Preset:
     count, active = (data[name].get(key) for key in _COUNTS)
     year = _inherited(data, name, "year")
+    summary, architecture = data[name].get("summary", ""), _inherited(data, name, "architecture")
+    bases = [texts[base] for base in _bases(data, name)]
+    yaml = "\n".join(bases)
     return Preset(
         name,
-        _inherited(data, name, "architecture"),
+        architecture,
         int(count) if count else None,
         int(active) if active else None,
         int(year) if year else None,
-        data[name].get("summary", ""),
+        summary,
         _inherited(data, name, "source"),
+        tuple(feature for feature, patterns in FEATURES.items() if _has(bases, *patterns)),
+        tuple(_tasks(f"{name} {summary}".casefold(), architecture, yaml)),
     )
+
+
+def _has(bases: Sequence[str], has: str, removes: str | None) -> bool:
+    """Whether a preset or one of its bases has a feature that no nearer one removes."""
+    for text in bases:
+        if re.search(has, text):
+            return True
+        if removes is not None and re.search(removes, text):
+            return False
+    return False
+
+
+def _tasks(text: str, architecture: str, yaml: str) -> Iterator[str]:
+    yield from (task for task, pattern in _TASKS.items() if re.search(pattern, text))
+    if "kind: masked_language_modeling" in yaml:
+        yield "fill mask"
+    if architecture == "vision-language":
+        yield "visual question answering"
+    if architecture == "dual-encoder":
+        yield "zero-shot image classification"
+    if architecture == "decoder":
+        yield "text generation"
+    if re.search(_IMAGES, yaml):
+        yield "images"
+    if re.search(_SOUND, yaml):
+        yield "audio"
 
 
 _TOP_LEVEL = re.compile(r"^([a-z_]+): *(.*)$", re.MULTILINE)
@@ -63,8 +182,14 @@ def _first_values(text: str) -> dict[str, str]:
     return values | counts
 
 
-def _inherited(data: Mapping[str, Mapping[str, str]], name: str, key: str) -> str:
-    """A preset's own value, or that of the preset it extends."""
-    while key not in data[name] and "extends" in data[name]:
+def _bases(data: Mapping[str, Mapping[str, str]], name: str) -> Iterator[str]:
+    """A preset, the preset that it extends, and so on."""
+    yield name
+    while "extends" in data[name]:
         name = data[name]["extends"]
-    return data[name].get(key, "")
+        yield name
+
+
+def _inherited(data: Mapping[str, Mapping[str, str]], name: str, key: str) -> str:
+    """A preset's own value, or else the one of the nearest preset that it extends."""
+    return next((data[base][key] for base in _bases(data, name) if key in data[base]), "")

@@ -1,16 +1,20 @@
 """The commands that build nothing or little: what they print, and how they exit."""
 
 import json
+from pathlib import Path
 
 import jsonschema
 import pytest
 from typer.testing import CliRunner
 
+import zoo
 from cli.app import app
+from specs.forms.canonical import canonical
 from specs.language.catalog import preset_names
 from specs.language.load import load
 from specs.language.reading import read_text
 from specs.language.validation import validate
+from specs.model.model import Expectation
 
 
 @pytest.fixture
@@ -28,17 +32,32 @@ def rows(text):
 # ------------------------------------------------------------------------------------------------------- list
 
 
-def test_list_has_every_preset_with_its_parameters(run):
+def names(result):
+    return [row[0] for row in rows(result.stdout.partition("\n\n")[0])]
+
+
+def test_list_has_every_preset_with_its_parameters_and_ends_with_what_to_do_next(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     result = run("list")
     assert result.exit_code == 0
-    assert [row[0] for row in rows(result.stdout)] == preset_names()
-    assert ["bert-base", "encoder", "109,482,240"] in [row[:3] for row in rows(result.stdout)]
-    mixtral = ["mixtral-8x7b", "decoder", "46,702,792,704", "12.9B"]
-    assert mixtral in [row[:4] for row in rows(result.stdout)]
+    assert names(result) == preset_names()
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert ["bert-base", "109M", "2018"] in [row[:3] for row in rows(result.stdout)]
+    assert ["mixtral-8x7b", "46.7B", "(12.9B)", "2024"] in [row[:4] for row in rows(result.stdout)]
+    assert result.stdout.endswith(
+        f"\n{len(preset_names())} presets\n"
+        "  zoo build albert-base-v2   count, test and export it\n"
+        "  zoo new my-model --like albert-base-v2   start from a copy\n"
+    )
+
+
+def test_list_sorts_by_the_numbers_in_names(run):
+    found = names(run("list", "qwen3-*b"))
+    assert found.index("qwen3-0.6b") < found.index("qwen3-4b") < found.index("qwen3-14b")
 
 
 def test_list_takes_a_pattern_and_an_architecture(run):
-    assert [row[0] for row in rows(run("list", "gpt2-?????").stdout)] == ["gpt2-large"]
+    assert names(run("list", "gpt2-?????")) == ["gpt2-large"]
     result = run("list", "tiny-*", "--architecture", "decoder", "--json")
     assert json.loads(result.stdout) == [
         {
@@ -49,26 +68,108 @@ def test_list_takes_a_pattern_and_an_architecture(run):
             "year": None,
             "summary": "A byte-level decoder for tests and first steps (4 layers, 64 wide)",
             "source": "",
+            "features": [],
+            "tasks": ["text generation"],
         }
     ]
 
 
-def test_list_finds_a_word_of_the_summary_or_the_source_where_no_name_matches(run):
-    assert {row[0] for row in rows(run("list", "vaswani").stdout)} >= {"transformer-base", "transformer-big"}
-    assert [row[0] for row in rows(run("list", "GPT2").stdout)] == ["gpt2"]
-    multilingual = {row[0] for row in rows(run("list", "multilingual").stdout)}
-    assert multilingual >= {"bert-base-multilingual-cased", "snowflake-arctic-embed-m-v2.0"}
-    assert "bert-base" not in multilingual
+@pytest.mark.parametrize(
+    ("words", "some", "not_this"),
+    [
+        (["vaswani"], {"transformer-base", "transformer-big"}, "bert-base"),
+        (["GPT2"], {"gpt2", "gpt2-large"}, "gpt-neo-1.3b"),
+        (["multilingual"], {"bert-base-multilingual-cased", "snowflake-arctic-embed-m-v2.0"}, "bert-base"),
+        (["translation"], {"opus-mt-en-de", "nllb-200-1.3b", "m2m100-418m"}, "t5-small"),
+        (["moe"], {"mixtral-8x7b", "deepseek-v3"}, "qwen3-4b"),
+        (["sliding window"], {"gemma2-2b", "mistral-7b"}, "mistral-7b-v0.3"),
+        (["multilingual", "embedding"], {"gte-multilingual-base"}, "bert-base-multilingual-cased"),
+        (["llama", "3", "--max", "2b"], {"llama-3.2-1b"}, "llama-3.2-3b"),
+        (["moe", "--min", "100b", "--since", "2025"], {"qwen3-235b-a22b"}, "mixtral-8x22b"),
+        (["--until", "2018", "--architecture", "encoder"], {"bert-base"}, "roberta-base"),
+    ],
+)  # fmt: skip
+def test_list_finds_words_tasks_features_sizes_and_years(run, words, some, not_this):
+    found = set(names(run("list", *words)))
+    assert found >= some
+    assert not_this not in found
 
 
-def test_list_of_nothing_suggests(run):
-    result = run("list", "gptt2")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "No preset matches 'gptt2'\n  Did you mean 'gpt2'?\n"
-    result = run("list", "--architecture", "encodr")
+def test_python_lists_the_same_presets_as_records():
+    records = zoo.presets("moe", max_parameters=30e9, since=2025)
+    assert {record.name for record in records} >= {"gpt-oss-20b"}
+    assert all("mixture of experts (moe)" in record.features for record in records)
+    assert [record.name for record in zoo.presets()] == preset_names()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gptt2"], "No preset matches 'gptt2'\n  Did you mean 'gpt2'?\n"),
+        (["--until", "1990"], "No preset matches\n  Leave out an option.\n"),
+        (["--architecture", "encodr"], "--architecture 'encodr' is unknown\n  Did you mean 'encoder'?\n"),
+        (
+            ["--max", "big"],
+            "--max 'big' is no number of parameters\n  Write it as in --max 500m or --max 1.5b.\n",
+        ),
+    ],
+)
+def test_list_of_nothing_suggests(run, arguments, message):
+    result = run("list", *arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
+
+
+# --------------------------------------------------------------------------------------------------- new, init
+
+
+@pytest.mark.parametrize("architecture", ["decoder", "encoder", "encoder-decoder"])
+def test_new_writes_a_commented_spec_that_builds_and_claims_nothing(run, architecture):
+    result = run("new", "my-model", "--architecture", architecture)
+    assert result.exit_code == 0, result.stderr
+    assert "zoo build my-model.yaml" in result.stdout
+    text = Path("my-model.yaml").read_text("utf-8")
+    assert len(text.splitlines()) <= 40
+    assert max(map(len, text.splitlines())) <= 100
+    assert "vocab_size" in text
+    assert "# tokens of your tokenizer" in text
+    spec = load("my-model.yaml")
+    assert (spec.name, spec.architecture) == ("my-model", architecture)
+    assert (spec.source, spec.year, spec.expect) == ("", None, Expectation())
+
+
+@pytest.mark.parametrize("preset", preset_names()[::40])
+def test_new_starts_as_the_same_model(run, preset):
+    assert run("new", "mine.yaml", "--like", preset).exit_code == 0
+    assert canonical(load("mine.yaml")) == canonical(load(preset))
+
+
+def test_new_replaces_nothing_unasked(run):
+    Path("my-gpt.yaml").write_text("mine")
+    result = run("new", "my-gpt")
     assert (result.exit_code, result.stderr) == (
         2,
-        "--architecture 'encodr' is unknown\n  Did you mean 'encoder'?\n",
+        "my-gpt.yaml exists.\n  Pass another FILE, or --force to replace it.\n",
+    )
+    assert Path("my-gpt.yaml").read_text() == "mine"
+    assert run("new", "my-gpt", "--force", "--json").exit_code == 0
+    assert run("new", "other", "--like", "gptt2").exit_code == 2
+    assert not Path("other.yaml").exists()
+
+
+def test_init_writes_a_zoo_file_that_plans(run):
+    run("new", "my-gpt")
+    result = run("init", "bert-tiny", "my-gpt.yaml")
+    assert result.exit_code == 0, result.stderr
+    assert "zoo make --plan" in result.stdout
+    plan = run("make", "--plan", "--json")
+    assert plan.exit_code == 0, plan.stderr
+    assert "bert-tiny/cpu-int8" in plan.stdout
+    assert "my-gpt/portable-fp32" in plan.stdout
+    assert run("init").stderr == "zoo.yaml exists.\n  Pass another directory, or --force to replace it.\n"
+    twice = run("init", "bert-tiny", "bert-tiny", "--force")
+    assert (twice.exit_code, twice.stderr) == (
+        2,
+        "bert-tiny: another model is named 'bert-tiny'\n  Give one of the specs another name.\n",
     )
 
 

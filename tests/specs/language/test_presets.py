@@ -1,5 +1,6 @@
 """Every preset: its published count, the architecture it stands for, and that nothing changes it unseen."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from specs.forms.resolved import resolved
 from specs.kinds.mixture import Mixture
 from specs.kinds.side_by_side import SideBySide
-from specs.language.catalog import Preset, preset_names, presets
+from specs.language.catalog import FEATURES, Preset, preset_names, presets
 from specs.language.load import load
 from specs.language.named_blocks import with_named_blocks
 from specs.language.reading import read_text
@@ -552,6 +553,8 @@ def test_the_catalog_agrees_with_the_presets():
             model.year,
             model.summary,
             model.source,
+            tuple(feature for feature, (has, _) in FEATURES.items() if re.search(has, dump(resolved(model)))),
+            preset.tasks,
         )
         feed_forwards = [block.feed_forward for block in model.last_stack.layer_blocks()]
         routed = any(isinstance(part, Mixture) for each in feed_forwards for part in parts_of(each))

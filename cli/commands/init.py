@@ -1,0 +1,55 @@
+"""``zoo init``: a zoo file to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.options.options import AsJson, complete_spec
+
+
+def init(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SPEC]...",
+            help="Models to keep: presets or spec files.  [default: tiny-gpt]",
+            autocompletion=complete_spec,
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace zoo.yaml.", show_default=False)] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write zoo.yaml, the file of the models that `zoo make` keeps up to date.
+
+    \b
+    Examples:
+      zoo init
+      zoo init bert-base my-gpt.yaml
+      zoo make --plan
+    """
+    from cli.options.files import write_new
+    from cli.terminal.render import print_json, say
+    from specs.base.errors import UserError
+    from specs.files.new_spec import new_zoo
+    from specs.language.load import load
+
+    entries: dict[str, dict[str, str]] = {}
+    for reference in models or ["tiny-gpt"]:
+        name = load(reference).name
+        if name in entries:
+            raise UserError(
+                f"{reference}: another model is named {name!r}\n  Give one of the specs another name."
+            )
+        entries[name] = {} if name == reference else {"spec": reference}
+    path = Path("zoo.yaml")
+    write_new(path, new_zoo(entries), force, "directory")
+    if as_json:
+        print_json({"output": str(path), "models": list(entries)})
+        return
+    say(f"{path} keeps {', '.join(entries)}. Next:")
+    say("  zoo make --plan   what would be built")
+    say("  zoo make          build it")

@@ -1,0 +1,60 @@
+"""``zoo new``: a spec to start from."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from cli.options.options import AsJson, complete_spec
+
+
+def new(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The spec to write; .yaml may be left out.", show_default=False),
+    ],
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Start as a copy of this preset or file.",
+            autocompletion=complete_spec,
+            show_default=False,
+        ),
+    ] = None,
+    architecture: Annotated[
+        Literal["decoder", "encoder", "encoder-decoder"],
+        typer.Option(help="Start from a small model of this architecture."),
+    ] = "decoder",
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.", show_default=False)] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a short, commented spec to start from.
+
+    \b
+    Examples:
+      zoo new my-gpt
+      zoo new my-bert --architecture encoder
+      zoo new my-llama --like llama-3.2-1b
+      zoo build my-llama.yaml
+    """
+    from cli.options.files import write_new
+    from cli.terminal.render import print_json, say
+    from specs.files.new_spec import STARTS, new_spec
+    from specs.language.load import load
+
+    path = file if file.suffix in (".yaml", ".yml") else file.with_name(f"{file.name}.yaml")
+    start = like or STARTS[architecture]
+    load(start)  # refuse what is wrong with it, before a copy of it is written
+    write_new(path, new_spec(path.stem, start), force)
+    if as_json:
+        print_json({"output": str(path), "like": start})
+        return
+    quoted = shlex.quote(str(path))
+    say(f"{path} starts as a copy of {start}. Change it, then:")
+    say(f"  zoo validate {quoted}   check it, with fixes")
+    say(f"  zoo report {quoted}     what it costs")
+    say(f"  zoo build {quoted}      count, test and export it")
