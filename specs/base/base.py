@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,8 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from specs.base import registry
+from specs.base.kind_synonyms import kind_meant, written
 from specs.base.roles import Role
-from specs.base.suggest import suggestion
+from specs.base.suggest import misspelt, suggestion
 
 Path = tuple[str | int, ...]
 
@@ -145,22 +146,39 @@ class Slot:
                 return value
             raise custom_error(f"must be one of the {self.name} kinds", suggestion(value.kind, kinds))
         if not isinstance(value, dict):
-            example = (
-                f"Write a mapping, such as {{kind: {value if value in kinds else next(iter(kinds))}}}."
-                if isinstance(value, str)
-                else f"Write a mapping with a kind: {', '.join(kinds)}."
-            )
-            raise custom_error(f"must be a mapping with a `kind` of {self.name}", example)
+            raise custom_error(f"must be a mapping with a `kind` of {self.name}", self._example(value, kinds))
         name = value.get("kind", registry.default_kind(self.name))
         if name is None and "kind" not in value:
             raise custom_error(f"needs a `kind` of {self.name}", f"Choose from: {', '.join(kinds)}.")
         if not isinstance(name, str) or name not in kinds:
-            fault = Fault(("kind",), f"must be a registered {self.name} kind", name, _nearest(name, kinds))
-            raise ValidationError.from_exception_data(self.name, [fault.line_error()])
+            rule, remedy = f"must be a registered {self.name} kind", self._remedy(name, kinds)
+            errors = [Fault(("kind",), rule, name, remedy).line_error(), *self._further(name, value, kinds)]
+            raise ValidationError.from_exception_data(self.name, errors)
         return kinds[name].spec.model_validate(value)
 
+    def _example(self, value: Any, kinds: Mapping[str, registry.Kind]) -> str:
+        if not isinstance(value, str):
+            return f"Write a mapping with a kind: {', '.join(kinds)}."
+        kind = value if value in kinds else misspelt(value, kinds) or next(iter(kinds))
+        return f"Write a mapping, such as {written(kind_meant(self.name, value) or {'kind': kind})}."
 
-def _nearest(name: Any, kinds: Iterable[str]) -> str:
-    broken = registry.broken_plugins()
-    notes = [suggestion(str(name), kinds), *(str(error) for error in broken.values())]
-    return "\n".join(notes)
+    def _remedy(self, name: Any, kinds: Mapping[str, registry.Kind]) -> str:
+        meant = kind_meant(self.name, str(name))
+        near = f"Did you mean {written(meant)}?" if meant else suggestion(str(name), kinds)
+        return "\n".join([near, *(str(error) for error in registry.broken_plugins().values())])
+
+    def _further(
+        self, name: Any, value: dict[str, Any], kinds: Mapping[str, registry.Kind]
+    ) -> Iterator[InitErrorDetails]:
+        """The faults of the other keys, if it is clear which kind a wrong name means."""
+        if not isinstance(name, str):
+            return
+        meant = kind_meant(self.name, name) or {"kind": misspelt(name, kinds) or ""}
+        if meant["kind"] not in kinds:
+            return
+        try:
+            kinds[meant["kind"]].spec.model_validate(meant | value | {"kind": meant["kind"]})
+        except ValidationError as error:
+            for line in error.errors(include_url=False):
+                custom = PydanticCustomError(line["type"], line["msg"], line.get("ctx"))
+                yield InitErrorDetails(type=custom, loc=line["loc"], input=line["input"])

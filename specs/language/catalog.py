@@ -79,8 +79,9 @@ def preset_names() -> list[str]:
 
 
 def natural(name: str) -> list[tuple[float, str]]:
-    """A key that sorts names by the numbers in them: 4b before 14b."""
-    return [(float(number or -1), text) for number, text in re.findall(r"(\d+(?:\.\d+)?)|(\D+)", name)]
+    """A key that sorts names by the numbers in them, and sizes by what they stand for: 350m before 2b before 13b."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)([mb](?![a-z]))?|(\D+)", name)
+    return [(float(number or -1) * {"m": 1e6, "b": 1e9}.get(unit, 1), text) for number, unit, text in parts]
 
 
 def presets(

@@ -16,6 +16,8 @@ from specs.language.scalars import resolve
 from specs.language.unknown_key import remedy_for
 from specs.model.model import Model
 
+REQUIRED = "is required"
+
 
 def validate(document: Document) -> Model:
     """Validate a document.  Raises :class:`SpecError` with every problem found."""
@@ -38,9 +40,17 @@ def problems(error: ValidationError, document: Document, root: type[Spec]) -> li
             remedy = earlier.remedy or problem.remedy
             problem = Problem(rule, problem.path, problem.value, remedy, problem.mark)
         by_path[problem.path] = problem
-    return sorted(
-        by_path.values(), key=lambda p: (p.mark.line or 0, p.mark.column or 0) if p.mark else (0, 0)
-    )
+    return sorted(_once(by_path), key=lambda p: (p.mark.line or 0, p.mark.column or 0) if p.mark else (0, 0))
+
+
+def _once(by_path: Mapping[SpecPath, Problem]) -> list[Problem]:
+    """The problems, without those of absent keys that another key is meant for."""
+    meant = {
+        (*path[:-1], problem.remedy.split("'")[1])
+        for path, problem in by_path.items()
+        if problem.remedy.startswith("Did you mean '") and problem.value is MISSING
+    }
+    return [problem for path, problem in by_path.items() if problem.rule != REQUIRED or path not in meant]
 
 
 def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
@@ -48,7 +58,7 @@ def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
     context = line.get("ctx", {})
     match line["type"]:
         case "missing":
-            return Problem("is required", path, MISSING, f"Add {path[-1]}.", document.mark_of(path))
+            return Problem(REQUIRED, path, MISSING, f"Add {path[-1]}.", document.mark_of(path))
         case "unknown_key":
             remedy = remedy_for(path, context["known"], root, document.data)
             return Problem(line["msg"], path, MISSING, remedy, document.key_mark_of(path))
