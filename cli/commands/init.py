@@ -14,7 +14,7 @@ def init(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SPEC]...",
+            metavar="SPEC",
             help="Models to keep: presets or spec files.  [default: tiny-gpt]",
             autocompletion=complete_spec,
             show_default=False,
@@ -23,7 +23,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace zoo.yaml.", show_default=False)] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write zoo.yaml, the file of the models that `zoo make` keeps up to date.
+    """Write a zoo.yaml for models to keep up to date.
 
     \b
     Examples:

@@ -18,7 +18,7 @@ def list_presets(
         list[str] | None,
         typer.Argument(
             help="Words of names, summaries, sources, features or tasks, or a name with * and ?; all have to match.",
-            metavar="[WORD]...",
+            metavar="WORD",
             show_default=False,
         ),
     ] = None,
@@ -50,7 +50,9 @@ def list_presets(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the presets that match all words and options; active parameters of mixtures of experts in parentheses.
+    """List the presets that match all words and options.
+
+    The active parameters of mixtures of experts stand in parentheses.
 
     \b
     Examples:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 import typer
 from typer.core import TyperGroup
 
-from cli.terminal.command_table import Commands
+from cli.terminal.command_table import GROUPS, Commands
 from cli.terminal.exit_status import READER_LEFT, WRONG_INPUT
 from cli.terminal.out_of_memory import is_out_of_memory
 from cli.terminal.render import color_wanted, print_json, say
@@ -52,6 +52,14 @@ class Program(TyperGroup):
                 f"{error.filename}: {reason}" if error.filename else f"Cannot write: {reason}",
                 as_json and error.filename,
             )
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        for title, names in GROUPS.items():
+            rows = [
+                (name, " ".join((self.commands[name].help or "").split("\n\n")[0].split())) for name in names
+            ]
+            with formatter.section(title):
+                formatter.write_dl([(name, text.removesuffix(".")) for name, text in rows], col_max=9)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         result = super().invoke(ctx)

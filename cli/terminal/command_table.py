@@ -9,39 +9,54 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-FUNCTIONS = {
-    "new": "cli.commands.new:new",
-    "init": "cli.commands.init:init",
-    "build": "cli.commands.build:build",
-    "params": "cli.commands.params:params",
-    "check": "cli.commands.check:check",
-    "report": "cli.commands.report:report",
-    "draw": "cli.commands.draw:draw",
-    "export": "cli.commands.export:export",
-    "diff": "cli.commands.diff:diff",
-    "run": "cli.commands.run:run",
-    "attend": "cli.commands.attend:attend",
-    "eval": "cli.commands.eval:evaluate",
-    "bench": "cli.commands.bench:bench",
-    "compare": "cli.commands.compare:compare",
-    "make": "cli.commands.make:make",
-    "catalog": "cli.commands.catalog:catalog",
-    "cache": "cli.commands.cache:cache",
-    "sign": "cli.commands.sign:sign",
-    "push": "cli.commands.push:push",
-    "pull": "cli.commands.pull:pull",
-    "import": "cli.commands.import_:import_checkpoint",
-    "convert": "cli.commands.convert:convert",
-    "adapt": "cli.commands.adapt:adapt",
-    "validate": "cli.commands.validate:validate",
-    "verify": "cli.commands.verify:verify",
-    "compile": "cli.commands.compile:compile_",
-    "engines": "cli.commands.engines:engines",
-    "show": "cli.commands.show:show",
-    "list": "cli.commands.list:list_presets",
-    "schema": "cli.commands.schema:schema",
+GROUPS = {
+    "Start": {
+        "new": "cli.commands.new:new",
+        "list": "cli.commands.list:list_presets",
+        "show": "cli.commands.show:show",
+        "build": "cli.commands.build:build",
+        "run": "cli.commands.run:run",
+        "import": "cli.commands.import_:import_checkpoint",
+    },
+    "Understand": {
+        "params": "cli.commands.params:params",
+        "report": "cli.commands.report:report",
+        "diff": "cli.commands.diff:diff",
+        "draw": "cli.commands.draw:draw",
+        "check": "cli.commands.check:check",
+        "attend": "cli.commands.attend:attend",
+        "compare": "cli.commands.compare:compare",
+    },
+    "Export": {
+        "export": "cli.commands.export:export",
+        "verify": "cli.commands.verify:verify",
+        "eval": "cli.commands.eval:evaluate",
+        "bench": "cli.commands.bench:bench",
+        "compile": "cli.commands.compile:compile_",
+        "engines": "cli.commands.engines:engines",
+        "convert": "cli.commands.convert:convert",
+        "adapt": "cli.commands.adapt:adapt",
+    },
+    "Many models": {
+        "init": "cli.commands.init:init",
+        "make": "cli.commands.make:make",
+        "catalog": "cli.commands.catalog:catalog",
+        "cache": "cli.commands.cache:cache",
+    },
+    "Publish": {
+        "sign": "cli.commands.sign:sign",
+        "push": "cli.commands.push:push",
+        "pull": "cli.commands.pull:pull",
+    },
+    "Specs": {
+        "validate": "cli.commands.validate:validate",
+        "schema": "cli.commands.schema:schema",
+        "help": "cli.commands.help:help_",
+    },
 }
-"""The module and function of each command, in the order of the help."""
+"""The module and function of each command, by the groups and in the order of the help."""
+
+FUNCTIONS = {name: function for group in GROUPS.values() for name, function in group.items()}
 
 
 class Commands(UserDict[str, Any]):

@@ -1,6 +1,7 @@
 """The commands that build nothing or little: what they print, and how they exit."""
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 import zoo
 from cli.app import app
+from cli.terminal.command_table import FUNCTIONS, GROUPS
 from specs.forms.canonical import canonical
 from specs.language.catalog import preset_names
 from specs.language.load import load
@@ -369,3 +371,27 @@ def test_inconclusive_comparisons_are_marked(capsys, monkeypatch):
     assert "within rounding" in shown
     assert "1 of 2 comparisons are inconclusive" in shown
     assert "float32 itself differs by up to 5.0e-02 from more exact arithmetic" in shown
+
+
+# ------------------------------------------------------------------------------------------------------- help
+
+
+def test_help_has_every_command_in_a_group_and_cuts_none_off(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("--help").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines[1:] if line.endswith("...")]
+    named = [line.split()[0] for line in lines if re.match(r"  [a-z]+  ", line)]
+    assert sorted(named) == sorted(FUNCTIONS)
+    assert [line for line in lines if line.rstrip(":") in GROUPS] == [f"{group}:" for group in GROUPS]
+
+
+def test_zoo_help_shows_the_help_of_a_command(run):
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "build").stdout == run("build", "--help").stdout
+    result = run("help", "biuld")
+    assert (result.exit_code, result.stderr) == (2, "There is no command 'biuld'\n  Did you mean 'build'?\n")
+
+
+def test_the_version_has_a_short_option(run):
+    assert run("-V").stdout == run("--version").stdout != ""
