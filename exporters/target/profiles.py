@@ -12,7 +12,7 @@ from specs.model.model import Model
 from specs.model.stack import Stack
 from zoo.core.graph_names import SEEN, VISION_ENCODER
 from zoo.tracing.dual_encoder_tasks import READS
-from zoo.tracing.symbols import SUM
+from zoo.tracing.symbols import summands
 from zoo.tracing.task import ENCODER, ENCODER_LENGTH, IMAGES, VECTORS, Task
 
 ROWS = 8
@@ -84,13 +84,13 @@ def read_options(options: Mapping[str, str]) -> Shapes:
 
 
 def _size(dim: int | str, numbers: Mapping[str, int]) -> int:
-    return dim if isinstance(dim, int) else sum(numbers[name] for name in dim.split(SUM))
+    return dim if isinstance(dim, int) else sum(numbers[symbol] for symbol in summands(dim))
 
 
 def _given(spec: Model, task: Task) -> dict[str, Sizes]:
     """The sizes of all symbols that do not follow from others."""
     names = [
-        name for each in task.inputs for dim in each.dims if isinstance(dim, str) for name in dim.split(SUM)
+        name for each in task.inputs for dim in each.dims if isinstance(dim, str) for name in summands(dim)
     ]
     names = [task.derived[name].source if name in task.derived else name for name in dict.fromkeys(names)]
     return {name: _sizes(spec, task, name, names) for name in names}
