@@ -24,7 +24,7 @@ from exporters.steps.preconditions import check_measurable, check_rounding
 from exporters.steps.static_activations import may_be_static, with_activations
 from exporters.target.static_cache import cache_length
 from exporters.verification.reference import Reference, reference_of
-from exporters.verification.verified_model import Subject, check_memory, choose_subject
+from exporters.verification.verified_model import VerifiedModel, check_memory, choose_subject
 from specs.base.errors import UserError, option_name
 from zoo.checkpoints.carried import tokenizer_origin
 from zoo.core.progress import Progress, Stage
@@ -44,7 +44,7 @@ class Contents:
 
     plan: ExportPlan
     source: WeightSource | None
-    subject: Subject | None
+    subject: VerifiedModel | None
     claim: Claim | None
     calibrated_on: Representative | None = None
     mixed: MixedRecord | None = None
@@ -143,7 +143,7 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
         8 * weight_count(plan.model),
         f"leave {option_name('budget')} out",
     )
-    subject = Subject(plan.spec, source, is_reduced=False, description="the model itself")
+    subject = VerifiedModel(plan.spec, source, is_reduced=False, description="the model itself")
     reference = contents.reference or reference_of(subject, progress)
     model = reference.model
     claim = claim.written_by(model, progress)

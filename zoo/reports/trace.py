@@ -12,7 +12,7 @@ from zoo.ops.operation import CALLS, target_name
 from zoo.ops.saved import NodeInfos
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
 from zoo.tracing.sizing import infos_at
-from zoo.tracing.symbols import SUM
+from zoo.tracing.symbols import summands
 from zoo.tracing.task import FRAMES, IMAGES, VECTORS, Task
 from zoo.tracing.tracer import Tracer
 
@@ -47,7 +47,7 @@ class Trace:
             for each in task.inputs
             for dim in each.dims
             if isinstance(dim, str)
-            for part in (task.derived[dim].source if dim in task.derived else dim).split(SUM)
+            for part in summands(task.derived[dim].source if dim in task.derived else dim)
         ]
         symbols = dict.fromkeys(SYMBOLS[name] for name in dims)
         batches = len({name for name in dims if SYMBOLS[name] == BATCH})

@@ -8,7 +8,7 @@ from typing import Any
 from torch import fx
 
 from zoo.ops import TensorInfo, result_info
-from zoo.tracing.symbols import SUM, Placeholder
+from zoo.tracing.symbols import Placeholder, summands
 
 
 def infos_at(
@@ -34,4 +34,4 @@ def infos_at(
 
 
 def _number(dim: int | str, numbers: Mapping[str, int]) -> int:
-    return dim if isinstance(dim, int) else sum(numbers[part] for part in dim.split(SUM))
+    return dim if isinstance(dim, int) else sum(numbers[symbol] for symbol in summands(dim))

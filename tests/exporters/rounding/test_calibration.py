@@ -31,7 +31,7 @@ from exporters.steps.options import Options
 from exporters.verification.cases import Batch, Case
 from exporters.verification.reference import full_pass
 from exporters.verification.result import VerificationError
-from exporters.verification.verified_model import Subject
+from exporters.verification.verified_model import VerifiedModel
 from specs.base.errors import UserError
 from specs.language.load import load
 from specs.model.model import Model
@@ -275,7 +275,7 @@ def test_a_model_that_does_not_fit_in_memory_is_rounded_to_nearest(
     origins: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        Subject, "is_reduced", property(lambda self: True, lambda self, value: None), raising=False
+        VerifiedModel, "is_reduced", property(lambda self: True, lambda self, value: None), raising=False
     )
     found = exported(origins["t5"], tmp_path / "out", verify=False)
     assert found.manifest.calibrated_on is None
