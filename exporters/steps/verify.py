@@ -16,7 +16,7 @@ from exporters.data.weight_files import Told, write_weights
 from exporters.graph.quantization.cache_scales import cache_of
 from exporters.graph.trace import write_graphs
 from exporters.graph.values import Graph
-from exporters.quality.claim import Claim, UserLimits
+from exporters.quality.claim import QualityInputs, UserLimits
 from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
 from exporters.rounding.calibration import calibrated
@@ -113,7 +113,12 @@ def _main_verified(
 
 
 def _judged(
-    found: Proven, plan: ExportPlan, claim: Claim, directory: Path, reference: Reference, progress: Progress
+    found: Proven,
+    plan: ExportPlan,
+    claim: QualityInputs,
+    directory: Path,
+    reference: Reference,
+    progress: Progress,
 ) -> Proven:
     """The result with the quality. Raises :class:`exporters.quality.quality.QualityError`."""
     quality, inputs = claim.hold(

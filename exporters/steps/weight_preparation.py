@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from exporters.data.prequantized import carried_blocks
-from exporters.quality.claim import Claim
+from exporters.quality.claim import QualityInputs
 from exporters.quality.judge import cases_of
 from exporters.quality.parts import Representative
 from exporters.rounding.bit_costs import measured
@@ -45,7 +45,7 @@ class Contents:
     plan: ExportPlan
     source: WeightSource | None
     subject: VerifiedModel | None
-    claim: Claim | None
+    claim: QualityInputs | None
     calibrated_on: Representative | None = None
     mixed: MixedRecord | None = None
     reference: Reference | None = None
@@ -68,7 +68,7 @@ def traced(plan: ExportPlan, source: WeightSource | None, progress: Progress) ->
     return Contents(plan, source, subject, claim)
 
 
-def _claim(plan: ExportPlan, progress: Progress) -> Claim | None:
+def _claim(plan: ExportPlan, progress: Progress) -> QualityInputs | None:
     """The inputs for rounding, and those on which it is judged; None where neither is wanted."""
     options, spec = plan.options, plan.spec
     calibrates = options.calibrates or options.calibrates_cache or may_be_static(plan)
@@ -77,7 +77,7 @@ def _claim(plan: ExportPlan, progress: Progress) -> Claim | None:
     progress(Stage("read representative inputs"))
     static = plan.target.static_cache and spec.decodes
     longest = cache_length(spec, options.cache_length) if static else None
-    return Claim.prepare(spec, tokenizer_origin(options.weights), options.calibrate, longest)
+    return QualityInputs.prepare(spec, tokenizer_origin(options.weights), options.calibrate, longest)
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def _calibrated(contents: Contents, codes: Path, progress: Progress) -> Contents
     return replace(contents, source=rounded, subject=subject, calibrated_on=inputs)
 
 
-def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progress) -> Contents:
+def _mixed(contents: Contents, budget: SizeBudget, claim: QualityInputs, progress: Progress) -> Contents:
     """The contents with bits for each group of matrices, by the cost of low ones."""
     plan, source = contents.plan, contents.source
     assert source is not None

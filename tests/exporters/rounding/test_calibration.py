@@ -16,7 +16,7 @@ from exporters.export import export
 from exporters.exported.model_source import model_source
 from exporters.graph.quantization.matrix import QuantizedMatrix
 from exporters.graph.quantization.scheme import LEAST, is_table
-from exporters.quality.claim import Claim
+from exporters.quality.claim import QualityInputs
 from exporters.quality.examples import DECODED
 from exporters.quality.judge import NEW_TOKENS, input_batch
 from exporters.quality.pairs import random_pairs
@@ -259,7 +259,7 @@ def test_the_decoder_is_calibrated_on_the_models_own_output(origins: dict[str, P
     spec = model_source(str(origins["t5"])).spec
     model = assemble(spec)
     materialize(model, open_weights(str(origins["t5"]), model, spec, seed=0))
-    claim = Claim.prepare(spec, origins["t5"], None).written_by(model, lambda stage: None)
+    claim = QualityInputs.prepare(spec, origins["t5"], None).written_by(model, lambda stage: None)
     assert claim.inputs is not None
     assert claim.written_by(model, lambda stage: None) is claim
     lengths = {example["input_ids"].shape[1] for example in claim.inputs.calibration}
