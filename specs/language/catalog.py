@@ -64,7 +64,7 @@ def _first_values(text: str) -> dict[str, str]:
 
 
 def _inherited(data: Mapping[str, Mapping[str, str]], name: str, key: str) -> str:
-    """A preset's own value, or that of the preset it extends."""
+    """A preset's own value, or the value inherited through ``extends``."""
     while key not in data[name] and "extends" in data[name]:
         name = data[name]["extends"]
     return data[name].get(key, "")

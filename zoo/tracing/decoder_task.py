@@ -1,4 +1,4 @@
-"""The task of a decoder: its tokens, or embeddings in their place, and its state."""
+"""The task of a decoder: tokens or embeddings, and its state."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ def decoder_task(
     embedded: bool = False,
     with_ids: bool = False,
 ) -> Task:
-    """The decoder for every step; ``embedded``: it takes embeddings in place of tokens, batch x length x d_model, and ``with_ids``
-    the tokens beside them, where it needs to know which are of images."""
+    """The decoder for every step.
+
+    ``embedded``: it takes embeddings, batch x length x d_model, instead of tokens; ``with_ids``: it also takes the token ids, if
+    it needs to tell image tokens from text.
+    """
     assert spec.decoder is not None
     state = model.decoder.states
     past, present = state_names("past", state), state_names("present", state)
@@ -48,9 +51,11 @@ def decoder_task(
             x = values[EMBEDDED]
             ids = values.get("input_ids")
             ahead = values.get(AHEAD) if ids is None else model.ahead(ids)
-            at = model.positions(x, mask, before, slots).seeing(ahead)
-            at = at.along(values.get(_coordinates(cache_slots)) if spec.rotates_by_axis else None)
-            return model.decode(x, at, before, last_only=last_only)
+            positions = model.positions(x, mask, before, slots).seeing(ahead)
+            positions = positions.along(
+                values.get(_coordinates(cache_slots)) if spec.rotates_by_axis else None
+            )
+            return model.decode(x, positions, before, last_only=last_only)
         types = values.get("token_type_ids")
         return model(values["input_ids"], mask, before, types, slots, last_only=last_only)
 
@@ -64,7 +69,7 @@ def decoder_task(
 
 
 def _coordinates(cache_slots: int | None) -> str:
-    """The name of the input that has the frame, row and column of each token."""
+    """The name of the input of each token's frame, row and column."""
     return COORDINATES if cache_slots is None else COORDINATES_BESIDE_SLOTS
 
 
@@ -83,5 +88,5 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool
         if spec.rotates_by_axis:
             more.append(Placeholder(_coordinates(cache_slots), torch.int64, (3, BATCH, "sequence_length")))
         return [x, *more, seen]
-    given = stack_inputs(spec, spec.decoder, "sequence_length")
-    return [seen if each.name == "attention_mask" else each for each in given]
+    inputs = stack_inputs(spec, spec.decoder, "sequence_length")
+    return [seen if placeholder.name == "attention_mask" else placeholder for placeholder in inputs]

@@ -1,4 +1,4 @@
-"""The graphs of a decoder that reads images: one for images, one for embeddings, and the decoder itself."""
+"""The graphs of a vision-language model: the image graph, the embedding graph, and the decoder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zoo.tracing.task import BATCH, IMAGES, PATCHES, VECTORS, Task, stack_inputs
 def vision_language_tasks(
     model: Any, spec: Model, last_only: bool, cache_slots: int | None = None
 ) -> list[Task]:
-    """The graph of images, that of embeddings, in which images take the place of placeholders, and the decoder."""
+    """The image graph, the embedding graph, in which image vectors replace placeholders, and the decoder."""
     return [
         vision_task(spec),
         _embedding_task(spec, "embedding", images=True),
@@ -30,7 +30,7 @@ def vision_language_tasks(
 def vision_language_tasks_apart(
     model: Any, spec: Model, last_only: bool, *, images_by_row: bool = False
 ) -> list[Task]:
-    """As ``vision_language_tasks``, for clients that put images among the embeddings of tokens themselves."""
+    """:func:`vision_language_tasks` for clients that merge image vectors and token embeddings themselves."""
     return [
         _vision_task_by_row(spec) if images_by_row else vision_task(spec),
         _embedding_task(spec, "embed_tokens", images=False),
@@ -39,8 +39,8 @@ def vision_language_tasks_apart(
 
 
 def vision_language_tasks_by_ids(model: Any, spec: Model, last_only: bool) -> list[Task]:
-    """As ``vision_language_tasks``, for a client that passes the vectors of all images in one matrix, and no more than embeddings
-    and token ids to the decoder, which finds in these what images see."""
+    """:func:`vision_language_tasks` for a client that passes all image vectors as one matrix, and only embeddings and token ids
+    to the decoder, which derives the attention of images from the ids."""
     return [
         _vision_task_in_one(spec),
         _embedding_task(spec, "embedding", images=True, in_one=True),
@@ -49,16 +49,16 @@ def vision_language_tasks_by_ids(model: Any, spec: Model, last_only: bool) -> li
 
 
 def image_inputs(spec: Model) -> tuple[Placeholder, ...]:
-    """The images of all rows together, with their grids where they have any size."""
+    """The inputs for the images of all rows, with their grids if images have any size."""
     assert spec.image is not None
     inputs = stack_inputs(spec, spec.image, "")
     if spec.packs_images:
         return inputs
-    return tuple(replace(each, dims=(IMAGES, *each.dims[1:])) for each in inputs)
+    return tuple(replace(placeholder, dims=(IMAGES, *placeholder.dims[1:])) for placeholder in inputs)
 
 
 def image_sizes(spec: Model) -> dict[str, DerivedSize]:
-    """The number of patches of images of any size, from that of their vectors."""
+    """The number of patches of images of any size, derived from the number of their vectors."""
     if not spec.packs_images:
         return {}
     assert isinstance(spec.connector, ConnectorKind)
@@ -67,7 +67,7 @@ def image_sizes(spec: Model) -> dict[str, DerivedSize]:
 
 
 def vision_task(spec: Model) -> Task:
-    """The vectors of images."""
+    """The image graph: the vectors of images."""
     inputs = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -77,7 +77,7 @@ def vision_task(spec: Model) -> Task:
 
 
 def _vision_task_by_row(spec: Model) -> Task:
-    """As ``vision_task``, for as many images in each row: B num_images channels height width -> B num_images V D."""
+    """:func:`vision_task` with images per row: B num_images channels height width -> B num_images V D."""
     (pixels,) = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -88,7 +88,7 @@ def _vision_task_by_row(spec: Model) -> Task:
 
 
 def _vision_task_in_one(spec: Model) -> Task:
-    """As ``vision_task``, with the vectors of all images in one matrix: num_vectors D."""
+    """:func:`vision_task` with the vectors of all images in one matrix: num_vectors D."""
     (pixels,) = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -98,14 +98,17 @@ def _vision_task_in_one(spec: Model) -> Task:
 
 
 def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = False) -> Task:
-    """The embeddings of tokens, with the vectors of ``images`` in the place of placeholders and what the decoder reads of them;
-    ``in_one``: those of all images are rows of one matrix, and the decoder reads token ids."""
+    """The embedding graph: token embeddings, with the vectors of ``images`` in place of placeholders, and the decoder's further
+    inputs.
+
+    ``in_one``: the vectors of all images are rows of one matrix, and the decoder reads token ids.
+    """
     assert spec.decoder is not None
     width, placed = spec.embedded_width, images and spec.rotates_by_axis
     inputs = [
-        each
-        for each in stack_inputs(spec, spec.decoder, "sequence_length")
-        if placed or each.name != "attention_mask"
+        placeholder
+        for placeholder in stack_inputs(spec, spec.decoder, "sequence_length")
+        if placed or placeholder.name != "attention_mask"
     ]
     if images:
         vectors = (VECTORS,) if spec.packs_images or in_one else (IMAGES, spec.vectors_per_image)

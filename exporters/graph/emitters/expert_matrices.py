@@ -51,7 +51,7 @@ def codes(call: Call, matrices: Sequence[ExpertWeights], blocks: Blocks) -> tupl
     """Quantized matrices in blocks, the rows of two matrices interleaved: codes E H (bytes), and scales E H B."""
     weight = matrices[0].weight
     count, rows, width = weight.info[0].shape
-    names = tuple(each.weight.value.name for each in matrices)
+    names = tuple(expert_weights.weight.value.name for expert_weights in matrices)
     matrix = (
         InterleavedMatrix(names, width, blocks, "blocks", weight.dtype, rows)
         if len(names) > 1
