@@ -53,7 +53,7 @@ def check_cache_format(
     if reusing:
         raise UserError(
             f"{OPTION} {cache.name} needs keys and values of its own in every layer, because each has its scales\n"
-            f"  value: {spec.name}, whose layer {reusing[0]} reuses those of another\n  Leave it out."
+            f"  value: {spec.name}, whose layer {reusing[0]} reuses the keys and values of another layer\n  Leave it out."
         )
     if via != "fx":
         raise UserError(
