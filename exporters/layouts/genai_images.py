@@ -13,7 +13,7 @@ from exporters.layouts.layout import Data, Deployment
 from exporters.preprocessing.images import Pixels
 from specs.kinds.embedding import Patches
 from specs.model.model import Model
-from zoo.core.graph_names import EMBEDDED, SEEN, VISION_ENCODER
+from zoo.core.graph_names import EMBEDDED, IMAGE_FEATURES, VISION_ENCODER
 from zoo.record.records import GraphRecord
 
 TYPE = "gemma3"
@@ -89,11 +89,11 @@ def image_sections(path: Callable[[str], str]) -> Data:
         "filename": path(VISION_ENCODER),
         "config_filename": PROCESSOR,
         "inputs": {"pixel_values": "pixel_values"},
-        "outputs": {SEEN: SEEN},
+        "outputs": {IMAGE_FEATURES: IMAGE_FEATURES},
     }
     embedding = {
         "filename": path("embedding"),
-        "inputs": {"input_ids": "input_ids", SEEN: SEEN},
+        "inputs": {"input_ids": "input_ids", IMAGE_FEATURES: IMAGE_FEATURES},
         "outputs": {EMBEDDED: EMBEDDED},
     }
     return {"type": TYPE, "vision": vision, "embedding": embedding}

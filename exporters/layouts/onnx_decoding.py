@@ -9,7 +9,7 @@ from exporters.layouts.example_input import example_grid
 from exporters.layouts.onnx_outputs import outputs_of, reading
 from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
-from zoo.core.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, GRID
+from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS, GRID, TOKENS_AHEAD
 from zoo.generation.settings import GENERATION
 from zoo.record.manifest import Manifest
 from zoo.record.records import GraphRecord
@@ -146,7 +146,7 @@ def vision_language(spec: Model, manifest: Manifest, tokenized: bool) -> str:
 
 def _image_step(graph: GraphRecord, slots: bool) -> _DecoderCall:
     first, placed, after = _placed(slots)
-    ahead, fed = (", ahead", f'"{AHEAD}": ahead, ') if AHEAD in graph.inputs else (",", "")
+    ahead, fed = (", ahead", f'"{TOKENS_AHEAD}": ahead, ') if TOKENS_AHEAD in graph.inputs else (",", "")
     before = f'(embedded{ahead}) = embedding.run(None, {{"input_ids": new, "image_features": seen}})'
     return _DecoderCall(
         graph, f'"inputs_embeds": embedded, {fed}{placed}', first, [before], [*after, "seen = seen[:0]"]

@@ -14,7 +14,7 @@ from exporters.runtime.model_inputs import model_inputs
 from specs.base.errors import UserError, option_name
 from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
-from zoo.core.graph_names import GRID, SEEN
+from zoo.core.graph_names import GRID, IMAGE_FEATURES
 
 Images = Floats | PackedImages
 """Images of one size, M C H W, or of any size."""
@@ -29,13 +29,13 @@ class ImageEmbedder:
     def __init__(self, exported: Exported, threads: int = 0) -> None:
         self.spec = exported.spec
         self.vision, self.embedding = exported.open(0, threads), exported.open(1, threads)
-        if SEEN not in self.embedding.inputs:
+        if IMAGE_FEATURES not in self.embedding.inputs:
             raise UserError(
                 f"Generating with images needs a graph that puts them among the tokens.\n"
                 f"  value: {option_name('layout')} {exported.manifest.layout}\n"
                 f"  Export it with the default {option_name('layout')}, or run it with its client."
             )
-        sizes = self.embedding.inputs[SEEN].dims[1:]
+        sizes = self.embedding.inputs[IMAGE_FEATURES].dims[1:]
         self._none = np.zeros((0, *map(int, sizes)), np.float32)
 
     @property
@@ -53,7 +53,7 @@ class ImageEmbedder:
         inputs, _ = model_inputs(self.vision, self.spec, self.spec.image, pixels)
         if isinstance(images, PackedImages):
             inputs[GRID] = images.grids
-        return host_array(self.vision.run(inputs, {SEEN: "cpu"})[SEEN]).astype(np.float32)
+        return host_array(self.vision.run(inputs, {IMAGE_FEATURES: "cpu"})[IMAGE_FEATURES]).astype(np.float32)
 
     def embed(
         self, ids: Ids, vectors: Floats | None = None, grids: Ids | None = None, mask: Ids | None = None
@@ -64,7 +64,7 @@ class ImageEmbedder:
         ids and mask: B T, with a placeholder for every image vector; vectors: from ``encode_images``; grids: M 3, for images
         of any size.
         """
-        inputs = {"input_ids": ids, SEEN: self._none if vectors is None else vectors}
+        inputs = {"input_ids": ids, IMAGE_FEATURES: self._none if vectors is None else vectors}
         if GRID in self.embedding.inputs:
             inputs[GRID] = np.zeros((0, 3), np.int64) if grids is None else grids
             inputs["attention_mask"] = np.ones_like(ids) if mask is None else mask

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from specs.model.model import Model
 from specs.model.stack import Stack
-from zoo.core.graph_names import SEEN, VISION_ENCODER
+from zoo.core.graph_names import IMAGE_FEATURES, VISION_ENCODER
 from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.symbols import summands
 from zoo.tracing.task import ENCODER, ENCODER_LENGTH, IMAGES, VECTORS, Task
@@ -103,7 +103,7 @@ def _free_sizes(spec: Model, task: Task) -> dict[str, Sizes]:
 
 
 def _sizes(spec: Model, task: Task, name: str, names: Sequence[str]) -> Sizes:
-    optional = any(placeholder.name == SEEN for placeholder in task.inputs)  # text without images
+    optional = any(placeholder.name == IMAGE_FEATURES for placeholder in task.inputs)  # text without images
     if name.endswith("batch_size") or name == IMAGES:
         return Sizes(int(name != IMAGES or not optional), 1, ROWS)
     if name == ENCODER_LENGTH and spec.encoder is not None:

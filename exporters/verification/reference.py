@@ -19,7 +19,7 @@ from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
 from zoo.components.mixer import declared_state
 from zoo.components.router import Router
-from zoo.core.graph_names import EMBEDDED, SEEN
+from zoo.core.graph_names import EMBEDDED, IMAGE_FEATURES
 from zoo.core.progress import Progress, Stage
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.vision_language import VisionLanguage
@@ -35,7 +35,7 @@ DRAWS = 8
 ENCODED = "encoder last_hidden_state"
 """The reported name of an encoder-decoder's encoder output."""
 
-VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds", SEEN)
+VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds", IMAGE_FEATURES)
 """The prefixes of the reported names of outputs for images."""
 
 _WITH_TEXTS = " with texts"
@@ -261,7 +261,7 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     apart: dict[str, Tensor] = {}
     if isinstance(model, VisionLanguage):
         apart, x = _with_images(model, case, batch)
-        positions = model.positions(x, batch.mask, None, None).seeing(model.ahead(batch.inputs))
+        positions = model.positions(x, batch.mask, None, None).with_lookahead(model.ahead(batch.inputs))
         positions = positions.along(coordinates_of(model, case, batch))
         if model.bidirectional == "prompt":
             assert case.batch.mask is not None
@@ -302,10 +302,10 @@ def _with_images(model: VisionLanguage, case: Case, batch: Batch) -> tuple[dict[
     """Return a case's image vectors and embeddings as outputs, and the embeddings of its ``batch``."""
     images = case.encoder
     assert images is not None
-    seen = model.see(_inputs(images, model), images.grids) if len(images.inputs) else None
+    seen = model.encode_images(_inputs(images, model), images.grids) if len(images.inputs) else None
     embedded = model.embed(case.batch.inputs, seen, case.batch.types)
     x = model.embed(batch.inputs, seen, batch.types) if case.gap else embedded
-    return {EMBEDDED: embedded} | ({} if seen is None else {SEEN: seen}), x
+    return {EMBEDDED: embedded} | ({} if seen is None else {IMAGE_FEATURES: seen}), x
 
 
 def _full_pair(model: DualEncoder, case: Case) -> dict[str, Tensor]:

@@ -25,12 +25,12 @@ from exporters.verification.reference import ENCODED, PRESENT, at_their_places, 
 from specs.base.errors import reason_of
 from zoo import functional
 from zoo.core.graph_names import (
-    AHEAD,
     COORDINATES,
     COORDINATES_BESIDE_SLOTS,
     EMBEDDED,
     GRID,
-    SEEN,
+    IMAGE_FEATURES,
+    TOKENS_AHEAD,
     VISION_ENCODER,
 )
 from zoo.core.state_names import is_past, is_present, past_of, present_of
@@ -163,7 +163,7 @@ def _run_vision_language(
     vision, embedding, *decoder = loaded
     results = _with_images(vision, embedding, case)
     beside = {case.batch.name: case.batch.inputs}
-    beside |= {AHEAD: results.pop(AHEAD)} if AHEAD in results else {}
+    beside |= {TOKENS_AHEAD: results.pop(TOKENS_AHEAD)} if TOKENS_AHEAD in results else {}
     coordinates = results.pop(COORDINATES, None)
     batch = replace(
         case.batch, name=EMBEDDED, inputs=results[EMBEDDED], beside=beside, coordinates=coordinates
@@ -257,17 +257,21 @@ def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) ->
     """The vectors of images, where there are any, and what the decoder takes of tokens with them."""
     images, batch = case.encoder, case.batch
     assert images is not None
-    seen = {SEEN: _seen(vision, images, len(batch.inputs))} if len(images.inputs) else {}
-    taken = next((placeholder for placeholder in embedding.task.inputs if placeholder.name == SEEN), None)
+    seen = {IMAGE_FEATURES: _seen(vision, images, len(batch.inputs))} if len(images.inputs) else {}
+    taken = next(
+        (placeholder for placeholder in embedding.task.inputs if placeholder.name == IMAGE_FEATURES), None
+    )
     if taken is not None:
         none = torch.zeros([0, *taken.dims[1:]])  # type: ignore[list-item]
-        vectors = seen.get(SEEN, none)
+        vectors = seen.get(IMAGE_FEATURES, none)
         vectors = vectors if vectors.dim() == len(taken.dims) else vectors.flatten(0, 1)
         grids = {} if images.grids is None else {GRID: images.grids}
-        return {**seen, **embedding({**_feeds(batch), SEEN: vectors, **grids})}
+        return {**seen, **embedding({**_feeds(batch), IMAGE_FEATURES: vectors, **grids})}
     outputs = {**seen, EMBEDDED: embedding(_feeds(batch))[EMBEDDED]}
     if seen:  # as the client does
-        outputs[EMBEDDED][batch.inputs == case.placeholder] = seen[SEEN].reshape(-1, seen[SEEN].shape[-1])
+        outputs[EMBEDDED][batch.inputs == case.placeholder] = seen[IMAGE_FEATURES].reshape(
+            -1, seen[IMAGE_FEATURES].shape[-1]
+        )
     if images.grids is not None:
         assert case.placeholder is not None
         assert batch.mask is not None
@@ -280,13 +284,13 @@ def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) ->
 def _seen(vision: RunnableGraph, images: Batch, rows: int) -> Tensor:
     """The vectors of images, M V D, from a graph that takes them in order, or as many in each row."""
     if images.grids is not None:  # whose name depends on the client
-        return vision({images.name: images.inputs, vision.task.inputs[1].name: images.grids})[SEEN]
+        return vision({images.name: images.inputs, vision.task.inputs[1].name: images.grids})[IMAGE_FEATURES]
     by_row, count = IMAGES in vision.task.inputs[0].dims[1:], len(images.inputs)
     if not by_row:
-        seen = vision(_feeds(images))[SEEN]
+        seen = vision(_feeds(images))[IMAGE_FEATURES]
         return seen if seen.dim() == 3 else seen.unflatten(0, (count, -1))
     pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
-    return vision({images.name: pixels})[SEEN].flatten(0, 1)
+    return vision({images.name: pixels})[IMAGE_FEATURES].flatten(0, 1)
 
 
 def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

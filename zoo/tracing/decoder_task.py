@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model.model import Model
-from zoo.core.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED
+from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED, TOKENS_AHEAD
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -50,8 +50,8 @@ def decoder_task(
         if embedded:
             x = values[EMBEDDED]
             ids = values.get("input_ids")
-            ahead = values.get(AHEAD) if ids is None else model.ahead(ids)
-            positions = model.positions(x, mask, before, slots).seeing(ahead)
+            ahead = values.get(TOKENS_AHEAD) if ids is None else model.ahead(ids)
+            positions = model.positions(x, mask, before, slots).with_lookahead(ahead)
             positions = positions.along(
                 values.get(_coordinates(cache_slots)) if spec.rotates_by_axis else None
             )
@@ -83,7 +83,7 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool
     )
     if embedded:
         x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", spec.embedded_width))
-        name = "input_ids" if with_ids else AHEAD
+        name = "input_ids" if with_ids else TOKENS_AHEAD
         more = [ids_input(name, "sequence_length")] if spec.decoder.bidirectional == "image" else []
         if spec.rotates_by_axis:
             more.append(Placeholder(_coordinates(cache_slots), torch.int64, (3, BATCH, "sequence_length")))

@@ -10,7 +10,7 @@ import torch
 
 from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
-from zoo.core.graph_names import AHEAD, COORDINATES, EMBEDDED, GRID, SEEN, VISION_ENCODER
+from zoo.core.graph_names import COORDINATES, EMBEDDED, GRID, IMAGE_FEATURES, TOKENS_AHEAD, VISION_ENCODER
 from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.symbols import DerivedSize, Placeholder
 from zoo.tracing.task import BATCH, IMAGES, PATCHES, VECTORS, Task, stack_inputs
@@ -71,7 +71,7 @@ def vision_task(spec: Model) -> Task:
     inputs = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {SEEN: model.see(values[inputs[0].name], values.get(GRID))}
+        return {IMAGE_FEATURES: model.encode_images(values[inputs[0].name], values.get(GRID))}
 
     return Task(VISION_ENCODER, inputs, call, derived=image_sizes(spec))
 
@@ -82,7 +82,7 @@ def _vision_task_by_row(spec: Model) -> Task:
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         images = values[pixels.name]
-        return {SEEN: model.see(images.flatten(0, 1)).unflatten(0, images.shape[:2])}
+        return {IMAGE_FEATURES: model.encode_images(images.flatten(0, 1)).unflatten(0, images.shape[:2])}
 
     return Task(VISION_ENCODER, (replace(pixels, dims=(BATCH, *pixels.dims)),), call)
 
@@ -92,7 +92,7 @@ def _vision_task_in_one(spec: Model) -> Task:
     (pixels,) = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {SEEN: model.see(values[pixels.name]).flatten(0, 1)}
+        return {IMAGE_FEATURES: model.encode_images(values[pixels.name]).flatten(0, 1)}
 
     return Task(VISION_ENCODER, (pixels,), call)
 
@@ -112,15 +112,15 @@ def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = Fals
     ]
     if images:
         vectors = (VECTORS,) if spec.packs_images or in_one else (IMAGES, spec.vectors_per_image)
-        inputs.append(Placeholder(SEEN, torch.float32, (*vectors, width)))
+        inputs.append(Placeholder(IMAGE_FEATURES, torch.float32, (*vectors, width)))
     if placed:
         inputs.append(Placeholder(GRID, torch.int64, (IMAGES, 3)))
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         ids = values["input_ids"]
-        outputs = {EMBEDDED: model.embed(ids, values.get(SEEN), values.get("token_type_ids"))}
+        outputs = {EMBEDDED: model.embed(ids, values.get(IMAGE_FEATURES), values.get("token_type_ids"))}
         if not in_one and (ahead := model.ahead(ids)) is not None:
-            outputs[AHEAD] = ahead
+            outputs[TOKENS_AHEAD] = ahead
         if placed:
             outputs[COORDINATES] = model.coordinates(ids, values["attention_mask"], values[GRID])
         return outputs
