@@ -265,7 +265,7 @@ class _Draw:
         return replace(batch, inputs=ids)
 
     def source(self, *lengths: int) -> Batch:
-        """The encoder's input: rows of tokens or samples of these lengths, or as many rows of images or audio."""
+        """The encoder's input: rows of tokens or samples of these lengths, or the same number of images or audio inputs."""
         encoder = self.spec.encoder
         assert encoder is not None
         embedding = self.spec.embedding_of(encoder)

@@ -54,7 +54,7 @@ def refusals() -> Iterator[None]:
 
 
 class RunnableGraph(Protocol):
-    """A graph that can be run, wherever it is loaded."""
+    """A loaded graph of any engine."""
 
     @property
     def task(self) -> Task: ...
@@ -119,7 +119,7 @@ class Loaded:
         return {name: self.array(tensor) for name, tensor in feeds.items() if name in wanted}
 
     def array(self, tensor: Tensor) -> Any:
-        """A tensor as an array that the session takes."""
+        """A tensor as an input array of the session."""
         wide = tensor.float() if self.wide and tensor.is_floating_point() else tensor
         return np.ascontiguousarray(wide.numpy())
 
@@ -254,7 +254,7 @@ def _state(
 
 
 def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) -> dict[str, Tensor]:
-    """The vectors of images, where there are any, and what the decoder takes of tokens with them."""
+    """Return the image vectors, if the case has images, and the decoder's inputs for tokens with these vectors."""
     images, batch = case.encoder, case.batch
     assert images is not None
     seen = {IMAGE_FEATURES: _seen(vision, images, len(batch.inputs))} if len(images.inputs) else {}
@@ -282,7 +282,7 @@ def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) ->
 
 
 def _seen(vision: RunnableGraph, images: Batch, rows: int) -> Tensor:
-    """The vectors of images, M V D, from a graph that takes them in order, or as many in each row."""
+    """The vectors of images, M V D, from a graph that takes images in order or the same number per row."""
     if images.grids is not None:  # whose name depends on the client
         return vision({images.name: images.inputs, vision.task.inputs[1].name: images.grids})[IMAGE_FEATURES]
     by_row, count = IMAGES in vision.task.inputs[0].dims[1:], len(images.inputs)
@@ -294,12 +294,12 @@ def _seen(vision: RunnableGraph, images: Batch, rows: int) -> Tensor:
 
 
 def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state among outputs, by the names of the inputs that take it."""
+    """The state among outputs, by the names of the corresponding inputs."""
     return {past_of(name): tensor for name, tensor in outputs.items() if is_present(name)}
 
 
 def _feeds(batch: Batch) -> dict[str, Tensor]:
-    """A batch by the names of the graph inputs that may take it."""
+    """A batch as feeds of all graph inputs that may take it."""
     feeds = {
         batch.name: batch.inputs,
         "attention_mask": batch.mask,
@@ -318,7 +318,7 @@ def _slots(mask: Tensor) -> Tensor:
 
 
 def _empty_cache(task: Task, batch: Batch) -> dict[str, Tensor]:
-    """Empty caches, or caches with unwritten slots, and states of zeros."""
+    """Empty caches, or static caches with unwritten slots, and states of zeros."""
     sizes = {"batch_size": batch.inputs.shape[0]}
     return {
         placeholder.name: torch.full(
@@ -332,7 +332,7 @@ def _empty_cache(task: Task, batch: Batch) -> dict[str, Tensor]:
 
 
 def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: bool) -> Loaded:
-    """A graph as a client would load it; unless ``packed``, weights are used where they are in the file.
+    """Load a graph as a client would; unless ``packed``, kernels use weights in their file layout.
 
     Raises :class:`RefusalError`.
     """
@@ -345,7 +345,7 @@ def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: 
 def load_exact(
     path: Path, task: Task, target: Target, dtype: torch.dtype, unrounded: Constants, *, packed: bool
 ) -> Loaded:
-    """The exact form of a graph, without rounding of activations or constants.
+    """Load the exact form of a graph, without rounding of activations or constants.
 
     Raises :class:`RefusalError`.
     """

@@ -15,7 +15,7 @@ from exporters.graph.values import Body, Value
 def scan(
     call: Call, start: Value, parts: Sequence[Value], ranks: Sequence[int], axis: int, body: Body, rank: int
 ) -> tuple[Value, Value]:
-    """Return the last state, and the results along the same axis; ``ranks`` are of the parts, ``rank`` is of the results."""
+    """Return the last state, and the results along the same axis, with ``rank`` axes; ``ranks``: the ranks of ``parts``."""
     moved = [
         call.op("Transpose", part, perm=[axis, *(other for other in range(of_part) if other != axis)])
         for part, of_part in zip(parts, ranks, strict=True)
