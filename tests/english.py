@@ -34,10 +34,8 @@ def findings() -> Findings:
     for path, tree in trees.items():
         room = room_of(path)
         found["names"][room] += [f"{path}:{line}: {name}" for line, name in _nounless(tree)]
-        refused = filter(REFUSED.search, first_sentences(tree))
-        found["sentences"][room] += [f"{path}: {sentence}" for sentence in refused]
-        refused = (text for text in _messages(tree, errors) if REFUSED.search(text))
-        found["messages"][room] += [f"{path}: {text}" for text in refused]
+        for kind, texts in (("sentences", first_sentences(tree)), ("messages", _messages(tree, errors))):
+            found[kind][room] += [f"{path}: {text}" for text in texts if REFUSED.search(text)]
     return {kind: {room: lines for room, lines in rooms.items() if lines} for kind, rooms in found.items()}
 
 
