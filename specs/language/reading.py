@@ -38,7 +38,7 @@ _SYNTAX = [  # parser message, rule, remedy (empty: report where the construct s
 ]  # fmt: skip
 
 
-class _Position(NamedTuple):
+class _TextPosition(NamedTuple):
     """A position in a text, counted from 0."""
 
     line: int
@@ -144,14 +144,14 @@ class Reader:
             remedy = "Close it." if self.inline or start is None else f"It starts at {self.mark(start)}."
         self.fail(rule, shown, remedy)
 
-    def line_without_colon(self, position: Any) -> _Position | None:
+    def line_without_colon(self, position: Any) -> _TextPosition | None:
         """The start of a line without ':' that the parser joined with the next line, whose ':' is at ``position``."""
         lines = _NEWLINE.split(self.text)
         above = next((n for n in range(position.line - 1, -1, -1) if lines[n].strip()), None)
         if above is None or ":" in lines[above] or ":" in lines[position.line][: position.column]:
             return None
         text = lines[above].lstrip()
-        return None if text[0] in "#-" else _Position(above, len(lines[above]) - len(text))
+        return None if text[0] in "#-" else _TextPosition(above, len(lines[above]) - len(text))
 
     def node(self, path: SpecPath) -> Any:
         """Read the value that starts at the next event."""
