@@ -18,7 +18,7 @@ from exporters.steps.via_torch.export import export_via_torch
 from exporters.steps.weight_preparation import Contents, prepared, traced
 from exporters.verification.module_checks import check_module
 from exporters.verification.reference import reference_of
-from exporters.verification.verified_model import Subject
+from exporters.verification.verified_model import VerifiedModel
 from specs.base.errors import UserError
 from specs.model.model import Model
 from zoo.builder import ZooModel
@@ -83,7 +83,7 @@ def _via_fx(plan: ExportPlan, source: WeightSource | None, destination: Path, pr
 
 
 def _via_torch(plan: ExportPlan, source: WeightSource, destination: Path, progress: Progress) -> Export:
-    subject = Subject(plan.spec, source, is_reduced=False, description="the model itself")
+    subject = VerifiedModel(plan.spec, source, is_reduced=False, description="the model itself")
     reference = reference_of(subject, progress)
     with replacing(destination) as directory:
         progress(Stage("torch.onnx.export"))

@@ -24,7 +24,7 @@ def engines(as_json: AsJson = False) -> None:
     from dataclasses import asdict
 
     from cli.terminal.render import Column, print_json, print_table, say
-    from exporters.verification.engines.find import PLACE, engines_folder
+    from exporters.verification.engines.find import VARIABLE, engines_folder
     from exporters.verification.engines.inventory import inventory
 
     found = inventory()
@@ -47,7 +47,7 @@ def engines(as_json: AsJson = False) -> None:
     for state in found:
         _say_missing(state)
     say()
-    say(f"Folder of environments ({PLACE}): {engines_folder()}")
+    say(f"Folder of environments ({VARIABLE}): {engines_folder()}")
 
 
 def _say_missing(state: EngineState) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from exporters.preprocessing.tiles import Grid
     from exporters.runtime.embedding import Images
     from exporters.runtime.exported import Exported
-    from exporters.runtime.model_inputs import Given
+    from exporters.runtime.model_inputs import ModelInputs
     from exporters.runtime.text import TextTokenizer
 
 
@@ -29,7 +29,7 @@ class RunInputs:
     """The inputs of a model, ``what`` they are, and the name of each file, which is empty for texts; ``images`` that are
     among the tokens of texts."""
 
-    given: Given
+    given: ModelInputs
     what: str
     names: list[str]
     images: Images | None = None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from exporters.runtime.exported import Exported
     from exporters.runtime.generation import Continuation
     from exporters.runtime.graph import Floats
-    from exporters.runtime.model_inputs import Given
+    from exporters.runtime.model_inputs import ModelInputs
     from exporters.runtime.text import TextTokenizer
     from zoo.generation.sampling import Sampling
 
@@ -36,7 +36,7 @@ class RunContext:
     as_json: bool
 
     @property
-    def given(self) -> Given:
+    def given(self) -> ModelInputs:
         """What the model reads."""
         return self.inputs.given
 

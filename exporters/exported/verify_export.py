@@ -19,7 +19,7 @@ from exporters.verification.engines.check import check_engines, check_installed
 from exporters.verification.engines.table import engine_named
 from exporters.verification.exact.graph import unrounded_values
 from exporters.verification.reference import Reference
-from exporters.verification.request import Proof
+from exporters.verification.request import VerificationRequest
 from exporters.verification.result import Verification, VerificationError
 from exporters.verification.runtime_outputs import RefusalError, load, run
 from exporters.verification.verified_model import QUICK, has_room
@@ -119,10 +119,10 @@ def plan_of_export(exported: Exported) -> ExportPlan:
 
 def proof_of_export(
     exported: Exported, plan: ExportPlan, progress: Progress, engines: Sequence[str]
-) -> Proof:
+) -> VerificationRequest:
     """What is verified of an export: its graphs, against the model with the weights of its files."""
     read_scales(plan.graphs, exported.directory / plan.data_paths[0], plan.regions)
-    return Proof(
+    return VerificationRequest(
         graphs={exported.directory / name: task for name, task in plan.graph_paths.items()},
         unrounded={graph.name: unrounded_values(graph) for graph in plan.graphs},
         reference=Reference(plan.spec, lambda: load_export(exported)),

@@ -7,7 +7,7 @@ requests appears once, named after the first module that requested it.
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,12 +19,12 @@ import torch
 from exporters.graph.content import Content, StoredContent
 from exporters.graph.opset import opset_of
 from exporters.graph.quantization.scheme import Quantization
-from exporters.graph.values import Body, Graph, Node, Parameter, Value, agreeing
+from exporters.graph.values import Body, Graph, Node, Parameter, Value, matching_precision
 from exporters.target.targets import HALF, Target
-from zoo.tracing.symbols import SUM, Placeholder, SizePair, Symbols
+from zoo.tracing.symbols import Placeholder, SizePair, Symbols, summands
 
 Dim = int | SizePair
-"""A static size, or the pair of a symbolic one; -1 stands for the remaining size."""
+"""A static size, or the pair of a symbolic one; -1 is the remaining size of a reshape."""
 
 NUMPY = {
     torch.float32: np.float32,
@@ -56,11 +56,12 @@ class GraphBuilder:
     ) -> None:
         self.target, self.symbols, self.quantization = target, symbols, quantization
         self.path = ""
-        self._sized: dict[int | str, tuple[str, int]] = {}  # the input and axis that have a dim first
-        for given in inputs:
-            for axis, dim in enumerate(given.dims if given.name not in buffers else ()):
-                self._sized.setdefault(dim, (given.name, axis))
-        self.inputs = {given.name: self._input(given) for given in inputs}
+        self._sized: dict[int | str, tuple[str, int]] = {}  # the first input and axis with each dim
+        for placeholder in inputs:
+            for axis, dim in enumerate(placeholder.dims if placeholder.name not in buffers else ()):
+                self._sized.setdefault(dim, (placeholder.name, axis))
+        self._remainders = _remainders(self._sized)
+        self.inputs = {placeholder.name: self._input(placeholder) for placeholder in inputs}
         self._nodes: list[Node] = []
         self._known: ChainMap[Any, Any] = ChainMap()
         self._weights: dict[str, tuple[Value, Parameter]] = {}
@@ -68,13 +69,13 @@ class GraphBuilder:
         self._unrounded: dict[Value, np.ndarray[Any, Any]] = {}
         self._names: dict[str, int] = {}
         self._shared: dict[str, list[Hashable]] = {}
-        self._apart = Counter[str]()
+        self._uses = Counter[str]()
         self._reshaped: dict[Value, Value] = {}
-        self._places: dict[SizePair, tuple[Value, int | None]] = {}
+        self._holders: dict[SizePair, tuple[Value, int | None]] = {}
 
     @staticmethod
-    def _input(given: Placeholder) -> Value:
-        return Value(given.name, None, given.dtype, given.dims)
+    def _input(placeholder: Placeholder) -> Value:
+        return Value(placeholder.name, None, placeholder.dtype, placeholder.dims)
 
     # ------------------------------------------------------------------------------------------- operations
 
@@ -88,7 +89,7 @@ class GraphBuilder:
         label: str = "",
         **attributes: Any,
     ) -> Any:
-        """The result of an operation (or a tuple of ``outputs`` results); an operation that exists already is reused.
+        """The result of an operation (or a tuple of ``outputs`` results); an existing equal operation is reused.
 
         ``omitted`` are the indices of optional results that are not used; trailing None inputs are not written.
         ``label`` replaces the operation's own name in the name of the node.
@@ -106,8 +107,8 @@ class GraphBuilder:
             label = self._unique(f"{self.path}/{label or name}" if self.path else label or name)
             node = Node(name, domain, inputs, [], attributes, label)
             node.outputs = [Value(label if outputs == 1 else f"{label}:{i}", node) for i in range(outputs)]
-            for place in omitted:
-                node.outputs[place].name = ""
+            for index in omitted:
+                node.outputs[index].name = ""
             self._nodes.append(node)
             self._known[key] = node.outputs[0] if outputs == 1 else tuple(node.outputs)
         return self._known[key]
@@ -158,32 +159,32 @@ class GraphBuilder:
         content: Content | None = None,
         part: int = 0,
     ) -> Value:
-        """A tensor of the data file; without ``content`` the weight of the model with this name."""
+        """A tensor of the data file; without ``content``, the model's weight of this name."""
         if name not in self._weights:
             declared = Parameter(name, shape, dtype, content or StoredContent((name,), dtype), part)
             self._weights[name] = (Value(name, None, dtype, shape), declared)
         return self._weights[name][0]
 
-    def apart(self, value: Value) -> Value:
-        """A tensor of the data file under a name of its own for each call after the first: the same bytes of the file.
+    def alias_per_use(self, value: Value) -> Value:
+        """A tensor of the data file under a new alias for each use after the first; all aliases share its bytes.
 
-        ONNX Runtime rewrites the codes of each integer product for processors whose sums would saturate, by the name of the
-        codes, and refuses a name that it has rewritten before.
+        On processors whose sums would saturate, ONNX Runtime repacks the int8 weight of each integer product by name, and
+        rejects a second repack of the same name.
         """
-        place = self._apart[value.name]
-        self._apart[value.name] += 1
-        if not place:
+        uses = self._uses[value.name]
+        self._uses[value.name] += 1
+        if not uses:
             return value
         first = self._weights[value.name][1]
-        return self.parameter(f"{value.name}_{place}", first.shape, first.dtype, first.content, first.part)
+        return self.parameter(f"{value.name}_{uses}", first.shape, first.dtype, first.content, first.part)
 
     def shared_name(self, label: str, key: Hashable) -> str:
         """A name for a tensor that several modules share, the same for equal keys."""
         keys = self._shared.setdefault(label, [])
         if key not in keys:
             keys.append(key)
-        place = keys.index(key)
-        return f"{label}_{place}" if place else label
+        index = keys.index(key)
+        return f"{label}_{index}" if index else label
 
     def joined(self, name: str, parts: Sequence[Value]) -> Value:
         """Weights of the model stacked along the first axis, as one tensor of the data file."""
@@ -205,9 +206,9 @@ class GraphBuilder:
     # ------------------------------------------------------------------------------------------------- sizes
 
     def size(self, sizes: SizePair, value: Value | None = None, axis: int = 0) -> Value:
-        """A size as a vector of one int64; ``value`` has it on ``axis``, in case no other tensor has it.
+        """A size as a vector of one int64; ``value`` has it on ``axis``, if no other tensor has it.
 
-        Raises NotImplementedError where no tensor has it.
+        Raises NotImplementedError if no tensor has it.
         """
         name = self.symbols.name(sizes)
         if isinstance(name, int):
@@ -216,19 +217,18 @@ class GraphBuilder:
             known = self._size_of_input(name)
             if known is not None:
                 return known
-            if SUM in name:
-                first, second = (self.size(self.symbols.values[part]) for part in name.split(SUM))
-                return self.op("Add", first, second)
-        place = self._places.get(sizes, None if value is None else (value, axis))
-        if place is None:
+            if len(symbols := summands(name)) == 2:
+                return self.op("Add", *(self.size(self.symbols.values[symbol]) for symbol in symbols))
+        holder = self._holders.get(sizes, None if value is None else (value, axis))
+        if holder is None:
             raise NotImplementedError(
                 "No tensor in the graph has the size of its result: add an input that has it"
             )
-        holder, held = place
-        return holder if held is None else self.op("Shape", holder, start=held, end=held + 1)
+        tensor, held = holder
+        return tensor if held is None else self.op("Shape", tensor, start=held, end=held + 1)
 
     def number(self, size: Value) -> Value:
-        """A size, which is a vector of one int64, as a number to compute tensors with."""
+        """A size, a vector of one int64, as a scalar for arithmetic with tensors."""
         if not self.target.sizes_on_device:
             return self.op("Squeeze", size)
         ones = self.op(
@@ -237,26 +237,24 @@ class GraphBuilder:
         return self.op("ReduceSum", ones, keepdims=0)
 
     def _size_of_input(self, name: str) -> Value | None:
-        """A size that an input has, or the rest of an input's size that is the sum of it and another."""
+        """A size that an input has, or an input's sum of two symbols minus the other symbol; otherwise None."""
         if name in self._sized:
-            given, axis = self._sized[name]
-            result: Value = self.op("Shape", self.inputs[given], start=axis, end=axis + 1)
+            source, axis = self._sized[name]
+            result: Value = self.op("Shape", self.inputs[source], start=axis, end=axis + 1)
             return result
-        for dim in self._sized:
-            parts = str(dim).split(SUM)
-            if len(parts) == 2 and name in parts:
-                whole, rest = self._size_of_input(str(dim)), parts[1 - parts.index(name)]
-                left: Value = self.op("Sub", whole, self.size(self.symbols.values[rest]))
-                return left
-        return None
+        if name not in self._remainders:
+            return None
+        total, other = self._remainders[name]
+        rest: Value = self.op("Sub", self._size_of_input(total), self.size(self.symbols.values[other]))
+        return rest
 
     def learn(self, sizes: SizePair, value: Value, axis: int | None = None) -> None:
-        """Remember a value that has a size on an axis, or is that size; the first is kept."""
-        self._places.setdefault(sizes, (value, axis))
+        """Record a tensor with a size on ``axis``, or a value that is that size; the first one is kept."""
+        self._holders.setdefault(sizes, (value, axis))
 
     def knows(self, sizes: Dim) -> bool:
         """Whether a size can be computed."""
-        return isinstance(sizes, int) or sizes in self._places or not self._is_nameless(sizes)
+        return isinstance(sizes, int) or sizes in self._holders or not self._is_nameless(sizes)
 
     def _is_nameless(self, sizes: Dim) -> bool:
         return not isinstance(sizes, int) and self.symbols.name(sizes) in {None, *self.symbols.computed}
@@ -272,8 +270,8 @@ class GraphBuilder:
         if x.dims == wanted and not {None, -1} & set(wanted):
             return x
         static = [dim if isinstance(dim, int) else (dim[0] if dim[0] == dim[1] else None) for dim in dims]
-        symbolic = [place for place, size in enumerate(static) if size is None]
-        free = [place for place in symbolic if not self.knows(dims[place])] or symbolic
+        symbolic = [axis for axis, size in enumerate(static) if size is None]
+        free = [axis for axis in symbolic if not self.knows(dims[axis])] or symbolic
         if len(free) == 1 and -1 not in static:
             static[free[0]] = -1
         attributes: dict[str, Any] = {}
@@ -298,7 +296,7 @@ class GraphBuilder:
         self.path = ""
         results: list[Value] = []
         for label, value in outputs.items():
-            while value.node is None or value in results:  # an output needs a name of its own
+            while value.node is None or value in results:  # each output needs a distinct name
                 same = self.op("Identity", value)
                 same.dtype, same.dims = value.dtype, value.dims
                 value = same
@@ -317,9 +315,19 @@ class GraphBuilder:
             inputs=list(self.inputs.values()),
             outputs=results,
             nodes=nodes[::-1],
-            parameters=agreeing(
+            parameters=matching_precision(
                 {label: declared for label, (value, declared) in self._weights.items() if value in live}
             ),
             constants={value.name: array for value, array in self._constants.items() if value in live},
             unrounded={value.name: array for value, array in self._unrounded.items() if value in live},
         )
+
+
+def _remainders(sizes: Iterable[int | str]) -> dict[str, tuple[str, str]]:
+    """The first sum of two symbols that has each symbol, and the other symbol of that sum."""
+    remainders: dict[str, tuple[str, str]] = {}
+    for size in sizes:
+        if isinstance(size, str) and len(symbols := summands(size)) == 2:
+            for symbol, other in zip(symbols, symbols[::-1], strict=True):
+                remainders.setdefault(symbol, (size, other))
+    return remainders

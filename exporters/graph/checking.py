@@ -17,8 +17,8 @@ class InvalidGraphError(UserError):
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of the ONNX checker and strict shape inference: the number of results that are read, and of those
-    with a known rank."""
+    """The result of the ONNX checker and strict shape inference: the number of results that some operation reads, and
+    the number of these with a known rank."""
 
     results: int
     ranked: int
@@ -54,7 +54,7 @@ def check_graph(name: str, model: onnx.ModelProto) -> Checked:
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The graph with weights in a data file replaced by inputs: the file need not exist yet."""
+    """The graph with its external weights replaced by inputs: the data file need not exist yet."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     inside = [tensor for tensor in model.graph.initializer if not tensor.external_data]

@@ -20,7 +20,7 @@ class Content(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the weights that it is made from."""
+        """The names of the source weights."""
         ...
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
@@ -28,18 +28,21 @@ class Content(Protocol):
         ...
 
     def raw(self, source: WeightSource) -> list[tuple[Path, int, int]] | None:
-        """Return the file, offset and length of each part of a single tensor, where a file already holds it in this form;
+        """Return the file, offset and length of each part of a single tensor, if a file already holds it in this form;
         otherwise None."""
         ...
 
     def restored(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Return the concatenated values of its weights from the bytes of its tensors: flat, in float32."""
+        """Recover the source weights from the stored tensors: concatenated, flat, in float32."""
         ...
 
 
 @dataclass(frozen=True)
 class StoredContent:
-    """Weights of the model, concatenated, in one dtype; ``rounded`` is that of another copy, whose values they have."""
+    """Weights of the model, concatenated, in one dtype.
+
+    ``rounded`` is the dtype of another copy: values are rounded to it first, so that both copies agree.
+    """
 
     names: tuple[str, ...]
     dtype: torch.dtype = torch.float32
@@ -51,7 +54,7 @@ class StoredContent:
                 yield (piece.to(self.rounded or self.dtype).to(self.dtype),)
 
     def raw(self, source: WeightSource) -> list[tuple[Path, int, int]] | None:
-        if self.dtype != torch.float32 or self.rounded:  # sources give their values in float32
+        if self.dtype != torch.float32 or self.rounded:  # sources give values in float32
             return None
         places = [source.raw(name) for name in self.names]
         return None if None in places else places  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""The element types of ONNX that stand for those of PyTorch."""
+"""The ONNX element type of each PyTorch dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The opset that a graph needs."""
+"""The lowest opset that a graph can declare."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from exporters.target.targets import BASE_OPSET, BFLOAT16_SINCE, OPERATIONS, Tar
 
 
 def opset_of(nodes: Sequence[Node], target: Target) -> int:
-    """The first opset, the target's own or later, in which operations, and those of the graphs inside them, are valid as written.
+    """The lowest opset, from the target's own up, in which all operations are valid as written, inner graphs included.
 
-    Later opsets take bfloat16 in more operations. Where the target's provider has lost a kernel on the way there, the graph is
-    of the earlier opset, and :mod:`exporters.target.kernels.widening` computes these operations in float32.
+    Later opsets take bfloat16 in more operations. If the target's provider has no kernel of the later opset, the graph keeps
+    the earlier one, and :mod:`exporters.target.kernels.widening` computes these operations in float32.
     """
     within = [inner for node in nodes for inner in node.within]
     least = max([target.opset or BASE_OPSET, *map(_since, within)])
@@ -33,7 +33,7 @@ def _needs_later_opset(node: Node) -> bool:
 
 
 def _since(node: Node) -> int:
-    """The first opset in which an operation is valid as written, bfloat16 aside."""
+    """The lowest opset in which an operation is valid as written, bfloat16 aside."""
     operation = OPERATIONS.get(node.op)
     if operation is None or node.domain:
         return 0

@@ -1,7 +1,7 @@
-"""The precisions of an export: how weights are stored, and the error that this may cause.
+"""The precisions of an export: storage formats of weights, and the error that each may cause.
 
-The exact form of a graph rounds no activations (:mod:`exporters.verification.exact.graph`) and is compared with a model that has
-the stored weights, so that one tolerance serves all precisions (:mod:`exporters.verification.compare`). The distance from the
+The exact form of a graph rounds no activations (:mod:`exporters.verification.exact.graph`) and is compared with a model with the
+stored weights, so that one tolerance serves all precisions (:mod:`exporters.verification.compare`). The distance from the
 results of the original weights is reported as well; stored weights must be within ``weight_error``.
 """
 
@@ -22,7 +22,7 @@ from zoo.weights.blocks import Blocks
 
 @dataclass(frozen=True)
 class Precision:
-    """How weights are stored: in a float dtype, or their matrices in ``bits``.
+    """A storage format of weights: a float dtype, or quantized matrices of ``bits``.
 
     ``weight_error`` is the largest root mean square error of a weight, relative to its own root mean square.
     """
@@ -34,16 +34,16 @@ class Precision:
     bits: int | None = None
 
     def dtype_on(self, target: Target) -> torch.dtype:
-        """The dtype of unquantized tensors: the target's in a quantized export, unless the precision states half."""
+        """The dtype of unquantized tensors: in a quantized export the target's, unless the precision is half."""
         return target.quantized_dtype if self.bits and self.dtype == torch.float32 else self.dtype
 
     @property
     def rounds(self) -> bool:
-        """Whether weights or activations are rounded, so that the files differ from their exact form."""
+        """Whether the files round weights or activations, unlike their exact form."""
         return self.weight_error > 0
 
     def least_bytes(self, values: int) -> int:
-        """The smallest size of ``values`` stored weights, in bytes."""
+        """A lower bound for the bytes of ``values`` weights."""
         return values * (self.bits or 8 * self.dtype.itemsize) // 8
 
 
@@ -71,11 +71,11 @@ def quantization_of(
     own: Mapping[str, Blocks | None] = MappingProxyType({}),
     static_inputs: bool = False,
 ) -> Quantization | None:
-    """How a graph's weights are quantized; None for a float precision.
+    """The quantization of a graph's weights; None for a float precision.
 
-    ``decodes`` says whether the model generates token by token, and ``graph_decodes`` whether the graph does; ``own``
-    gives blocks to single weights by name. A single token is bound by reading weights, where blocks are best; many
-    tokens are bound by multiplication, which is fastest with one scale per row.
+    ``decodes``: whether the model generates token by token; ``graph_decodes``: whether this graph does; ``own``: the blocks
+    of single weights by name. One token is bound by reading weights, for which blocks are best; many tokens are bound by
+    multiplication, which is fastest with one scale per row.
     """
     if precision.bits is None:
         return None
@@ -101,20 +101,20 @@ def quantization_of(
 
 
 def unquantized(model: nn.Module, target: Target) -> dict[str, None]:
-    """The weights that a target takes only as floats, as blocks of weights by name: those that several layers read, if it
-    takes no quantized matrix in several products."""
+    """The weights that must stay floats, as ``own`` blocks: weights shared by layers, if the target takes a quantized matrix
+    in one product only."""
     if target.repeats_quantized:
         return {}
     return dict.fromkeys(name for name in repeated_weights(model) if not is_table((name,)))
 
 
 def eight_bits(target: Target, size: int | None) -> Blocks:
-    """Symmetric blocks of 8 bits that a target reads."""
+    """The symmetric 8-bit blocks of a target."""
     return Blocks(8, size, positive=target.positive_scales)
 
 
 def holds(target: Target, name: str, blocks: Blocks, precision: Precision) -> bool:
-    """Whether an export can keep a weight in its own blocks: with no more bits than the precision, or 8 in tables."""
+    """Whether an export can keep a weight in the checkpoint's blocks: at most the precision's bits, or 8 in tables."""
     table, dtype = is_table((name,)), precision.dtype_on(target)
     if precision.bits is None or blocks.bits > (8 if table else precision.bits):
         return False
@@ -123,6 +123,6 @@ def holds(target: Target, name: str, blocks: Blocks, precision: Precision) -> bo
     if blocks.size is None:
         return blocks.bits == 8 and blocks.symmetric
     if blocks.bits == 8 and dtype == torch.float16 and not target.takes("MatMulNBits", dtype):
-        return False  # runtimes that fuse standard operations only take 4-bit blocks there
+        return False  # runtimes that fuse standard operations take only 4-bit blocks in products
     looked_up = not table or blocks.bits == 8 or target.takes("GatherBlockQuantized", dtype)
     return looked_up and blocks.size in OWN_BLOCK_SIZES and (target.zero_points or not blocks.has_zeros)

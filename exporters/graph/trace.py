@@ -1,4 +1,4 @@
-"""Writing the graphs of a model."""
+"""From a model to its ONNX graphs, and the .onnx files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from zoo.tracing.tracer import Tracer
 
 @dataclass(frozen=True)
 class TracedTask:
-    """A task of a model, traced and fused for a target: the basis of graphs that store weights differently."""
+    """A task of a model, traced and fused for a target; graphs of several precisions are made from it."""
 
     model: nn.Module
     task: Task
@@ -45,13 +45,13 @@ class TracedTask:
         context_length: int | None,
         cache: CacheFormat | None = None,
     ) -> TracedTask:
-        """Trace a task of a model on the meta device.
+        """Trace and fuse a task of a model on the meta device.
 
         ``cache`` is the format of cached keys and values, used where every attention supports it. Raises
         :class:`zoo.tracing.tracer.UntraceableError`.
         """
         static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
-        static.update(dim for given in task.inputs for dim in given.dims if isinstance(dim, int))
+        static.update(dim for placeholder in task.inputs for dim in placeholder.dims if isinstance(dim, int))
         symbols = task.symbols(static)
         with _collector_paused():
             traced = Tracer(model, symbols).run(task.call, task.inputs)
@@ -80,7 +80,7 @@ def trace_and_lower(
     quantization: Quantization | None = None,
     cache: CacheFormat | None = None,
 ) -> Graph:
-    """The ONNX graph of one task of a model on the meta device, as :class:`TracedTask` makes it.
+    """The ONNX graph of one task of a model on the meta device, through :class:`TracedTask`.
 
     Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.graph.translate.NoEmitterError`.
     """
@@ -89,7 +89,7 @@ def trace_and_lower(
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Pause garbage collection: many objects are made and none dropped, so that collections find nothing."""
+    """Pause garbage collection: many objects are made and none dropped, so collections would find nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -100,7 +100,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 def write_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto], metadata: Mapping[str, str]) -> None:
-    """Write the .onnx files to a directory by their paths, with metadata."""
+    """Write .onnx files to a directory, by relative path, with metadata."""
     for name, model in graphs.items():
         onnx.helper.set_model_props(model, dict(metadata))
         (directory / name).parent.mkdir(exist_ok=True)

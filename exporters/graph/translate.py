@@ -72,10 +72,10 @@ def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterErr
 
 
 def _learn(builder: GraphBuilder, value: Value, node: fx.Node) -> None:
-    """Record the tensors whose sizes no input has."""
+    """Record a result as the holder of sizes that no input has."""
     first, second = node.meta["info"]
     if isinstance(first, tuple):
-        return  # each result is recorded where it is used
+        return  # single results are recorded when they are taken
     if isinstance(first, TensorInfo):
         for axis, sizes in enumerate(zip(first.shape, second.shape, strict=True)):
             builder.learn(sizes, value, axis)

@@ -40,7 +40,7 @@ class Node:
 
     @property
     def within(self) -> list[Node]:
-        """The operation, and those of the graphs inside it."""
+        """This operation and the operations of the graphs inside it."""
         bodies = (body for body in self.attributes.values() if isinstance(body, Body))
         return [self, *(inner for body in bodies for node in body.nodes for inner in node.within)]
 
@@ -57,7 +57,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A tensor of the data file that the graph uses; its place is decided when the file is laid out."""
+    """A tensor of the data file that the graph uses; its offset is decided when the file is laid out."""
 
     name: str
     shape: tuple[int, ...]
@@ -66,27 +66,35 @@ class Parameter:
     part: int = 0
 
 
-def agreeing(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """The weights, where those that the graph reads in half too have the same values in float32: layers that share a norm may
-    apply it to either."""
-    contents = [each.content for each in parameters.values() if isinstance(each.content, StoredContent)]
+def matching_precision(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Round the float32 copies of weights that are also stored in half precision, so that both copies agree.
+
+    Layers that share a norm may apply it to either dtype.
+    """
+    contents = [
+        parameter.content for parameter in parameters.values() if isinstance(parameter.content, StoredContent)
+    ]
     halves = {content.names: content.dtype for content in contents if content.dtype in HALF}
 
-    def agreed(each: Parameter) -> Parameter:
-        half = halves.get(each.content.names)
-        if half is None or not isinstance(each.content, StoredContent) or each.dtype != torch.float32:
-            return each
-        return replace(each, content=StoredContent(each.content.names, each.dtype, half))
+    def matched(parameter: Parameter) -> Parameter:
+        half = halves.get(parameter.content.names)
+        if (
+            half is None
+            or not isinstance(parameter.content, StoredContent)
+            or parameter.dtype != torch.float32
+        ):
+            return parameter
+        return replace(parameter, content=StoredContent(parameter.content.names, parameter.dtype, half))
 
-    return {name: agreed(each) for name, each in parameters.items()}
+    return {name: matched(parameter) for name, parameter in parameters.items()}
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A finished graph. Its weights are declared; their places are decided when it is written.
+    """A finished graph. Its weights are declared; their offsets are decided when it is written.
 
-    ``cache_slots`` is the length of caches of fixed length; ``unrounded`` are the float64 values of constants that
-    are stored in half precision.
+    ``cache_slots`` is the number of slots of a static cache; ``unrounded`` holds the float64 values of constants that are
+    stored in half precision.
     """
 
     name: str
@@ -103,6 +111,6 @@ class Graph:
 
     @property
     def padding(self) -> Padding:
-        """The side on which its rows take padding."""
+        """The side of the padding in its rows."""
         counted = any(node.op == "GroupQueryAttention" for node in self.nodes)
         return "right" if counted or self.cache_slots else "either"

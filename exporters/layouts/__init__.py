@@ -15,13 +15,13 @@ DEFAULT = "onnx"
 
 def _found() -> dict[str, Layout]:
     """The layouts of this folder by name, the default first."""
-    modules = [import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
+    modules = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     layouts = [module.LAYOUT for module in modules if hasattr(module, "LAYOUT")]
-    return {layout.name: layout for layout in sorted(layouts, key=lambda each: each.name != DEFAULT)}
+    return {layout.name: layout for layout in sorted(layouts, key=lambda shown: shown.name != DEFAULT)}
 
 
 LAYOUTS = _found()
-"""The layouts by name.  A package adds one with ``LAYOUTS[layout.name] = layout``."""
+"""The layouts by name. A package adds one with ``LAYOUTS[layout.name] = layout``."""
 
 
 class LayoutError(UserError):

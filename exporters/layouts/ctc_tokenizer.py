@@ -1,4 +1,4 @@
-"""A tokenizer.json that decodes the labels of all frames, for clients that leave repetitions and blanks to it."""
+"""A tokenizer.json that collapses CTC labels, for clients that leave repetitions and blanks to the tokenizer."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Any
 from zoo.families.common.template import Data
 
 
-def collapsing_tokenizer(stated: Data, blank: int) -> Data | None:
-    """Return the fields of a tokenizer.json whose decoder drops repetitions and blanks; None where the decoder joins no
-    pieces of words, or the blank has no name.
+def collapsing_tokenizer(fields: Data, blank: int) -> Data | None:
+    """Return the fields of a tokenizer.json whose decoder drops repetitions and blanks; None if the decoder joins no
+    pieces of words, or if the blank has no name.
 
-    The blank is no special token, so that it reaches the decoder, which keeps what a blank separates."""
-    decoder: Any = stated.get("decoder")
+    The blank is not a special token, so that it reaches the decoder, which keeps labels separated by a blank."""
+    decoder: Any = fields.get("decoder")
     if not isinstance(decoder, dict) or decoder.get("type") != "Metaspace":
         return None
-    name = _names(stated).get(blank)
+    name = _names(fields).get(blank)
     if name is None:
         return None
     space = decoder.get("replacement", "\u2581")
     collapsing = {"type": "CTC", "pad_token": name, "word_delimiter_token": space, "cleanup": True}
     added = [
-        {**each, "special": each["special"] and each["id"] != blank}
-        for each in stated.get("added_tokens", ())
+        {**token, "special": token["special"] and token["id"] != blank}
+        for token in fields.get("added_tokens", ())
     ]
-    return {**stated, "added_tokens": added, "decoder": collapsing}
+    return {**fields, "added_tokens": added, "decoder": collapsing}
 
 
-def _names(stated: Data) -> dict[int, str]:
-    """The names of tokens by id: a vocabulary by name, or a list with scores, and the tokens added to it."""
-    vocabulary: Any = stated["model"]["vocab"]
+def _names(fields: Data) -> dict[int, str]:
+    """The names of tokens by id, from a vocabulary by name or a list with scores, and from the added tokens."""
+    vocabulary: Any = fields["model"]["vocab"]
     if isinstance(vocabulary, dict):
-        names = {place: name for name, place in vocabulary.items()}
+        names = {token: name for name, token in vocabulary.items()}
     else:
-        names = {place: entry[0] for place, entry in enumerate(vocabulary)}
-    return names | {each["id"]: each["content"] for each in stated.get("added_tokens", ())}
+        names = {token: entry[0] for token, entry in enumerate(vocabulary)}
+    return names | {added["id"]: added["content"] for added in fields.get("added_tokens", ())}

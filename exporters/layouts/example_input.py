@@ -11,7 +11,7 @@ from zoo.record.manifest import Manifest
 from zoo.record.records import GraphRecord
 
 TOKENIZER = "tokenizer.json"
-"""The file that the Rust tokenizers of all clients read."""
+"""The tokenizer file that all clients read."""
 
 
 SAMPLES = 16000
@@ -21,7 +21,7 @@ SAMPLES = 16000
 def example_ids(spec: Model, graph: GraphRecord) -> str:
     """Return a few valid token ids as the items of a list."""
     longest = min(4, graph.context_length or 4)
-    return ", ".join(str(1 + place % max(1, (spec.vocab_size or 2) - 1)) for place in range(longest))
+    return ", ".join(str(1 + index % max(1, (spec.vocab_size or 2) - 1)) for index in range(longest))
 
 
 def example_sizes(dims: Sequence[int | str | None]) -> list[int]:
@@ -30,7 +30,7 @@ def example_sizes(dims: Sequence[int | str | None]) -> list[int]:
 
 
 def example_grid(spec: Model) -> tuple[list[int], int]:
-    """Return the frames, rows and columns of patches of a small image that may have any size, and the number of patches."""
+    """Return the patch grid of a small image for models that take any size (frames, rows, columns), and its patches."""
     assert isinstance(spec.connector, ConnectorKind)
     side = 2 * spec.connector.square
     return [1, side, side], side**2

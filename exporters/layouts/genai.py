@@ -72,8 +72,8 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
         decoder["inputs"] |= decoder_inputs(spec)
     model = {"type": states.type, "vocab_size": spec.vocab_size, "context_length": length, "decoder": decoder}
     model |= {name: generation[name] for name in _IDS if name in generation}
-    # With a shared buffer it also writes states of constant size where they are still read.
-    in_place = shared and all(each.grows for state in stack.states for each in state)
+    # With a shared buffer it also overwrites constant-size states that are still read.
+    in_place = shared and all(tensor.grows for state in stack.states for tensor in state)
     search = {"max_length": length, "past_present_share_buffer": in_place}
     search |= {name: generation[name] for name in _SEARCH if name in generation}
     if spec.image is None:

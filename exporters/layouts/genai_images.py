@@ -1,7 +1,7 @@
-"""How onnxruntime-genai 0.18 is told of the images of Gemma 3, the one class with images that both it and our specs have.
+"""The image settings of onnxruntime-genai 0.18 for Gemma 3, the one image model that both it and our specs support.
 
-Its class prepares the pixels as a list of steps says, writes the tokens of an image, which are 256, and passes token ids to a
-decoder that takes them beside embeddings. It counts the vectors of one image, so that a prompt may have one image or none.
+Its class prepares pixels by a list of steps, writes the 256 tokens of an image, and passes token ids to the decoder along with
+embeddings. It counts the vectors of one image only, so a prompt may have one image or none.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from exporters.layouts.layout import Data, Deployment
 from exporters.preprocessing.images import Pixels
 from specs.kinds.embedding import Patches
 from specs.model.model import Model
-from zoo.core.graph_names import EMBEDDED, SEEN, VISION_ENCODER
+from zoo.core.graph_names import EMBEDDED, IMAGE_FEATURES, VISION_ENCODER
 from zoo.record.records import GraphRecord
 
 TYPE = "gemma3"
 PROCESSOR = "image_processor.json"
-"""The file with the steps from an image file to pixels."""
+"""The file with the preprocessing steps of images."""
 
 VECTORS = 256
-"""The number of vectors that the client expects of an image."""
+"""The number of vectors per image that the client expects."""
 
 _FILTERS = {0: "NEAREST", 1: "LANCZOS", 2: "LINEAR", 3: "CUBIC"}
 """The client's names for Pillow's filters."""
 
 
 def unfit_images(deployment: Deployment) -> str | None:
-    """Return the reason why the client cannot prepare the images and prompts of a model; None where it can."""
+    """Return the reason why the client cannot prepare the images and prompts of a model; None if it can."""
     if deployment.unconfigured is not None:
         return deployment.unconfigured
     family, spec = deployment.config["model_type"], deployment.spec
@@ -43,7 +43,7 @@ def unfit_images(deployment: Deployment) -> str | None:
 
 
 def _pixels(deployment: Deployment) -> Pixels:
-    """The settings for images that the checkpoint states, or else the usual ones of the family."""
+    """The checkpoint's image settings, or the family's usual ones."""
     spec = deployment.spec
     assert spec.image is not None
     seen = spec.embedding_of(spec.image)
@@ -52,7 +52,7 @@ def _pixels(deployment: Deployment) -> Pixels:
 
 
 def processor(deployment: Deployment) -> Data:
-    """The steps from an image file to pixels, as the checkpoint states them."""
+    """The checkpoint's preprocessing steps of images."""
     form = _pixels(deployment)
     assert isinstance(form.size, tuple)
     height, width = form.size
@@ -62,7 +62,7 @@ def processor(deployment: Deployment) -> Data:
         "height": height,
         "keep_aspect_ratio": 0,
     }
-    mean, std = (list(each) * (3 // len(each)) for each in (form.mean, form.std))
+    mean, std = (list(numbers) * (3 // len(numbers)) for numbers in (form.mean, form.std))
     steps: list[tuple[str, Data]] = [
         ("DecodeImage", {"color_space": "RGB"}),
         ("Resize", resize),
@@ -77,23 +77,23 @@ def processor(deployment: Deployment) -> Data:
 
 
 def decoder_inputs(spec: Model) -> Data:
-    """The names of the inputs that stand for tokens in a decoder with images."""
+    """The names of the token inputs of a decoder with images."""
     assert spec.decoder is not None
     ids = {"input_ids": "input_ids"} if spec.decoder.bidirectional == "image" else {}
     return {"inputs_embeds": EMBEDDED, **ids}
 
 
 def image_sections(path: Callable[[str], str]) -> Data:
-    """The type of the model, and its graphs of images and of embeddings, at their paths."""
+    """The type of the model, and the paths of its image and embedding graphs."""
     vision: dict[str, Any] = {
         "filename": path(VISION_ENCODER),
         "config_filename": PROCESSOR,
         "inputs": {"pixel_values": "pixel_values"},
-        "outputs": {SEEN: SEEN},
+        "outputs": {IMAGE_FEATURES: IMAGE_FEATURES},
     }
     embedding = {
         "filename": path("embedding"),
-        "inputs": {"input_ids": "input_ids", SEEN: SEEN},
+        "inputs": {"input_ids": "input_ids", IMAGE_FEATURES: IMAGE_FEATURES},
         "outputs": {EMBEDDED: EMBEDDED},
     }
     return {"type": TYPE, "vision": vision, "embedding": embedding}

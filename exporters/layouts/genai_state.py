@@ -1,7 +1,7 @@
-"""How onnxruntime-genai 0.18 is told of the state of each layer, and which states it can hold.
+"""The state settings of onnxruntime-genai 0.18, and the states that it supports.
 
-Its type ``decoder`` gives every layer with a state of constant size two tensors, of which the first is that of a convolution;
-its type ``lfm2`` gives every layer without a cache one.
+Its model type ``decoder`` gives every layer with a constant-size state two tensors, the first for a convolution; its type
+``lfm2`` gives every layer without a cache one tensor.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONVOLUTION = "conv"
 
 @dataclass(frozen=True)
 class GenaiStates:
-    """The client's type of model, the names of its inputs and outputs, and what else it needs to know."""
+    """The client's model type, the names of its inputs and outputs, and further settings."""
 
     type: str
     inputs: Data
@@ -29,9 +29,9 @@ class GenaiStates:
 
 
 def unfit_states(states: States) -> str | None:
-    """Return the reason why the client cannot hold the state of a decoder; None where it can."""
+    """Return the reason why the client cannot hold the state of a decoder; None if it can."""
     for layer in states:
-        growing = {each.name: each.dims[-1] for each in layer if each.grows}
+        growing = {tensor.name: tensor.dims[-1] for tensor in layer if tensor.grows}
         if growing and growing.keys() != {"key", "value"}:
             return f"it expects a key and a value where a cache grows, and a layer has {named(layer)}"
         if len(set(growing.values())) > 1:
@@ -39,7 +39,7 @@ def unfit_states(states: States) -> str | None:
             return f"it expects keys and values of equal width, and their widths are {key} and {value}"
     kinds = list(dict.fromkeys(filter(None, map(_constant, states))))
     if len(kinds) > 1:
-        return f"it gives all layers states of one shape, and this model has {_told(kinds)}"
+        return f"it gives all layers states of one shape, and this model has {_state_words(kinds)}"
     if not kinds:
         return None
     (kind,) = kinds
@@ -51,12 +51,13 @@ def unfit_states(states: States) -> str | None:
 
 
 def _constant(layer: Sequence[StateTensor]) -> tuple[StateTensor, ...]:
-    return tuple(each for each in layer if not each.grows)
+    return tuple(tensor for tensor in layer if not tensor.grows)
 
 
-def _told(kinds: Sequence[Sequence[StateTensor]]) -> str:
+def _state_words(kinds: Sequence[Sequence[StateTensor]]) -> str:
     return " and ".join(
-        ", ".join(f"{each.name} {' x '.join(map(str, each.dims))}" for each in kind) for kind in kinds[:2]
+        ", ".join(f"{tensor.name} {' x '.join(map(str, tensor.dims))}" for tensor in kind)
+        for kind in kinds[:2]
     )
 
 
@@ -64,7 +65,7 @@ def genai_states(states: States) -> GenaiStates:
     """The client's settings for the states that :func:`unfit_states` accepts."""
     held = next(filter(None, map(_constant, states)), ())
     names = {"key": ("key", True), "value": ("value", True)}
-    names |= {word: (each.name, False) for each, word in zip(held, ("conv", "recurrent"), strict=False)}
+    names |= {word: (tensor.name, False) for tensor, word in zip(held, ("conv", "recurrent"), strict=False)}
     inputs, outputs = (
         {
             f"{moment}_{word}_names": state_name(moment, "%d", name, grows=grows)

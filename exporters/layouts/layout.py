@@ -30,13 +30,13 @@ _TOKENS = (
     *(f"{name}_token_id" for name in ("bos", "eos", "pad", "decoder_start")),
     "forced_decoder_ids",
 )
-"""The fields that transformers reads from a config where the settings for generation leave them out."""
+"""The fields that transformers reads from the config if the generation settings omit them."""
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """The model that a client is to load, on the meta device, with its target, its precision and the weights option, and whether
-    the client is to capture its graphs as CUDA graphs."""
+    """The model to deploy, on the meta device, with its target, its precision and the weights option, and whether the client is
+    to capture its graphs as CUDA graphs."""
 
     model: Any
     spec: Model
@@ -47,18 +47,18 @@ class Deployment:
 
     @functools.cached_property
     def origin(self) -> Path:
-        """The directory of the checkpoint that the weights are read from."""
+        """The directory of the checkpoint with the weights."""
         return origin_of(self.weights)
 
     @functools.cached_property
     def config(self) -> Data:
-        """The config.json of the reference implementation.  Raises :class:`zoo.configs.exporting.NoFamilyError`."""
+        """The config.json of the reference implementation. Raises :class:`zoo.configs.exporting.NoFamilyError`."""
         dtype = str(self.precision.dtype_on(self.target)).removeprefix("torch.")
         return {**described(self.spec, self.origin), "dtype": dtype}
 
     @functools.cached_property
     def unconfigured(self) -> str | None:
-        """Return the reason why ``config`` cannot be written; None where it can."""
+        """Return the reason why ``config`` cannot be written; None if it can."""
         try:
             assert self.config
         except NoFamilyError as error:
@@ -67,7 +67,7 @@ class Deployment:
 
     @functools.cached_property
     def modules(self) -> Mapping[str, Any]:
-        """The sentence-transformers files of a pooled head by path; empty for a head with weights of its own."""
+        """The sentence-transformers files of a pooled head by path; empty for a head with weights."""
         head = self.spec.head
         if not isinstance(head, Pooled) or head.activation is not None or head.projection is not None:
             return {}
@@ -75,22 +75,22 @@ class Deployment:
 
     @functools.cached_property
     def generation(self) -> Data:
-        """The checkpoint's settings for generation: its special tokens and its sampling options."""
+        """The checkpoint's generation settings: special tokens and sampling options."""
         config = stated_in(self.origin / CONFIG)
-        stated = stated_in(self.origin / GENERATION)
+        settings = stated_in(self.origin / GENERATION)
         tokens = {name: config[name] for name in _TOKENS if config.get(name) is not None}
-        return tokens | (stated or generation_fields(config))
+        return tokens | (settings or generation_fields(config))
 
 
 def generation_settings(deployment: Deployment) -> dict[str, Data]:
-    """The settings for generation as a file, for models that generate and where the checkpoint has any."""
+    """The file of generation settings, for models that generate, if the checkpoint has any."""
     generates = deployment.spec.head.kind == "language_modeling"
     return {GENERATION: deployment.generation} if generates and deployment.generation else {}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A directory as one client loads it."""
+    """The directory layout of one client."""
 
     name: str
     client: str
@@ -98,11 +98,11 @@ class Layout:
     guide: tuple[str, str, str]
     """The cells of its row in the guide: client, graphs and other files."""
     tasks: Callable[[Any, Model, bool], list[Task]]
-    """Its graphs: the encoder's first, and last the one for every further step of a decoder."""
+    """Its graphs: the encoder first, the graph of a decoder's further steps last."""
     misfit: Callable[[Deployment], str | None]
-    """Returns the reason why the client cannot load a model; None where it can."""
+    """Returns the reason why the client cannot load a model; None if it can."""
     settings: Callable[[Deployment, bool], Mapping[str, Data]]
-    """Its JSON files by name, given whether past and present keys and values may share a buffer."""
+    """Its JSON files by name; the flag says whether past and present keys and values may share a buffer."""
     usage: Callable[[Model, Manifest], Usage]
     """A program that loads an export."""
     graph: str = "{task}.onnx"
@@ -110,17 +110,17 @@ class Layout:
     data: str = "model.onnx.data"
     """The path of the weights of a task's graph."""
     padding: Padding = "right"
-    """The side on which the client pads a batch: "right" also where it leaves padding to its user."""
+    """The side on which the client pads a batch; "right" if it leaves padding to its user."""
     cache_slots: bool = False
-    """Whether the client, or its user, can give the slots of tokens in caches of fixed length."""
+    """Whether the client, or its user, can supply the slots of tokens in a static cache."""
     lacks: frozenset[str] = frozenset()
-    """The operations of targets that the client's ONNX Runtime does not have."""
+    """The operations of targets that the client's ONNX Runtime lacks."""
     via_torch: bool = False
     """Whether PyTorch's own exporter writes it."""
     opsets: bool = False
-    """Whether its user can prepare ONNX Runtime for opsets that it does not accept by default."""
+    """Whether its user can make ONNX Runtime accept opsets that it rejects by default."""
     suffixes: Mapping[str, str] = field(default_factory=dict)
-    """What precisions are called in file names."""
+    """The names of precisions in file names."""
     suffix: str = ""
     """The suffix in use."""
 
@@ -129,7 +129,7 @@ class Layout:
         return replace(self, suffix=self.suffixes.get(precision, ""))
 
     def target(self, target: Target) -> Target:
-        """The target, restricted to the client's padding, to its operations and to caches that the client can hold."""
+        """The target, restricted to the padding, the operations and the caches that the client supports."""
         return replace(
             target,
             padding="either" if self.padding == "either" else target.padding,
@@ -147,7 +147,7 @@ class Layout:
 
 
 def unfit_decoder(deployment: Deployment) -> str | None:
-    """Return the reason why clients cannot generate text with a decoder; None where they can, and for encoders."""
+    """Return the reason why clients cannot generate text with a decoder; None if they can, and for encoders."""
     spec = deployment.spec
     if spec.decodes and spec.head.kind != "language_modeling":
         return f"it loads only decoders with head language_modeling, and the head is {spec.head.kind}"
@@ -156,10 +156,10 @@ def unfit_decoder(deployment: Deployment) -> str | None:
 
 def named(state: Sequence[StateTensor]) -> str:
     """The names of the tensors in a layer's state."""
-    return " and ".join(each.name for each in state) or "none"
+    return " and ".join(tensor.name for tensor in state) or "none"
 
 
 def unfit_precision(deployment: Deployment) -> str | None:
-    """Return the reason why clients cannot exchange tensors of a precision; None where they can."""
+    """Return the reason why clients cannot exchange tensors of a precision; None if they can."""
     bfloat = deployment.precision.dtype_on(deployment.target) == torch.bfloat16
     return "it does not support bfloat16 tensors" if bfloat else None

@@ -1,4 +1,4 @@
-"""Programs that run decoders: they continue tokens if the head scores the next one, and otherwise print what it gives."""
+"""Example programs for decoders: they generate tokens if the head scores the next one, and otherwise print its outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exporters.layouts.example_input import example_grid
 from exporters.layouts.onnx_outputs import outputs_of, reading
 from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
-from zoo.core.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, GRID
+from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS, GRID, TOKENS_AHEAD
 from zoo.generation.settings import GENERATION
 from zoo.record.manifest import Manifest
 from zoo.record.records import GraphRecord
@@ -19,7 +19,8 @@ _TYPES = "{'float': np.float32, 'float16': np.float16, 'int8': np.int8, 'uint8':
 
 @dataclass(frozen=True)
 class _DecoderCall:
-    """A call of a decoder's graph: lines before the first and before each, its inputs without a cache, lines after each."""
+    """A call of a decoder's graph as lines: before the first call, before every call, its feeds without a cache, after every
+    call."""
 
     graph: GraphRecord
     feeds: str
@@ -29,7 +30,7 @@ class _DecoderCall:
 
 
 def reads_settings(spec: Model, manifest: Manifest) -> bool:
-    """Whether the program reads the settings for generation that the checkpoint states."""
+    """Whether the program reads the checkpoint's generation settings."""
     return spec.decodes and _generates(spec) and GENERATION in manifest.files
 
 
@@ -38,7 +39,7 @@ def _generates(spec: Model) -> bool:
 
 
 def _settings(spec: Model, manifest: Manifest) -> list[str]:
-    """The lines that read the tokens with which a text ends."""
+    """The lines that read the stop tokens."""
     if not reads_settings(spec, manifest):
         return []
     return [
@@ -63,7 +64,7 @@ _OWN = 'value.name.startswith("past_")'
 
 
 def _steps(graph: GraphRecord, prompt: int = 4) -> int:
-    """How many tokens to generate after a prompt of some tokens."""
+    """The number of tokens to generate after a prompt."""
     return max(1, min(20, graph.context_length - prompt) if graph.context_length else 20)
 
 
@@ -74,7 +75,7 @@ def _indented(lines: Sequence[str]) -> list[str]:
 def _lines(
     spec: Model, manifest: Manifest, step: _DecoderCall, tokenized: bool, images: int = 0
 ) -> list[str]:
-    """The lines that run a decoder from ``ids``, of which ``images`` stand for vectors of an image, and ``past``."""
+    """The lines that run a decoder from ``ids`` and ``past``; ``images`` of the ids are placeholders of image vectors."""
     feeds = f"{{{step.feeds}, **past}}"
     if not _generates(spec):
         run = f"session.run(None, {feeds})"
@@ -105,9 +106,9 @@ def _shown(tokenized: bool, name: str = "ids") -> str:
 
 
 def _placed(slots: bool) -> tuple[list[str], str, list[str]]:
-    """What says where new tokens stand: the lines before the first step, the entry of the feeds, the lines after a step.
+    """The positions of new tokens as code: the lines before the first step, the entry of the feeds, the lines after a step.
 
-    ``slots``: by their slots in a static cache, and not by the mask of all tokens.
+    ``slots``: by their slots in a static cache instead of a mask of all tokens.
     """
     if not slots:
         return [], '"attention_mask": np.ones_like(ids)', []
@@ -145,7 +146,7 @@ def vision_language(spec: Model, manifest: Manifest, tokenized: bool) -> str:
 
 def _image_step(graph: GraphRecord, slots: bool) -> _DecoderCall:
     first, placed, after = _placed(slots)
-    ahead, fed = (", ahead", f'"{AHEAD}": ahead, ') if AHEAD in graph.inputs else (",", "")
+    ahead, fed = (", ahead", f'"{TOKENS_AHEAD}": ahead, ') if TOKENS_AHEAD in graph.inputs else (",", "")
     before = f'(embedded{ahead}) = embedding.run(None, {{"input_ids": new, "image_features": seen}})'
     return _DecoderCall(
         graph, f'"inputs_embeds": embedded, {fed}{placed}', first, [before], [*after, "seen = seen[:0]"]
@@ -161,8 +162,8 @@ def _packed_step(spec: Model, graph: GraphRecord, slots: bool) -> _DecoderCall:
             graph, f'"inputs_embeds": embedded, {placed}', first, [before], [*after, "seen = seen[:0]"]
         )
     name = COORDINATES_BESIDE_SLOTS if COORDINATES_BESIDE_SLOTS in graph.inputs else COORDINATES
-    given = f', "attention_mask": np.ones_like(new), "{GRID}": {GRID}'
-    before = f'(embedded, axes) = embedding.run(None, {{"input_ids": new, "image_features": seen{given}}})'
+    entries = f', "attention_mask": np.ones_like(new), "{GRID}": {GRID}'
+    before = f'(embedded, axes) = embedding.run(None, {{"input_ids": new, "image_features": seen{entries}}})'
     return _DecoderCall(
         graph,
         f'"inputs_embeds": embedded, "{name}": axes + place, {placed}',
@@ -193,11 +194,11 @@ def encoder_decoder(
     start = 'settings.get("decoder_start_token_id", 0)' if settings else "0"
     fixed = "position_ids" in graph.inputs
     if not _generates(spec):
-        given = "ids" if spec.embedding_of(spec.first_stack).takes_tokens else "np.array([[0]], np.int64)"
+        tokens = "ids" if spec.embedding_of(spec.first_stack).takes_tokens else "np.array([[0]], np.int64)"
         positions = ', "position_ids": np.arange(new.shape[1])[None]' if fixed else ""
         run = f'decoder.run(None, {{"input_ids": new{mask}{positions}, **cross, **past}})'
         read = [
-            f"new = {given}  # what the decoder reads",
+            f"new = {tokens}  # what the decoder reads",
             *outputs_of("decoder", run),
             *reading(spec, tokenized),
         ]

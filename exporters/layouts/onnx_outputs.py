@@ -1,4 +1,4 @@
-"""What the program of an export prints of its outputs, by the head that gives them."""
+"""The lines of an example program that print the outputs of each kind of head."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READINGS = {
     ),
     "replaced_token_detection": 'print("replaced", outputs["logits"] > 0)',
 }
-"""The line that reads the outputs of a head, by its kind. Vectors, and heads of plugins, are printed by their shapes alone."""
+"""The line that interprets a head's outputs, by kind. For vectors, and for heads of plugins, only shapes are printed."""
 
 
 def outputs_of(session: str, run: str) -> list[str]:
@@ -35,7 +35,7 @@ def outputs_of(session: str, run: str) -> list[str]:
 
 
 def reading(spec: Model, tokenized: bool) -> list[str]:
-    """The lines that say what the outputs of a spec's head mean."""
+    """The lines that interpret the outputs of a spec's head."""
     if isinstance(spec.head, CTC):
         return [
             'best = outputs["logits"][0].argmax(-1)',

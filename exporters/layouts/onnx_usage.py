@@ -1,4 +1,4 @@
-"""Programs that run an export with ONNX Runtime and NumPy alone."""
+"""Example programs that run an export with only ONNX Runtime and NumPy."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def usage(spec: Model, manifest: Manifest) -> Usage:
 
 
 def _numpy_holds(manifest: Manifest) -> bool:
-    """Return whether NumPy has the element types of all inputs: caches may be bfloat16."""
+    """Whether NumPy has the element types of all inputs: caches may be bfloat16."""
     return manifest.cache is None or manifest.precision != "bf16"
 
 
@@ -63,13 +63,13 @@ def _without_numpy(spec: Model, manifest: Manifest) -> Usage:
     if spec.head.kind != "language_modeling":
         return Usage("sh", "zoo verify .", ["zoo"], f"{note} C and C++ clients can run it.")
     name = spec.embedding_of(spec.first_stack).input_name
-    given = {"pixel_values": "--image picture.png"}.get(name, "--audio speech.wav")
+    options = {"pixel_values": "--image picture.png"}.get(name, "--audio speech.wav")
     if name == "input_ids":
         ids = example_ids(spec, next(iter(manifest.graphs.values()))).replace(" ", "")
-        given = "--text 'Once upon a time'" if TOKENIZER in manifest.files else f"--ids {ids}"
+        options = "--text 'Once upon a time'" if TOKENIZER in manifest.files else f"--ids {ids}"
     if spec.architecture == "vision-language":
-        given = f"--image picture.png {given}"
-    return Usage("sh", f"zoo run . {given}", ["zoo"], note)
+        options = f"--image picture.png {options}"
+    return Usage("sh", f"zoo run . {options}", ["zoo"], note)
 
 
 def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
@@ -104,12 +104,12 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     several = {"dual-encoder": [spec.text, spec.image], "vision-language": [spec.image, spec.decoder]}
     stacks = several.get(spec.architecture, [spec.first_stack])
     read = zip(stacks, manifest.graphs.values(), strict=False)
-    given = [_input(spec, stack, graph, tokenized) for stack, graph in read if stack is not None]
-    return "\n".join([*lines, "", *given])
+    inputs = [_input(spec, stack, graph, tokenized) for stack, graph in read if stack is not None]
+    return "\n".join([*lines, "", *inputs])
 
 
 def _providers(manifest: Manifest, graph: str) -> str:
-    """Return the providers of a graph as items of a list, the first with its optimization profile where there is one."""
+    """Return the providers of a graph as items of a list, the first with its optimization profile if it has one."""
     first, *rest = map(json.dumps, manifest.providers)
     return ", ".join([f"({first}, shapes[{json.dumps(graph)}])" if profiles_of(manifest) else first, *rest])
 
@@ -150,8 +150,8 @@ _GIVEN = {
 def _feeds(names: Sequence[str]) -> str:
     heard = next((name for name in ("input_values", "input_features") if name in names), None)
     masks = {} if heard is None else {"attention_mask": f"np.ones({heard}.shape[:2], np.int64)"}
-    given = {**_GIVEN, **masks}
-    return ", ".join(f'"{name}": {given[name]}' for name in names)
+    values = {**_GIVEN, **masks}
+    return ", ".join(f'"{name}": {values[name]}' for name in names)
 
 
 def _encoder(spec: Model, manifest: Manifest, tokenized: bool) -> str:

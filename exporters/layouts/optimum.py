@@ -1,5 +1,5 @@
-"""The layout of ``optimum.onnxruntime``, which loads encoders, alone or two, decoders and encoder-decoders of the reference
-implementation."""
+"""The layout of ``optimum.onnxruntime``, which loads the reference implementation's encoders, dual encoders, decoders and
+encoder-decoders."""
 
 from __future__ import annotations
 
@@ -42,20 +42,21 @@ _GROUPED = frozenset(
         "stablelm",
     ]
 )
-"""The families whose number of key/value heads it reads; for others it assumes one per query head."""
+"""The families whose key/value head count it reads; for others it assumes one per query head."""
 
 _OWN_WIDTH = frozenset({"deepseek_v3", "gemma", "gemma3_text", "gpt_oss"})
 """The families whose head width it reads; for others it assumes d_model / heads."""
 
 TOKENIZER = "tokenizer_config.json"
 _TOKENIZERS = {"TokenizersBackend": "PreTrainedTokenizerFast"}
-"""Class names that version 5 of transformers writes, with names that version 4 reads, too."""
+"""Class names that transformers 5 writes, and equivalents that transformers 4 can read."""
 _LISTED, _LISTED_IN_4 = "extra_special_tokens", "additional_special_tokens"
-"""The list of further special tokens in version 5, which reads version 4's name, too; version 4 fails on a list of the first name."""
+"""The field of further special tokens in transformers 5 and in 4. Version 5 reads both names; version 4 fails on a list under
+the first."""
 
 
 def _tasks(model: Any, spec: Model, last_only: bool) -> list[Task]:
-    """The graphs of a model; of a dual encoder the whole alone, as the client looks for a single file."""
+    """The graphs of a model; for a dual encoder only the joint graph, because the client loads a single file."""
     if spec.architecture == "dual-encoder":
         return [whole_task(spec, "model")]
     return tasks_with_first_step(model, spec, last_only)
@@ -80,9 +81,9 @@ def _misfit(deployment: Deployment) -> str | None:
 
 
 def _wrong_cache(attention: Any, family: str, d_model: int) -> str | None:
-    """Return the reason why the client's empty cache for the first step does not fit an attention; None where it does."""
+    """Return the reason why the client's empty cache for the first step does not fit an attention; None if it does."""
     heads, _, _ = attention.state[0].dims
-    widths = [each.dims[-1] for each in attention.state]
+    widths = [tensor.dims[-1] for tensor in attention.state]
     assumed_heads = heads if family in _GROUPED else attention.heads
     assumed_widths = widths if family in _OWN_WIDTH else [d_model // attention.heads] * 2
     if (assumed_heads, assumed_widths) == (heads, widths):
@@ -99,7 +100,7 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
 
 
 def _tokenizer(origin: Path) -> dict[str, Data]:
-    """Return the tokenizer's settings as the client's transformers version reads them, where they differ."""
+    """Return the tokenizer's settings for the client's version of transformers, if they differ."""
     settings = stated_in(origin / TOKENIZER)
     changed = dict(settings)
     if renamed := _TOKENIZERS.get(settings.get("tokenizer_class", "")):
@@ -112,18 +113,18 @@ def _tokenizer(origin: Path) -> dict[str, Data]:
 def _usage(spec: Model, manifest: Manifest) -> Usage:
     graph = next(iter(manifest.graphs.values()))
     embedding = spec.embedding_of(spec.first_stack)
-    imports, given = ["import torch"], []
+    imports, inputs = ["import torch"], []
     if not embedding.takes_tokens:
         shape = ", ".join(map(str, (1, *example_sizes(graph.inputs[embedding.input_name]))))
-        given = [f'inputs = {{"{embedding.input_name}": torch.zeros({shape})}}  # from the preprocessor']
+        inputs = [f'inputs = {{"{embedding.input_name}": torch.zeros({shape})}}  # from the preprocessor']
     elif TOKENIZER in manifest.files:
         imports = ["from transformers import AutoTokenizer"]
-        given = [
+        inputs = [
             'tokenizer = AutoTokenizer.from_pretrained(".")',
             'inputs = tokenizer("Once upon a time", return_tensors="pt")',
         ]
     else:
-        given = [
+        inputs = [
             f"ids = torch.tensor([[{example_ids(spec, graph)}]])  # from the model's tokenizer",
             'inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}',
         ]
@@ -133,7 +134,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         image = spec.embedding_of(spec.image)
         shape = ", ".join(map(str, (1, *image.input_shape(None))))
         imports = list(dict.fromkeys([*imports, "import torch"]))
-        given.append(f'inputs["{image.input_name}"] = torch.zeros({shape})  # from the preprocessor')
+        inputs.append(f'inputs["{image.input_name}"] = torch.zeros({shape})  # from the preprocessor')
     generates = spec.head.kind == "language_modeling"
     start = ", decoder_start_token_id=0" if lacks_start_token(spec, manifest) else ""
     run = f"model.generate(**inputs, max_new_tokens=20{start})" if generates else "model(**inputs)"
@@ -143,7 +144,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         *imports,
         "",
         f'model = {name}.from_pretrained(".")',
-        *given,
+        *inputs,
         f"print({run})",
     ]
     return Usage("python", "\n".join(lines), ["optimum-onnx", "onnxruntime"])

@@ -180,7 +180,7 @@ _CLASSES = frozenset(
         "XLMRobertaModel",
     ]
 )
-"""The classes of version 4.2, among those that our configs name."""
+"""The model classes of version 4.2 that our configs may name."""
 
 _STATES = {
     **dict.fromkeys(("lfm2", "lfm2_moe"), ("conv",)),
@@ -189,40 +189,43 @@ _STATES = {
         ("qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text"), ("conv", "recurrent")
     ),
 }
-"""The states of constant size that the client gives the layers of a family; for others it has none."""
+"""The constant-size states that the client creates for a family's layers; it has none for other families."""
 
 _OLD_GRID = "grid_thw"
-"""The name of the grids of images in Qwen2-VL."""
+"""The name of image grids in Qwen2-VL."""
 
 _LISTS = {"layer_types", "layers_block_type"}
 """The fields that list the kinds of layers."""
 
 _LAYERS = {"linear_attention": "mamba", "full_attention": "attention"}
-"""The client's names for layers with an ssm state and with attention, which transformers had before version 5."""
+"""The client's names for layers with an SSM state and with attention, as in transformers before version 5."""
 
 _DTYPES = {"fp32": "fp32", "fp16": "fp16", "int8": "q8", "int4": "q4", "q4f16": "q4f16"}
 """The client's names for precisions."""
 
 
 def _tasks(model: Any, spec: Model, last_only: bool) -> list[Task]:
-    """The graphs of a model, of which that of images takes what the class's preprocessor gives."""
+    """The graphs of a model; the image graph takes the inputs that the class's preprocessor produces."""
     if _caches_own_alone(spec):
         return tasks_with_own_cache(model, spec, last_only)
-    found = tasks_with_merged_decoder(model, spec, last_only, images_by_row=_reads_images_by_row(spec))
-    return [_renamed(each, GRID, _OLD_GRID) for each in found] if _names_grids_shortly(spec) else found
+    tasks = tasks_with_merged_decoder(model, spec, last_only, images_by_row=_reads_images_by_row(spec))
+    return [_renamed(task, GRID, _OLD_GRID) for task in tasks] if _names_grids_shortly(spec) else tasks
 
 
 def _renamed(task: Task, old: str, new: str) -> Task:
     """A task with another name for one of its inputs."""
-    inputs = tuple(replace(each, name=new) if each.name == old else each for each in task.inputs)
+    inputs = tuple(
+        replace(placeholder, name=new) if placeholder.name == old else placeholder
+        for placeholder in task.inputs
+    )
     return replace(
         task, inputs=inputs, call=lambda model, values: task.call(model, {**values, old: values.get(new)})
     )
 
 
 def _names_grids_shortly(spec: Model) -> bool:
-    """Whether the client has the name of the first Qwen-VL for grids: that of Qwen2-VL, whose images have layer norms and no
-    learned positions."""
+    """Whether the client names grids as in Qwen2-VL, recognized by an image encoder with layer norms and without learned
+    positions."""
     if not spec.packs_images or spec.image is None:
         return False
     return spec.image.named_block(None).norm.kind == "layer_norm" and isinstance(
@@ -231,8 +234,8 @@ def _names_grids_shortly(spec: Model) -> bool:
 
 
 def _caches_own_alone(spec: Model) -> bool:
-    """Whether the client gives the decoder no cache of the encoder's keys and values: GPT-2, whose norms precede its branches, after
-    an encoder of images."""
+    """Whether the client passes the decoder no cache of the encoder's keys and values: for GPT-2, recognized by pre-norm, after an
+    image encoder."""
     if spec.architecture != "encoder-decoder" or spec.encoder is None or spec.decoder is None:
         return False
     reads_images = isinstance(spec.embedding_of(spec.encoder), Patches)
@@ -240,7 +243,7 @@ def _caches_own_alone(spec: Model) -> bool:
 
 
 def _reads_images_by_row(spec: Model) -> bool:
-    """Whether the images of each row are apart: those of Idefics 3 and SmolVLM, whose linear connectors have no bias."""
+    """Whether images have an axis per row: in Idefics 3 and SmolVLM, recognized by a linear connector without bias."""
     return isinstance(spec.connector, LinearConnector) and not spec.connector.bias
 
 
@@ -262,13 +265,13 @@ def _misfit(deployment: Deployment) -> str | None:
 
 
 def _unfit_states(deployment: Deployment) -> str | None:
-    """Return the reason why the client has no place for a layer's state; None where it has."""
+    """Return the reason why the client cannot hold a layer's state; None if it can."""
     if not deployment.spec.decodes:
         return None
     family = deployment.config["model_type"]
     held = _STATES.get(family, ())
     for state in deployment.model.decoder.states:
-        names = tuple(each.name for each in state if not each.grows)
+        names = tuple(tensor.name for tensor in state if not tensor.grows)
         if names and names != held:
             there = f"{' and '.join(held)} as states" if held else "no states of constant size"
             return f"it expects {there} of {family}, and a layer has {named(state)}"
@@ -286,10 +289,10 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
 
 
 def _collapsing(deployment: Deployment) -> dict[str, Data]:
-    """Return a tokenizer that drops the repetitions and blanks in a transcript, which the client leaves to it."""
+    """Return a tokenizer that drops repetitions and blanks from a transcript: the client leaves this to the tokenizer."""
     head = deployment.spec.head
-    stated = stated_in(deployment.origin / TOKENS) if isinstance(head, CTC) else {}
-    collapsing = collapsing_tokenizer(stated, head.blank) if stated and isinstance(head, CTC) else None
+    fields = stated_in(deployment.origin / TOKENS) if isinstance(head, CTC) else {}
+    collapsing = collapsing_tokenizer(fields, head.blank) if fields and isinstance(head, CTC) else None
     return {} if collapsing is None else {TOKENS: collapsing}
 
 
@@ -302,16 +305,16 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
     tokenized = TOKENIZER in manifest.files and embedding.takes_tokens and connector is None
     names = [name, "AutoTokenizer" if tokenized else "Tensor", "env"]
     if tokenized:
-        given = [
+        inputs = [
             "const tokenizer = await AutoTokenizer.from_pretrained(directory);",
             'const inputs = tokenizer("Once upon a time");',
         ]
     elif embedding.takes_tokens:
-        numbers = [f"{each}n" for each in example_ids(spec, graph).split(", ")]
+        numbers = [f"{token}n" for token in example_ids(spec, graph).split(", ")]
         if isinstance(connector, ConnectorKind):
             numbers.insert(0, f"...Array({_vectors(spec, connector)}).fill({connector.token}n)")
         ids = f"BigInt64Array.of({', '.join(numbers)})"
-        given = [
+        inputs = [
             f"const ids = {ids}; // from the model's tokenizer",
             'const input_ids = new Tensor("int64", ids, [1, ids.length]);',
             'const attention_mask = new Tensor("int64", ids.map(() => 1n), [1, ids.length]);',
@@ -319,20 +322,20 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         ]
     else:
         sizes = [1, *example_sizes(graph.inputs[embedding.input_name])]
-        given = [
+        inputs = [
             f"const sizes = {sizes};",
             "const values = new Float32Array(sizes.reduce((a, b) => a * b)); // from the preprocessor",
             f'const inputs = {{ {embedding.input_name}: new Tensor("float32", values, sizes) }};',
         ]
         if "attention_mask" in graph.inputs:
-            given += [
+            inputs += [
                 "const ones = new BigInt64Array(sizes[1]).fill(1n);",
                 'inputs.attention_mask = new Tensor("int64", ones, sizes.slice(0, 2));',
             ]
     if spec.packs_images:
         grid, patches = example_grid(spec)
         sizes = [patches, *(size for size in graph.inputs["pixel_values"][1:] if isinstance(size, int))]
-        given += [
+        inputs += [
             f'inputs.pixel_values = new Tensor("float32", new Float32Array({math.prod(sizes)}), {sizes}); // from the preprocessor',
             f'inputs.{GRID} = new Tensor("int64", BigInt64Array.of({", ".join(f"{n}n" for n in grid)}), [1, 3]);',
         ]
@@ -341,7 +344,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         image = spec.embedding_of(spec.image)
         sizes = [*([1] if _reads_images_by_row(spec) else []), 1, *image.input_shape(None)]
         values = f"new Float32Array({math.prod(sizes)})"
-        given.append(
+        inputs.append(
             f'inputs.{image.input_name} = new Tensor("float32", {values}, {sizes}); // from the preprocessor'
         )
         names = list(dict.fromkeys([*names[:-1], "Tensor", "env"]))
@@ -354,14 +357,14 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         "env.allowRemoteModels = false;",
         "const directory = process.cwd();",
         f"const model = await {name}.from_pretrained(directory);",
-        *given,
+        *inputs,
         f"console.log(await {run});",
     ]
     return Usage("javascript", "\n".join(lines), ["@huggingface/transformers"])
 
 
 def _vectors(spec: Model, connector: ConnectorKind) -> int:
-    """The number of vectors of the image of an example."""
+    """The number of vectors of the example image."""
     return example_grid(spec)[1] // connector.square**2 if spec.packs_images else spec.vectors_per_image
 
 

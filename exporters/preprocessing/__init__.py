@@ -1,4 +1,4 @@
-"""Files of images and sounds as the inputs of models, by the settings that checkpoints carry."""
+"""Preprocessing of image and audio files into model inputs, by the settings of checkpoints."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from exporters.preprocessing.waveforms import Waveforms
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """A checkpoint's settings for spectrograms of one length, images, samples of audio and spectrograms of any length, as far as it has
-    any."""
+    """A checkpoint's preprocessing settings: fixed-length spectrograms, images, audio samples, spectrograms of any length.
+
+    Each is None if the checkpoint has none.
+    """
 
     log_mel: LogMel | None = None
     pixels: Pixels | None = None
@@ -27,10 +29,10 @@ class Preprocessing:
 
     @classmethod
     def beside(cls, *directories: Path) -> Preprocessing:
-        """The settings in the first of some directories that have them."""
+        """The settings of each kind in the first directory that has them."""
         kinds = (LogMel, Pixels, Waveforms, LogMelFrames, KaldiFrames, Packing)
         return cls(*(kind.beside(*directories) for kind in kinds))  # type: ignore[arg-type]
 
 
 UNSTATED = Preprocessing()
-"""The settings of a checkpoint that has none."""
+"""The settings of a checkpoint without any."""

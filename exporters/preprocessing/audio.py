@@ -1,4 +1,4 @@
-"""Audio files as the log-mel spectrograms that Whisper reads (Radford et al., 2022).
+"""Audio files as log-mel spectrograms of one length, for Whisper (Radford et al., 2022).
 
 Shapes: samples N, mel bins M, frames T, frequencies F.
 """
@@ -29,8 +29,8 @@ Samples = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class LogMel:
-    """The spectrogram settings of a checkpoint: the rate in Hz, the bins, and the window, the hop and the length of
-    an input in samples."""
+    """The spectrogram settings of a checkpoint: the rate in Hz, the bins, and the window, the hop and the length of an input, all
+    in samples."""
 
     rate: int
     bins: int
@@ -42,16 +42,16 @@ class LogMel:
     def beside(cls, *directories: Path) -> LogMel | None:
         """The settings in the first directory whose preprocessor_config.json has them; None without any."""
         for directory in directories:
-            stated = audio_settings(directory)
+            settings = audio_settings(directory)
             names = ("sampling_rate", "feature_size", "n_fft", "hop_length", "n_samples")
-            values = [value for name in names if isinstance(value := stated.get(name), int) and value > 0]
+            values = [value for name in names if isinstance(value := settings.get(name), int) and value > 0]
             if len(values) == len(names):
                 return cls(*values)
         return None
 
     @classmethod
     def usual(cls, spec: Model) -> LogMel:
-        """The settings of every published Whisper, with the bins and the columns that a model takes."""
+        """The settings of every published Whisper, with the bins and columns of a model."""
         bins, columns = input_shape(spec)
         return cls(rate=16000, bins=bins, window=400, hop=160, length=160 * columns)
 
@@ -70,57 +70,54 @@ class LogMel:
         return ((np.maximum(logs, logs.max() - 8) + 4) / 4).astype(np.float32)
 
 
-def read_audio(given: Path, form: LogMel | None, spec: Model) -> tuple[Samples, str]:
-    """The spectrograms of a .wav file, or of all in a directory in order of name, cut into inputs, B M T, and the SHA-256 of
-    what the files hold.
+def read_audio(path: Path, form: LogMel | None, spec: Model) -> tuple[Samples, str]:
+    """Read a .wav file, or all .wav files of a directory in order of name: spectrograms cut into inputs, B M T, and the SHA-256 of
+    the contents.
 
-    Raises :class:`specs.base.errors.UserError` for unsuitable audio files, where ``form`` is missing, and where it gives
-    other sizes than the model takes.
+    Raises :class:`specs.base.errors.UserError` for unsuitable audio files, if ``form`` is missing, and if it gives other sizes
+    than the model's.
     """
     if form is None:
         raise UserError(
-            f"{given}: audio needs a {PREPROCESSOR} next to the weights, which defines how spectrograms are computed\n"
+            f"{path}: audio needs a {PREPROCESSOR} next to the weights, which defines how spectrograms are computed\n"
             "  value: none with sampling_rate, feature_size, n_fft, hop_length and n_samples\n"
             "  Put the checkpoint's own there, or give a .npz file with an array input_features."
         )
-    recordings, digest = read_recordings(given, form.rate)
+    recordings, digest = read_recordings(path, form.rate)
     parts = [
-        samples[at : at + form.length]
+        samples[start : start + form.length]
         for samples in recordings
-        for at in range(0, max(1, len(samples)), form.length)
+        for start in range(0, max(1, len(samples)), form.length)
     ]
-    found = np.stack([form.features(part) for part in parts])
-    check_fit(given, "spectrograms must be", found.shape[1:], spec)
-    return found, digest
+    spectrograms = np.stack([form.features(part) for part in parts])
+    check_fit(path, "spectrograms must be", spectrograms.shape[1:], spec)
+    return spectrograms, digest
 
 
-def read_recordings(given: Path, rate: int) -> tuple[list[Samples], str]:
-    """The samples of a .wav file, or of each in a directory in order of name, and the SHA-256 of what the files hold.
+def read_recordings(path: Path, rate: int) -> tuple[list[Samples], str]:
+    """Read a .wav file, or all .wav files of a directory in order of name: samples, and the SHA-256 of the contents.
 
     Raises :class:`specs.base.errors.UserError` for unsuitable audio files.
     """
-    paths = audio_files(given)
-    digest, found = hashlib.sha256(), list[Samples]()
-    for path in paths:
-        samples, content = _samples(path, rate)
+    digest, recordings = hashlib.sha256(), list[Samples]()
+    for file in audio_files(path):
+        samples, content = _samples(file, rate)
         digest.update(content)
-        found.append(samples)
-    return found, digest.hexdigest()
+        recordings.append(samples)
+    return recordings, digest.hexdigest()
 
 
-def audio_files(given: Path) -> list[Path]:
-    """A file, or the .wav files of a directory in order of name.  Raises :class:`specs.base.errors.UserError` for none."""
-    paths = sorted(given.glob(f"*{SUFFIX}")) if given.is_dir() else [given]
+def audio_files(path: Path) -> list[Path]:
+    """The path of a file, or of a directory's .wav files in order of name. Raises :class:`specs.base.errors.UserError` for none."""
+    paths = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
     if not paths:
-        raise UserError(
-            f"{given}: must have {SUFFIX} files\n  value: none\n  Give a directory that has some."
-        )
+        raise UserError(f"{path}: must have {SUFFIX} files\n  value: none\n  Give a directory that has some.")
     return paths
 
 
-def is_audio(given: Path) -> bool:
+def is_audio(path: Path) -> bool:
     """Whether a path may hold audio: a .wav file, or a directory."""
-    return given.suffix.lower() == SUFFIX or given.is_dir()
+    return path.suffix.lower() == SUFFIX or path.is_dir()
 
 
 def _samples(path: Path, rate: int) -> tuple[Samples, bytes]:
@@ -142,8 +139,10 @@ def _samples(path: Path, rate: int) -> tuple[Samples, bytes]:
 
 
 def mel_filters(rate: int, size: int, bins: int) -> npt.NDArray[np.float64]:
-    """Triangles over the frequencies of a transform of ``size`` samples, evenly spaced on Slaney's mel scale from 0 to
-    :data:`HIGHEST`, each of area 1: M F."""
+    """Triangular mel filters over the frequencies of a transform of ``size`` samples: M F.
+
+    They are evenly spaced on Slaney's mel scale from 0 to :data:`HIGHEST`, each with area 1.
+    """
     frequencies = np.linspace(0, rate / 2, size // 2 + 1)  # F
     corners = _hertz(np.linspace(0, _mel(HIGHEST), bins + 2))  # M + 2
     slopes = frequencies - corners[:, None]  # M + 2, F

@@ -1,4 +1,4 @@
-"""Whether what is made of a file has the sizes of a model's input."""
+"""The sizes of a model's input, and the configuration files with preprocessing settings."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from zoo.checkpoints.carried import stated_in
 from zoo.files.reading import read_regular, unreadable
 
 PREPROCESSOR = "preprocessor_config.json"
-"""The file in which checkpoints state how images and sounds are prepared."""
+"""The file with a checkpoint's preprocessing settings."""
 
 
 _LARGEST = 2**31
-"""The largest file of an image or audio, in bytes."""
+"""The size limit of an image or audio file, in bytes."""
 
 PROCESSOR = "processor_config.json"
-"""The file in which newer checkpoints state the same, in parts."""
+"""The file with the same settings in newer checkpoints, in sections."""
 
 
 def audio_settings(directory: Path) -> dict[str, Any]:
     """The settings for audio in a directory; empty without any."""
-    stated = stated_in(directory / PREPROCESSOR) or stated_in(directory / PROCESSOR).get("feature_extractor")
-    return stated if isinstance(stated, dict) else {}
+    settings = stated_in(directory / PREPROCESSOR) or stated_in(directory / PROCESSOR).get(
+        "feature_extractor"
+    )
+    return settings if isinstance(settings, dict) else {}
 
 
 def media_bytes(path: Path) -> bytes:
-    """The bytes of a file of an image or audio.  Raises :class:`specs.base.errors.UserError` where it cannot be read."""
+    """The bytes of an image or audio file. Raises :class:`specs.base.errors.UserError` if it cannot be read."""
     try:
         return read_regular(path, most=_LARGEST)
     except OSError as error:
@@ -36,16 +38,16 @@ def media_bytes(path: Path) -> bytes:
 
 
 def input_shape(spec: Model) -> tuple[int, ...]:
-    """The sizes of one image or sound."""
+    """The sizes of one image or audio input."""
     stack = spec.reader_of("pixel_values") or spec.first_stack
     return spec.embedding_of(stack).input_shape(spec.context_length_of(stack))
 
 
-def check_fit(given: Path, rule: str, found: tuple[int, ...], spec: Model) -> None:
-    """Raise :class:`specs.base.errors.UserError` unless these are the sizes of a model's input; ``rule`` begins the message."""
-    if found != input_shape(spec):
-        wanted, got = (" x ".join(map(str, each)) for each in (input_shape(spec), found))
+def check_fit(path: Path, rule: str, shape: tuple[int, ...], spec: Model) -> None:
+    """Raise :class:`specs.base.errors.UserError` unless ``shape`` is the shape of a model's input; ``rule`` begins the message."""
+    if shape != input_shape(spec):
+        wanted, got = (" x ".join(map(str, sizes)) for sizes in (input_shape(spec), shape))
         raise UserError(
-            f"{given}: {rule} {wanted} for {spec.name}\n"
+            f"{path}: {rule} {wanted} for {spec.name}\n"
             f"  value: {got}, from the {PREPROCESSOR} next to the weights\n  Put the model's own {PREPROCESSOR} there."
         )

@@ -1,4 +1,4 @@
-"""Audio files as the log-mel spectrograms of any length that Parakeet reads (ParakeetFeatureExtractor of transformers).
+"""Audio files as log-mel spectrograms of any length, for Parakeet (ParakeetFeatureExtractor of transformers).
 
 Shapes: samples N, mel bins M, frames T, frequencies F.
 """
@@ -18,8 +18,8 @@ from specs.model.model import Model
 
 @dataclass(frozen=True)
 class LogMelFrames:
-    """The settings of a checkpoint: the rate in Hz, the bins, the lengths of the Fourier transform, of its window and from one
-    window to the next in samples, and the share of the sample before that is subtracted from each."""
+    """The spectrogram settings of a checkpoint: the rate in Hz, the bins, the lengths of the Fourier transform, of its window and
+    of the hop in samples, and the share of the previous sample to subtract (pre-emphasis)."""
 
     rate: int = 16000
     bins: int = 80
@@ -32,16 +32,16 @@ class LogMelFrames:
     def beside(cls, *directories: Path) -> LogMelFrames | None:
         """The settings in the first directory whose preprocessor_config.json has them; None without any."""
         for directory in directories:
-            stated = audio_settings(directory)
+            settings = audio_settings(directory)
             names = ("sampling_rate", "feature_size", "n_fft", "win_length", "hop_length")
-            values = [value for name in names if isinstance(value := stated.get(name), int) and value > 0]
+            values = [value for name in names if isinstance(value := settings.get(name), int) and value > 0]
             if len(values) == len(names):
-                return replace(cls(*values), preemphasis=float(stated.get("preemphasis") or 0.0))
+                return replace(cls(*values), preemphasis=float(settings.get("preemphasis") or 0.0))
         return None
 
     @classmethod
     def usual(cls, spec: Model) -> LogMelFrames:
-        """The settings of every published Parakeet, with the bins that a model takes."""
+        """The settings of every published Parakeet, with the bins of a model."""
         embedding = spec.embedding_of(spec.first_stack)
         assert isinstance(embedding, FramesKind)
         return cls(bins=embedding.features)
@@ -52,16 +52,16 @@ class LogMelFrames:
         return self.hop
 
     def shortest(self, columns: int) -> int:
-        """The number of samples that make so many frames, at least two: they have a variance."""
+        """The number of samples in ``columns`` frames, at least two frames, because normalization needs a variance."""
         return max(2, columns) * self.hop
 
     @property
     def described(self) -> str:
-        """What a message says of these settings."""
+        """The description of these settings in messages."""
         return f"spectrograms are those of Parakeet, at {self.rate // 1000} kHz"
 
     def values(self, samples: Samples) -> Samples:
-        """The logarithm of the mel spectrogram, of which every bin has mean 0 and variance 1: N -> T M."""
+        """The log-mel spectrogram, normalized to mean 0 and variance 1 per bin: N -> T M."""
         signal = samples.astype(np.float64)
         signal[1:] -= self.preemphasis * samples[:-1]
         padded = np.pad(signal, self.size // 2)

@@ -1,4 +1,4 @@
-"""Audio files as the log-mel spectrograms of Kaldi that wav2vec2-BERT reads (SeamlessM4TFeatureExtractor of transformers).
+"""Audio files as Kaldi's log-mel spectrograms, for wav2vec2-BERT (SeamlessM4TFeatureExtractor of transformers).
 
 Shapes: samples N, mel bins M, windows W, frames T, frequencies F.
 """
@@ -18,10 +18,10 @@ from specs.kinds.frames import FramesKind
 from specs.model.model import Model
 
 WINDOW, HOP, SIZE = 400, 160, 512
-"""The lengths of a window, from one window to the next and of the Fourier transform, in samples."""
+"""The lengths of a window, of the hop and of the Fourier transform, in samples."""
 
 LOWEST, PREEMPHASIS = 20.0, 0.97
-"""The lowest frequency of a mel bin in Hz, and the share of the sample before that is subtracted from each."""
+"""The lowest frequency of a mel bin in Hz, and the share of the previous sample to subtract."""
 
 FLOOR = 2.0**-23
 """The least power of a mel bin."""
@@ -29,7 +29,7 @@ FLOOR = 2.0**-23
 
 @dataclass(frozen=True)
 class KaldiFrames:
-    """The settings of a checkpoint: the rate in Hz, the bins, and how many windows are side by side in a frame."""
+    """The spectrogram settings of a checkpoint: the rate in Hz, the bins, and the number of windows per frame."""
 
     rate: int = 16000
     bins: int = 80
@@ -39,16 +39,16 @@ class KaldiFrames:
     def beside(cls, *directories: Path) -> KaldiFrames | None:
         """The settings in the first directory whose preprocessor_config.json has them; None without any."""
         for directory in directories:
-            stated = audio_settings(directory)
+            settings = audio_settings(directory)
             names = ("sampling_rate", "num_mel_bins", "stride")
-            values = [value for name in names if isinstance(value := stated.get(name), int) and value > 0]
+            values = [value for name in names if isinstance(value := settings.get(name), int) and value > 0]
             if len(values) == len(names):
                 return cls(*values)
         return None
 
     @classmethod
     def usual(cls, spec: Model) -> KaldiFrames:
-        """The settings of every published wav2vec2-BERT, with the features that a model takes."""
+        """The settings of every published wav2vec2-BERT, with the features of a model."""
         embedding = spec.embedding_of(spec.first_stack)
         assert isinstance(embedding, FramesKind)
         return (
@@ -63,16 +63,16 @@ class KaldiFrames:
         return HOP * self.stride
 
     def shortest(self, columns: int) -> int:
-        """The number of samples that make so many frames, of at least two windows: they have a variance."""
+        """The number of samples in ``columns`` frames, at least two windows, because normalization needs a variance."""
         return WINDOW + (max(2, columns * self.stride) - 1) * HOP
 
     @property
     def described(self) -> str:
-        """What a message says of these settings."""
+        """The description of these settings in messages."""
         return f"spectrograms are those of wav2vec2-BERT, at {self.rate // 1000} kHz"
 
     def values(self, samples: Samples) -> Samples:
-        """The logarithm of the mel spectrogram, of which every bin has mean 0 and variance 1: N -> T (stride M)."""
+        """The log-mel spectrogram, normalized to mean 0 and variance 1 per bin: N -> T (stride M)."""
         signal = samples.astype(np.float64) * 2**15
         windows = np.lib.stride_tricks.sliding_window_view(signal, WINDOW)[::HOP]  # W WINDOW
         windows = windows - windows.mean(1, keepdims=True)
@@ -86,7 +86,7 @@ class KaldiFrames:
 
 
 def _filters(rate: int, bins: int) -> npt.NDArray[np.float64]:
-    """Triangles in mels, evenly spaced from :data:`LOWEST` to half the rate: M F."""
+    """Triangular mel filters, evenly spaced in mels from :data:`LOWEST` to half the rate: M F."""
     frequencies = _mel(np.arange(SIZE // 2 + 1) * rate / SIZE)  # F
     corners = np.linspace(_mel(LOWEST), _mel(rate // 2), bins + 2)  # M + 2
     slopes = frequencies - corners[:, None]  # M + 2, F

@@ -1,4 +1,4 @@
-"""Images of any size as the rows of pixels of their patches, as Qwen's vision-language models read them."""
+"""Images of any size as packed patches, for Qwen's vision-language models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from zoo.checkpoints.carried import stated_in
 
 BICUBIC = 3
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
-"""The mean and the standard deviation of the colors that CLIP was trained on."""
+"""The mean and the standard deviation of colors in CLIP's training data."""
 
 LONGEST_RATIO = 200
 """The largest ratio of the sides of an image."""
@@ -29,7 +29,7 @@ LONGEST_RATIO = 200
 
 @dataclass(frozen=True)
 class PackedImages:
-    """Images of any size: the pixels of all patches, N W, and the frames, rows and columns of each, M 3."""
+    """Images of any size: the pixels of all patches, N W, and the frames, rows and columns of each image, M 3."""
 
     pixels: Values
     grids: npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class PackedImages:
 
 @dataclass(frozen=True)
 class Packing:
-    """The settings of a checkpoint: the ``least`` and the ``most`` pixels of an image, and Pillow's number of the filter."""
+    """The packing settings of a checkpoint: the ``least`` and ``most`` pixels of an image, and Pillow's number of the filter."""
 
     least: int = 56 * 56
     most: int = 28 * 28 * 1280
@@ -51,25 +51,25 @@ class Packing:
 
     @classmethod
     def beside(cls, *directories: Path) -> Packing:
-        """The settings in the first directory whose preprocessor_config.json has any for images."""
-        found = (stated_in(directory / PREPROCESSOR) for directory in directories)
-        return cls._read(next((each for each in found if each), {}))
+        """The settings in the first directory with a preprocessor_config.json; defaults without one."""
+        settings = (stated_in(directory / PREPROCESSOR) for directory in directories)
+        return cls._read(next((fields for fields in settings if fields), {}))
 
     @classmethod
-    def _read(cls, stated: Mapping[str, Any]) -> Packing:
-        size = stated.get("size")
+    def _read(cls, settings: Mapping[str, Any]) -> Packing:
+        size = settings.get("size")
         edges: Mapping[str, Any] = size if isinstance(size, dict) else {}
         least, most = (
-            number_in(stated.get(name), number_in(edges.get(edge), default, int), int)
+            number_in(settings.get(name), number_in(edges.get(edge), default, int), int)
             for name, edge, default in (
                 ("min_pixels", "shortest_edge", cls.least),
                 ("max_pixels", "longest_edge", cls.most),
             )
         )
-        return cls(least, most, number_in(stated.get("resample"), BICUBIC, int))
+        return cls(least, most, number_in(settings.get("resample"), BICUBIC, int))
 
     def size(self, width: int, height: int, factor: int) -> tuple[int, int]:
-        """The width and the height to resize to: multiples of ``factor``, of about the same shape, within the pixels allowed."""
+        """The width and height to resize to: multiples of ``factor`` with about the same ratio, within the limits."""
         sides = [round(side / factor) * factor for side in (width, height)]
         if math.prod(sides) > self.most:
             shrink = math.sqrt(width * height / self.most)
@@ -81,10 +81,10 @@ class Packing:
 
 
 def read_packed(paths: Sequence[Path], form: Pixels | None, packing: Packing, spec: Model) -> PackedImages:
-    """The patches of image files, in the squares that the connector joins.
+    """Read image files as patches, ordered by the squares that the connector joins.
 
-    Without the settings of a checkpoint, colors are normalized as by CLIP. Raises :class:`specs.base.errors.UserError` for files that
-    are no images, and for very long or high ones.
+    Without a checkpoint's settings, colors are normalized as in CLIP. Raises :class:`specs.base.errors.UserError` for files that
+    are not images, and for extreme aspect ratios.
     """
     assert spec.image is not None
     assert isinstance(spec.connector, ConnectorKind)
@@ -108,7 +108,7 @@ def read_packed(paths: Sequence[Path], form: Pixels | None, packing: Packing, sp
 
 
 def patches_of(pixels: Values, embedding: PackedPatches, square: int) -> tuple[Values, tuple[int, int, int]]:
-    """The pixels of an image, C H W, as those of its patches, one after another in squares of a side, and its grid."""
+    """Cut an image, C H W, into patches, ordered by squares of ``square`` patches a side; return them and the grid."""
     size, (channels, height, width) = embedding.patch_size, pixels.shape
     rows, columns = height // size, width // size
     parts = pixels.reshape(channels, rows // square, square, size, columns // square, square, size)

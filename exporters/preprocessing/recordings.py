@@ -1,4 +1,4 @@
-"""Recordings of any length as the inputs of models: samples, or frames of a spectrogram."""
+"""Recordings of any length as model inputs: samples, or frames of a spectrogram."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from specs.kinds.frames import Frames, SubsampledSpectrogram
 from specs.model.model import Model
 
 RecordingForm = Waveforms | LogMelFrames | KaldiFrames
-"""The settings of a checkpoint for recordings."""
+"""A checkpoint's settings for recordings of any length."""
 
 
 def form_kind(spec: Model) -> type[Waveforms] | type[LogMelFrames] | type[KaldiFrames]:
-    """The settings that a model's input needs."""
+    """The kind of settings for a model's input."""
     match spec.embedding_of(spec.first_stack):
         case SubsampledSpectrogram():
             return LogMelFrames
@@ -26,20 +26,19 @@ def form_kind(spec: Model) -> type[Waveforms] | type[LogMelFrames] | type[KaldiF
     return Waveforms
 
 
-def read_whole(given: Path, form: RecordingForm | None, spec: Model) -> tuple[list[Samples], str]:
-    """The inputs of a model, 1 N or 1 T M each, from a .wav file or from each in a directory, and the SHA-256 of what the
-    files hold.
+def read_whole(path: Path, form: RecordingForm | None, spec: Model) -> tuple[list[Samples], str]:
+    """Read a .wav file, or all .wav files of a directory, as model inputs, 1 N or 1 T M each, and the SHA-256 of the contents.
 
-    Without the settings of a checkpoint, they are the usual ones.  Raises
-    :class:`specs.base.errors.UserError` for unsuitable files, and for recordings shorter than a frame.
+    Without a checkpoint's settings, the usual ones apply. Raises :class:`specs.base.errors.UserError` for unsuitable files, and
+    for recordings shorter than a frame.
     """
     form = form or form_kind(spec).usual(spec)
-    recordings, digest = read_recordings(given, form.rate)
+    recordings, digest = read_recordings(path, form.rate)
     least = form.shortest(spec.embedding_of(spec.first_stack).input_length(1))
     shortest = min(map(len, recordings))
     if shortest < least:
         raise UserError(
-            f"{given}: a recording must have at least {least} samples for {spec.name}\n"
+            f"{path}: a recording must have at least {least} samples for {spec.name}\n"
             f"  value: {shortest} samples\n  Give a longer recording."
         )
     return [form.values(samples)[None] for samples in recordings], digest

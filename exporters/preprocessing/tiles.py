@@ -1,4 +1,4 @@
-"""Images in tiles, as Idefics 3 and SmolVLM read them: the squares of a grid, row after row, and then the whole image."""
+"""Tiling of images for Idefics 3 and SmolVLM: the squares of a grid, row by row, followed by the whole image."""
 
 from __future__ import annotations
 
@@ -8,57 +8,57 @@ from dataclasses import dataclass
 from typing import Any
 
 LONGEST = 4 * 364
-"""The length that the longer side of an image is resized to, unless a checkpoint states another."""
+"""The default length of the longer side of an image after resizing."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The tiles that an image is cut into; none where it stays whole."""
+    """The rows and columns of an image's tiles; 0 if it stays whole."""
 
     rows: int = 0
     columns: int = 0
 
     @property
     def images(self) -> int:
-        """The number of tiles, with the whole image."""
+        """The number of tiles, including the whole image."""
         return self.rows * self.columns + 1
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """The settings of a checkpoint: the ``side`` of a tile, to which the whole image is resized too.
+    """The tiling settings of a checkpoint: the ``side`` of a tile, and of the resized whole image.
 
-    ``longest`` is the length that the longer side of an image is resized to at first, None to leave it; unless it ``splits``,
-    an image stays whole.
+    ``longest``: the length to which the longer side is first resized, None to leave it. Unless it ``splits``, an image stays
+    whole.
     """
 
     side: int
     longest: int | None = LONGEST
     splits: bool = True
     usual_resample = 1
-    """Pillow's number of the filter that is used unless a checkpoint states another: Lanczos."""
+    """Pillow's number of the default filter: Lanczos."""
 
     @property
     def setting(self) -> str:
-        """The setting that asks for tiles."""
+        """The setting that enables tiles, for messages."""
         return f"max_image_size {self.side}"
 
     @property
     def remedy(self) -> str:
-        """How images stay whole."""
+        """The advice to keep images whole, for messages."""
         return "Remove max_image_size there to read whole images."
 
     @classmethod
-    def stated(cls, stated: Mapping[str, Any]) -> Tiles | None:
-        """The settings in a preprocessor_config.json; None where it states no largest image, and so no tiles."""
-        side = _longest_edge(stated, "max_image_size", None)
+    def stated(cls, settings: Mapping[str, Any]) -> Tiles | None:
+        """The settings in a preprocessor_config.json; None if it has no largest image size, and so no tiles."""
+        side = _longest_edge(settings, "max_image_size", None)
         if side is None:
             return None
-        longest = _longest_edge(stated, "size", LONGEST) if stated.get("do_resize", True) else None
-        return cls(side, longest, stated.get("do_image_splitting", True) is not False)
+        longest = _longest_edge(settings, "size", LONGEST) if settings.get("do_resize", True) else None
+        return cls(side, longest, settings.get("do_image_splitting", True) is not False)
 
     def cut(self, image: Any, resample: int) -> tuple[list[Any], Grid]:
-        """The tiles of an image of Pillow and the image itself, all of one size, and their grid."""
+        """Cut a Pillow image: its tiles and the whole image, all of one size, and the grid."""
         side = self.side
         if self.longest is not None:
             image = image.resize(_with_longest(image.size, self.longest), resample)
@@ -73,7 +73,7 @@ class Tiles:
 
 
 def cut_to_squares(image: Any, side: int) -> list[Any]:
-    """The squares of an image of Pillow whose sides are multiples of theirs, row after row."""
+    """Cut a Pillow image, with sides that are multiples of ``side``, into squares, row by row."""
     width, height = image.size
     return [
         image.crop((left, top, left + side, top + side))
@@ -82,14 +82,14 @@ def cut_to_squares(image: Any, side: int) -> list[Any]:
     ]
 
 
-def _longest_edge(stated: Mapping[str, Any], name: str, default: int | None) -> int | None:
-    value = stated.get(name)
+def _longest_edge(settings: Mapping[str, Any], name: str, default: int | None) -> int | None:
+    value = settings.get(name)
     edge = value.get("longest_edge") if isinstance(value, dict) else value
     return edge if isinstance(edge, int) else default
 
 
 def _with_longest(size: tuple[int, int], longest: int) -> tuple[int, int]:
-    """A size of about the same shape with a longer side of this length, and an even shorter one."""
+    """Scale a size to a longer side of this length and an even shorter side."""
     width, height = size
     if width >= height:
         shorter = int(longest / (width / height))
@@ -99,7 +99,7 @@ def _with_longest(size: tuple[int, int], longest: int) -> tuple[int, int]:
 
 
 def _in_multiples(size: tuple[int, int], side: int) -> tuple[int, int]:
-    """A size of about the same shape whose sides are multiples of ``side``, rounded up."""
+    """Scale a size up to multiples of ``side``, with about the same ratio."""
     width, height = size
     shape = width / height
     if width >= height:

@@ -1,4 +1,4 @@
-"""Audio files as the samples that wav2vec2 and Moonshine read (Wav2Vec2FeatureExtractor of transformers).
+"""Audio files as samples, for wav2vec2 and Moonshine (Wav2Vec2FeatureExtractor of transformers).
 
 Shapes: samples N.
 """
@@ -16,12 +16,12 @@ from specs.kinds.waveform import FilteredWaveform
 from specs.model.model import Model
 
 RATE = 16000
-"""The samples per second of every published model."""
+"""The sampling rate of every published model, in Hz."""
 
 
 @dataclass(frozen=True)
 class Waveforms:
-    """The settings of a checkpoint: samples per second, and whether a recording gets mean 0 and variance 1."""
+    """The settings of a checkpoint: the sampling rate in Hz, and whether recordings are normalized to mean 0 and variance 1."""
 
     rate: int = RATE
     normalize: bool = True
@@ -30,15 +30,15 @@ class Waveforms:
     def beside(cls, *directories: Path) -> Waveforms | None:
         """The settings in the first directory whose preprocessor_config.json has them; None without any."""
         for directory in directories:
-            stated = audio_settings(directory)
-            rate, size = stated.get("sampling_rate"), stated.get("feature_size")
+            settings = audio_settings(directory)
+            rate, size = settings.get("sampling_rate"), settings.get("feature_size")
             if isinstance(rate, int) and rate > 0 and size == 1:
-                return cls(rate, stated.get("do_normalize", True) is True)
+                return cls(rate, settings.get("do_normalize", True) is True)
         return None
 
     @classmethod
     def usual(cls, spec: Model) -> Waveforms:
-        """The settings of every published model with the same kind of embedding: trained filters read samples as they are."""
+        """The settings of every published model with the same kind of embedding: learned filters take unnormalized samples."""
         return cls(normalize=not isinstance(spec.embedding_of(spec.first_stack), FilteredWaveform))
 
     @property
@@ -47,12 +47,12 @@ class Waveforms:
         return 1
 
     def shortest(self, columns: int) -> int:
-        """The number of samples that make so many values."""
+        """The number of samples in ``columns`` values."""
         return columns
 
     @property
     def described(self) -> str:
-        """What a message says of these settings."""
+        """The description of these settings in messages."""
         normalized = ", with mean 0 and variance 1" if self.normalize else ""
         return f"recordings are read at {self.rate // 1000} kHz{normalized}"
 

@@ -43,49 +43,49 @@ def read_ids(path: Path) -> tuple[Tensor, str]:
 
 
 def read_named(path: Path, wanted: str, sizes: tuple[int | None, ...]) -> tuple[ArrayFile, dict[str, Tensor]]:
-    """The array of the model's input ``wanted``, batch by ``sizes``, and its mask where there is one.
+    """Read the array of the model's input ``wanted``, batch by ``sizes``, and its mask if the file has one.
 
     Raises :class:`specs.base.errors.UserError` for a file without it, or with other sizes.
     """
-    found = _loaded(path)
-    held = dict(found) if isinstance(found, Mapping) else {}
+    loaded = _loaded(path)
+    held = dict(loaded) if isinstance(loaded, Mapping) else {}
     if wanted not in held:
         raise UserError(
             f"{path}: must have an array {wanted}, the model's input\n"
             f"  value: {', '.join(held) or 'no named arrays'}\n  Save it under that name with numpy.savez."
         )
-    given = held[wanted]
+    array = held[wanted]
     masks = {MASK: held[MASK]} if wanted == "input_ids" and MASK in held else {}
     whole = wanted == "input_ids"
     shape = " x ".join("length" if size is None else str(size) for size in ("examples", *sizes))
-    fits = given.ndim == 1 + len(sizes) and all(
-        size is None or size == got for size, got in zip(sizes, given.shape[1:], strict=True)
+    fits = array.ndim == 1 + len(sizes) and all(
+        size is None or size == got for size, got in zip(sizes, array.shape[1:], strict=True)
     )
-    if not fits or given.dtype.kind not in ("iu" if whole else "fiu"):
+    if not fits or array.dtype.kind not in ("iu" if whole else "fiu"):
         raise UserError(
             f"{path}: {wanted} must be {'whole ' if whole else ''}numbers, {shape}\n"
-            f"  value: {given.dtype}, {' x '.join(map(str, given.shape)) or 'one number'}\n"
+            f"  value: {array.dtype}, {' x '.join(map(str, array.shape)) or 'one number'}\n"
             "  Prepare them with the model's own preprocessor."
         )
     if whole:
-        masks.setdefault(MASK, np.ones(given.shape, np.int64))
-        if masks[MASK].shape != given.shape:
+        masks.setdefault(MASK, np.ones(array.shape, np.int64))
+        if masks[MASK].shape != array.shape:
             raise UserError(
-                f"{path}: {MASK} must have the shape of {wanted}, {' x '.join(map(str, given.shape))}\n"
+                f"{path}: {MASK} must have the shape of {wanted}, {' x '.join(map(str, array.shape))}\n"
                 f"  value: {' x '.join(map(str, masks[MASK].shape))}\n  Leave it out where there is no padding."
             )
     dtype: Any = np.int64 if whole else np.float32
-    arrays = {wanted: given.astype(dtype), **{name: mask.astype(np.int64) for name, mask in masks.items()}}
+    arrays = {wanted: array.astype(dtype), **{name: mask.astype(np.int64) for name, mask in masks.items()}}
     tensors = {name: torch.from_numpy(values) for name, values in arrays.items()}
-    return ArrayFile(str(path), sha256_of(path), len(given)), tensors
+    return ArrayFile(str(path), sha256_of(path), len(array)), tensors
 
 
 def _loaded(path: Path) -> Any:
     try:
         with open_regular(path) as file:
-            found = np.load(file, allow_pickle=False)
-            named = isinstance(found, np.lib.npyio.NpzFile)
-            return {name: found[name] for name in found.files} if named else found
+            loaded = np.load(file, allow_pickle=False)
+            named = isinstance(loaded, np.lib.npyio.NpzFile)
+            return {name: loaded[name] for name in loaded.files} if named else loaded
     except OSError as error:
         raise UserError(unreadable(path, error)) from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:

@@ -22,17 +22,17 @@ _BLOCK = re.compile(r"^(.*\bblocks\.\d+)\.(.+)$")
 
 
 def layer_of(weight: str) -> str:
-    """The layer of a weight, such as ``decoder.blocks.3``, or else its outermost module."""
-    found = _BLOCK.match(weight)
-    return found[1] if found else weight.split(".")[0]
+    """The layer of a weight, such as ``decoder.blocks.3``, or its outermost module outside layers."""
+    match = _BLOCK.match(weight)
+    return match[1] if match else weight.split(".")[0]
 
 
 def role_of(weight: str) -> str:
-    """The role of a weight, whichever layer it is in: ``attention.query``, or else its outermost module."""
-    found = _BLOCK.match(weight)
-    if found is None:
+    """The role of a weight, the same in all layers: ``attention.query``, or its outermost module outside layers."""
+    match = _BLOCK.match(weight)
+    if match is None:
         return weight.split(".")[0]
-    parts = found[2].removesuffix(".weight").removesuffix(".bias").split(".")
+    parts = match[2].removesuffix(".weight").removesuffix(".bias").split(".")
     return ".".join(part for part in parts if not part.isdigit())
 
 
@@ -46,8 +46,8 @@ def blame(
 ) -> tuple[Cost, ...]:
     """The cost of each group of rounded weights alone, in descending order.
 
-    ``stored`` are the weights in a file; the model gets its own back afterwards. A cost is the KL divergence from the
-    float model in nats, or 1 - cosine for a model without scores.
+    ``stored``: the weights in a file; the model's own are restored afterwards. A cost is the KL divergence from the float
+    model in nats, or 1 - cosine for a model without scores.
     """
     held = dict(weight_tensors(model))
     groups: dict[str, dict[str, Tensor]] = {}
@@ -60,7 +60,7 @@ def blame(
         for group, weights in groups.items():
             progress(group)
             costs.append(Cost(group, _cost(spec, model, held, weights, cases, wanted)))
-    return tuple(sorted(costs, key=lambda each: -each.cost))
+    return tuple(sorted(costs, key=lambda cost: -cost.cost))
 
 
 def _cost(

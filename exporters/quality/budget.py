@@ -1,4 +1,4 @@
-"""The loss of quality that a precision may cause."""
+"""The budget: the loss of quality allowed for a precision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 KL, COSINE = "kl", "cosine"
-"""The figures that are held to a budget: for scores, and for vectors."""
+"""The figures with a budget: for scores, and for vectors."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,7 @@ LIMITS = {
     "int4": Limits(0.5, 0.95),
     "q4f16": Limits(0.5, 0.95),
 }
-"""The default budget of each precision that rounds: more than published models lose when every weight is rounded to
-nearest.
+"""The default budget of each precision that rounds: above the loss of published models with every weight rounded to nearest.
 
 SmolLM2-135M has a divergence of 0.008 in int8 and of 0.30 in int4, MiniLM-L6 cosines of 0.992 and 0.964.
 """
@@ -36,7 +35,7 @@ EXACT = Limits(0.0, 1.0)
 """The budget of a precision that does not round."""
 
 CACHE_LIMITS = {"int8": Limits(0.01, 0.999), "int4": Limits(0.3, 0.98)}
-"""The additional loss that a quantized cache may cause."""
+"""The additional loss allowed for a quantized cache."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Budget:
         return value <= self.limit if self.measure == KL else value >= self.limit
 
     def breach(self, figures: Mapping[str, float]) -> str:
-        """The rule and the value, where the limit is exceeded."""
+        """The rule and the value, if the limit is exceeded."""
         value = figures.get(self.measure, math.nan)
         if self.measure == KL:
             return (
@@ -77,7 +76,7 @@ def budget_of(
     min_cosine: float | None,
     cache: str = "float",
 ) -> Budget:
-    """The budget of the measured figure: the limit that the user gave, or the default of the precision and the cache."""
+    """The budget of the measured figure: the user's limit, or the default of the precision and the cache."""
     limits, own = LIMITS.get(precision, EXACT), CACHE_LIMITS.get(cache)
     if own is not None:
         limits = Limits(limits.max_kl + own.max_kl, limits.min_cosine + own.min_cosine - 1)

@@ -1,4 +1,4 @@
-"""The second claim about an export: rounding preserves what the model knows."""
+"""The second claim about an export: rounding preserves the model's quality."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from exporters.quality.budget import budget_of
 from exporters.quality.examples import DECODED
 from exporters.quality.generated import generated
 from exporters.quality.inputs import representative
-from exporters.quality.judge import Speech, cases_of, check_judgeable, judge, said_by
+from exporters.quality.judge import Speech, cases_of, check_judgeable, judge, with_decoder_inputs
 from exporters.quality.parts import NoInputsError, Representative
 from exporters.quality.quality import Cost, Quality, QualityError
 from exporters.quality.runners import Files, FloatModel
@@ -30,7 +30,7 @@ from zoo.core.progress import Progress, Stage
 from zoo.tracing.task import Task
 
 BLAMED = 2
-"""The largest number of inputs for measuring the cost of each part: every part takes a pass over them."""
+"""The largest number of inputs for measuring the cost of each part: every part needs a pass over them."""
 
 Stored = Callable[[Any], Iterable[tuple[str, Tensor]]]
 """Reads the weights of a model back from an export's data file."""
@@ -45,12 +45,11 @@ class UserLimits:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """The inputs to judge an export on, or why there are none (``unjudged``); neither where the model generates its
-    own.
+class QualityInputs:
+    """The inputs for judging an export, or the reason for having none (``unjudged``); neither if the model generates its own.
 
-    ``origin`` is the place of the checkpoint's tokenizer and special tokens, and ``longest`` the number of a
-    decoder's cache slots, where that is less than its context.
+    ``origin``: the directory of the checkpoint's tokenizer and special tokens; ``longest``: the number of a decoder's cache
+    slots, if less than its context.
     """
 
     spec: Model
@@ -60,9 +59,11 @@ class Claim:
     longest: int | None = None
 
     @staticmethod
-    def prepare(spec: Model, origin: Path, calibrate: Path | None, longest: int | None = None) -> Claim:
+    def prepare(
+        spec: Model, origin: Path, calibrate: Path | None, longest: int | None = None
+    ) -> QualityInputs:
         """Read the inputs. Raises :class:`specs.base.errors.UserError` for a file that does not fit the model."""
-        claim = Claim(spec, origin, longest=longest)
+        claim = QualityInputs(spec, origin, longest=longest)
         try:
             check_judgeable(spec, has_reference=True)
         except UserError as error:
@@ -91,19 +92,19 @@ class Claim:
         """Whether the model itself must generate the calibration inputs of its decoder."""
         return self.inputs is None or self.spec.architecture == "encoder-decoder"
 
-    def written_by(self, model: Any, progress: Progress) -> Claim:
-        """The claim with generated inputs: everything for a decoder without inputs, and the decoder's part of an
-        encoder-decoder's calibration."""
+    def written_by(self, model: Any, progress: Progress) -> QualityInputs:
+        """Add generated inputs: all inputs of a decoder without any, or the decoder inputs of an encoder-decoder's
+        calibration."""
         claim = self._with_inputs(model, progress)
         assert claim.inputs is not None
         examples = claim.inputs.calibration
         if self.spec.architecture != "encoder-decoder" or not examples or DECODED in examples[0]:
             return claim
         progress(Stage("quality: generate the decoder's inputs"))
-        said = said_by(self._bounded, model, examples, speech_of(self.origin))
-        return replace(claim, inputs=replace(claim.inputs, calibration=said))
+        decoded = with_decoder_inputs(self._bounded, model, examples, speech_of(self.origin))
+        return replace(claim, inputs=replace(claim.inputs, calibration=decoded))
 
-    def _with_inputs(self, model: Any, progress: Progress) -> Claim:
+    def _with_inputs(self, model: Any, progress: Progress) -> QualityInputs:
         if self.inputs is not None:
             return self
         progress(Stage("quality: generate the inputs to judge on"))
@@ -122,9 +123,9 @@ class Claim:
         progress: Progress,
         cache: str = "float",
     ) -> tuple[Quality, Representative]:
-        """Judge graphs with a ``cache`` of this precision against the float32 model.
+        """Judge graphs, with a ``cache`` of this format, against the float32 model.
 
-        Raises :class:`QualityError` with the most costly parts where they lose more than allowed.
+        Raises :class:`QualityError` with the most costly parts if they lose more than allowed.
         """
         speech = speech_of(self.origin)
         inputs = self._with_inputs(model, progress).inputs
@@ -150,8 +151,8 @@ def speech_of(origin: Path) -> Speech:
     """The start and end tokens of an encoder-decoder's output, from its checkpoint."""
     tokens = special_tokens(origin)
     start, ends = tokens.get("decoder_start_token_id"), tokens.get("eos_token_id")
-    found = ends if isinstance(ends, list) else [ends]
-    return Speech(start if isinstance(start, int) else 0, [end for end in found if isinstance(end, int)])
+    stops = ends if isinstance(ends, list) else [ends]
+    return Speech(start if isinstance(start, int) else 0, [end for end in stops if isinstance(end, int)])
 
 
 def with_costs(
@@ -171,7 +172,7 @@ def with_costs(
 
 
 def _remedies(precision: Precision, cache: str) -> str:
-    """Options that lose less."""
+    """The options with a smaller loss, for messages."""
     lossless = {"int8": "Use a float cache.", "int4": "Use an int8 cache."}.get(cache)
     weights = {
         "int4": "Use int8, or int4 with smaller blocks or with zero points (asymmetric).",

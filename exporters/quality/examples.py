@@ -20,7 +20,7 @@ MASK = "attention_mask"
 """The name of the token mask: 1 for real tokens."""
 
 DECODED = "decoder_input_ids"
-"""The name of the decoder's input of an encoder-decoder, where an example has it."""
+"""The name of an encoder-decoder's decoder input, if an example has it."""
 
 
 def of_tokens(ids: Tensor) -> Example:
@@ -29,7 +29,7 @@ def of_tokens(ids: Tensor) -> Example:
 
 
 def joined(examples: Sequence[Example], padding: int = 0) -> Example:
-    """Examples of one model as one batch: tokens and their mask padded on the right, other inputs stacked."""
+    """Join examples of one model into a batch: tokens and their mask are padded on the right, other inputs stacked."""
     names = examples[0].keys() - {DECODED}
 
     def batch(name: str) -> Tensor:
@@ -41,6 +41,6 @@ def joined(examples: Sequence[Example], padding: int = 0) -> Example:
 
 
 def padded(rows: Sequence[Tensor], padding: int = 0) -> Tensor:
-    """Rows of several lengths, B T each, as one batch, padded on the right."""
+    """Join rows of several lengths, B T each, into one batch, padded on the right."""
     longest = max(row.shape[1] for row in rows)
     return torch.cat([F.pad(row, (0, longest - row.shape[1]), value=padding) for row in rows])

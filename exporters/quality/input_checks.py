@@ -1,4 +1,4 @@
-"""Checks that token ids fit a model, and the sizes of its inputs."""
+"""Checks of token ids against a model, and the sizes of its inputs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Representative inputs, split into a part for calibration and a part for judging.
+"""Representative inputs, split into a calibration part and a judged part.
 
-They come from a file (text through the checkpoint's tokenizer, token ids in .npy, the model's inputs by name in .npz,
-audio in .wav, images and their texts), or from the corpus that ships with the project, or from a decoder's own output.
+They come from a file (text through the checkpoint's tokenizer, token ids in .npy, the model's inputs by name in .npz, audio in
+.wav, images with texts), from the corpus in this package, or from a decoder's own output.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ WINDOW = 256
 """The length of a decoder's window in tokens, unless its context is shorter."""
 
 CALIBRATES = 3
-"""The first of this many parts is for calibration; the rest is judged."""
+"""The calibration part is the first of this many equal parts; the rest is judged."""
 
 
 def representative(
     spec: Model,
-    given: Path | None,
+    path: Path | None,
     tokenizer: TextTokenizer | None,
     preprocessing: Preprocessing = UNSTATED,
     *,
     calibrates: bool = True,
 ) -> Representative:
-    """The inputs in a file, or of the corpus by default. Without ``calibrates``, all of them are judged.
+    """Read the inputs in a file, by default in the corpus. Unless ``calibrates``, all of them are judged.
 
-    ``tokenizer`` and ``preprocessing`` are the checkpoint's, for text, and for audio and images. Raises :class:`NoInputsError` where no
-    file is given and the corpus cannot be tokenized, and :class:`specs.base.errors.UserError` for a file that does not fit
-    the model.
+    ``tokenizer`` and ``preprocessing`` are the checkpoint's, for text, and for audio and images. Raises :class:`NoInputsError`
+    if there is no file and the corpus cannot be tokenized, and :class:`specs.base.errors.UserError` for a file that does not
+    fit the model.
     """
     embedding = spec.embedding_of(spec.first_stack)
     share = CALIBRATES if calibrates else 0
     if spec.image is not None:
-        return of_pairs(spec, given, tokenizer, preprocessing, share)
-    if given is not None and given.suffix == ".npz":
-        source, arrays = read_named(given, embedding.input_name, input_sizes(spec))
+        return of_pairs(spec, path, tokenizer, preprocessing, share)
+    if path is not None and path.suffix == ".npz":
+        source, arrays = read_named(path, embedding.input_name, input_sizes(spec))
         check_vocabulary(spec, source.name, arrays.get("input_ids"), "Give ids of the model's own tokenizer.")
         rows = [
             {name: values[row : row + 1] for name, values in arrays.items()} for row in range(source.rows)
@@ -70,25 +70,25 @@ def representative(
         check_length(spec, source.name, arrays.get("input_ids"))
         return parted(source.name, source.sha256, rows, share, most_of(spec), "examples")
     if not embedding.takes_tokens:
-        return without_tokens(spec, given, preprocessing, share)
-    if given is not None and given.suffix == ".npy":
-        ids, sha256 = read_ids(given)
-        check_vocabulary(spec, str(given), ids, "Give ids of the model's own tokenizer.")
+        return without_tokens(spec, path, preprocessing, share)
+    if path is not None and path.suffix == ".npy":
+        ids, sha256 = read_ids(path)
+        check_vocabulary(spec, str(path), ids, "Give ids of the model's own tokenizer.")
         if ids.dim() == 2:
-            check_length(spec, str(given), ids)
+            check_length(spec, str(path), ids)
             rows = [of_tokens(row[None]) for row in ids]
-            return parted(str(given), sha256, rows, share, most_of(spec), "rows")
-        return _windows(spec, str(given), sha256, ids, [], share)
+            return parted(str(path), sha256, rows, share, most_of(spec), "rows")
+        return _windows(spec, str(path), sha256, ids, [], share)
     if tokenizer is None:
         remedy = (
             "Put its tokenizer.json there, or give token ids as whole numbers in a .npy file."
-            if given is not None or spec.architecture != "decoder"
+            if path is not None or spec.architecture != "decoder"
             else "Put its tokenizer.json there."
         )
-        raise (NoInputsError if given is None else UserError)(
-            f"{given or 'the corpus'}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n  {remedy}"
+        raise (NoInputsError if path is None else UserError)(
+            f"{path or 'the corpus'}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n  {remedy}"
         )
-    text, name, sha256 = read_text(given)
+    text, name, sha256 = read_text(path)
     if spec.architecture == "decoder":
         ids = torch.tensor(tokenizer.plain(text), dtype=torch.int64)
         check_vocabulary(
@@ -99,8 +99,7 @@ def representative(
 
 
 def random_inputs(spec: Model, seed: int = 0) -> Representative:
-    """Random tokens, after random images where a model reads both, for random weights only, to which no input means more than
-    another."""
+    """Random tokens, preceded by random images if a model reads both; used when weights are random."""
     generator = torch.Generator().manual_seed(seed)
     if spec.image is not None:
         pairs = random_pairs(spec, WINDOWS, generator)
@@ -115,7 +114,7 @@ def random_inputs(spec: Model, seed: int = 0) -> Representative:
 def _windows(
     spec: Model, name: str, sha256: str, ids: Tensor, prefix: Sequence[int], share: int
 ) -> Representative:
-    """Windows of a token stream, evenly spaced over the calibration part and over the judged part."""
+    """Cut a token stream into windows, evenly spaced over the calibration part and over the judged part."""
     length = min(WINDOW, spec.context_length_of(spec.last_stack) or WINDOW)
     own = length - len(prefix)
     needed = own * (2 if share else 1)
@@ -135,12 +134,12 @@ def _windows(
 
 
 def _spread(part: Tensor, length: int, most: int) -> list[Tensor]:
-    """At most ``count`` windows that do not overlap, from the first token to the last."""
+    """Cut at most ``most`` windows without overlap, from the first token to the last."""
     count = min(most, len(part) // length)
     if not count:
         return []
     step = (len(part) - length) / max(1, count - 1)
-    starts = [round(at * step) for at in range(count)] if count > 1 else [0]
+    starts = [round(index * step) for index in range(count)] if count > 1 else [0]
     return [part[start : start + length] for start in starts]
 
 
@@ -151,11 +150,13 @@ def _of_sentences(
     spec: Model, name: str, sha256: str, text: str, tokenizer: TextTokenizer, share: int
 ) -> Representative:
     """Sentences with the special tokens that the tokenizer adds."""
-    sentences = [" ".join(found.split()) for found in _SENTENCE.split(text)]
+    sentences = [" ".join(piece.split()) for piece in _SENTENCE.split(text)]
     sentences = [sentence for sentence in sentences if len(sentence) > 1]
     most = max(most_of(spec).judged * 2, most_of(spec).calibrating * share)
     sentences = (
-        [sentences[at * len(sentences) // most] for at in range(most)] if len(sentences) > most else sentences
+        [sentences[index * len(sentences) // most] for index in range(most)]
+        if len(sentences) > most
+        else sentences
     )
     limit = spec.context_length_of(spec.first_stack)
     rows = [ids if limit is None or len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
@@ -166,6 +167,6 @@ def _of_sentences(
             spec, f"{tokenizer.path} on {name}", every, "Give the tokenizer that came with the model."
         )
     examples = [of_tokens(torch.tensor([row])) for row in rows]
-    found = parted(name, sha256, examples, share, most_of(spec), "sentences")
-    calibration, judged = (batched(spec, part) for part in (found.calibration, found.judged))
-    return replace(found, calibration=calibration, judged=judged)
+    parts = parted(name, sha256, examples, share, most_of(spec), "sentences")
+    calibration, judged = (batched(spec, part) for part in (parts.calibration, parts.judged))
+    return replace(parts, calibration=calibration, judged=judged)

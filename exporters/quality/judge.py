@@ -1,4 +1,4 @@
-"""Judging: the files and a reference run on the same inputs, case by case."""
+"""Judging: running the files and a reference on the same inputs, case by case."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def judge(
     speech: Speech = Speech(),
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, float]:
-    """The figures of the files against a reference; without one, only perplexity, which needs none.
+    """The figures of the files against a reference; without a reference only perplexity.
 
-    Raises :class:`specs.base.errors.UserError` for a model without such a figure.
+    Raises :class:`specs.base.errors.UserError` for a model without perplexity.
     """
     check_judgeable(spec, has_reference=reference is not None)
     tally, pairs = tally_for(spec), []
@@ -59,12 +59,12 @@ def judge(
                 case = _case_of(spec, example)
                 wanted = None if reference is None else reference.outputs(case)
                 tally.add(case, wanted, files.outputs(case))
-    found = tally.figures()
-    return found | ({"token_error_rate": token_error_rate(pairs)} if pairs else {})
+    figures = tally.figures()
+    return figures | ({"token_error_rate": token_error_rate(pairs)} if pairs else {})
 
 
 def check_judgeable(spec: Model, *, has_reference: bool) -> None:
-    """Raise :class:`specs.base.errors.UserError` unless a model has something to measure."""
+    """Raise :class:`specs.base.errors.UserError` unless a model has a figure to measure."""
     generates = spec.head.kind == "language_modeling"
     if spec.architecture == "encoder-decoder" and not generates:
         raise UserError(
@@ -82,7 +82,7 @@ def check_judgeable(spec: Model, *, has_reference: bool) -> None:
 def _speak(
     spec: Model, example: Example, files: Files, reference: Runner, speech: Speech, tally: Tally
 ) -> tuple[list[int], list[int]]:
-    """The outputs of both for an input, after comparing their scores on the reference's output."""
+    """Compare the scores of both on the reference's output for an input; return the reference's and the files' outputs."""
     most, encoder = _longest(spec), input_batch(spec, example)
     said = reference.greedy(encoder, speech.start, speech.ends, most)
     case = decoding(torch.tensor([[speech.start, *said[:-1]]]), encoder)
@@ -90,19 +90,21 @@ def _speak(
     return said, files.greedy_near(encoder, speech.start, speech.ends, most, said)
 
 
-def said_by(spec: Model, model: Any, examples: Sequence[Example], speech: Speech) -> list[Example]:
-    """The examples of an encoder-decoder as single rows, with the decoder inputs that reproduce its output."""
-    found = []
+def with_decoder_inputs(
+    spec: Model, model: Any, examples: Sequence[Example], speech: Speech
+) -> list[Example]:
+    """Split an encoder-decoder's examples into single rows, and add decoder inputs from its own greedy output."""
+    decoded = []
     for start in range(0, len(examples), ROWS):
         part = examples[start : start + ROWS]
         said = greedy(model, input_batch(spec, joined(part)), speech.start, speech.ends, _longest(spec))
         for example, tokens in zip(part, said, strict=True):
-            found.append({**example, DECODED: torch.tensor([[speech.start, *tokens[:-1]]])})
-    return found
+            decoded.append({**example, DECODED: torch.tensor([[speech.start, *tokens[:-1]]])})
+    return decoded
 
 
 def _longest(spec: Model) -> int:
-    """The largest number of tokens that an encoder-decoder generates."""
+    """The largest number of tokens to generate with an encoder-decoder."""
     assert spec.decoder is not None
     return min(NEW_TOKENS, (spec.context_length_of(spec.decoder) or NEW_TOKENS + 1) - 1)
 
@@ -119,8 +121,8 @@ def input_batch(spec: Model, example: Example) -> Batch:
 
 
 def cases_of(spec: Model, examples: Sequence[Example]) -> Iterator[Case]:
-    """The examples as cases in which every output can be compared; the decoder of an encoder-decoder reads its given
-    input, or one token."""
+    """Convert examples to cases for comparing every output; an encoder-decoder's decoder reads the example's decoder input, or
+    one token."""
     for example in examples:
         if spec.architecture != "encoder-decoder":
             yield _case_of(spec, example)
@@ -131,7 +133,7 @@ def cases_of(spec: Model, examples: Sequence[Example]) -> Iterator[Case]:
 
 
 def _case_of(spec: Model, example: Example) -> Case:
-    """An example of a model other than an encoder-decoder as a case, with the images beside its tokens."""
+    """Convert an example to a case, with its images as the second input; not for encoder-decoders."""
     batch = input_batch(spec, example)
     if spec.image is None:
         return Case("judged", batch)

@@ -1,6 +1,6 @@
-"""Measures of how far one model's outputs are from another's.
+"""Measures of the distance between two models' outputs.
 
-Shapes: positions N, vocabulary V, vectors N x D.  All are computed in float64.
+Shapes: positions N, vocabulary V, vectors N x D. All are computed in float64.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def perplexity(log_likelihoods: Tensor) -> float:
 
 
 def same_top_token(reference: Tensor, scores: Tensor) -> Tensor:
-    """Whether both assign the highest score to the same token, for each position: N booleans from N x V twice."""
+    """Whether both assign the highest score to the same token, per position: N booleans from N x V twice."""
     return reference.argmax(-1) == scores.argmax(-1)
 
 
 def cosine(reference: Tensor, vectors: Tensor) -> Tensor:
-    """a.b / (|a| |b|) for each pair of rows, N, from N x D twice; 1 where both rows are zero, 0 where one is."""
+    """a.b / (|a| |b|) for each pair of rows, N, from N x D twice; 1 if both rows are zero, 0 if one is."""
     a, b = reference.double(), vectors.double()
     sizes = a.norm(dim=-1) * b.norm(dim=-1)
     both_zero = (a.norm(dim=-1) == 0) & (b.norm(dim=-1) == 0)
@@ -45,9 +45,9 @@ def cosine(reference: Tensor, vectors: Tensor) -> Tensor:
 
 
 def rank_agreement(reference: Tensor, vectors: Tensor, neighbours: int = 10) -> float:
-    """The share of each row's nearest neighbours by cosine that both N x D sets share, averaged over the rows.
+    """The share of common nearest neighbours by cosine in two sets of vectors, N x D each, averaged over the rows.
 
-    A row is not its own neighbour. With fewer than ``neighbours + 1`` rows there are N - 1 neighbours.
+    A row is not its own neighbour. With fewer than ``neighbours + 1`` rows, each has N - 1 neighbours.
     """
     count = min(neighbours, len(reference) - 1)
     if count < 1:
@@ -58,19 +58,19 @@ def rank_agreement(reference: Tensor, vectors: Tensor, neighbours: int = 10) -> 
 
 
 def match_agreement(reference: tuple[Tensor, Tensor], vectors: tuple[Tensor, Tensor]) -> float:
-    """The share of rows whose nearest row of the other set, by cosine, is the same in both pairs of sets, N x D and M x D."""
+    """The share of rows with the same nearest row of the other set, by cosine, in two pairs of sets, N x D and M x D."""
     first, second = ((_unit(rows) @ _unit(others).T).argmax(-1) for rows, others in (reference, vectors))
     return float((first == second).double().mean())
 
 
 def edit_distance(reference: Sequence[int], tokens: Sequence[int]) -> int:
-    """The fewest insertions, deletions and substitutions that turn one sequence into the other (Levenshtein)."""
+    """The least number of insertions, deletions and substitutions between two sequences (Levenshtein)."""
     row = list(range(len(tokens) + 1))
     for count, wanted in enumerate(reference, 1):
         diagonal, row[0] = row[0], count
-        for place, got in enumerate(tokens, 1):
+        for column, got in enumerate(tokens, 1):
             changed = diagonal + (wanted != got)
-            diagonal, row[place] = row[place], min(changed, row[place] + 1, row[place - 1] + 1)
+            diagonal, row[column] = row[column], min(changed, row[column] + 1, row[column - 1] + 1)
     return row[-1]
 
 

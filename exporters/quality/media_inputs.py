@@ -1,4 +1,4 @@
-"""Representative inputs from files of audio and of images, alone or with texts."""
+"""Representative inputs from audio files, and from image files with or without texts."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from specs.base.errors import UserError
 from specs.model.model import Model
 
 SECONDS = 5
-"""The length of a recording, unless one is shorter."""
+"""The length of the pieces of recordings in seconds, unless a recording is shorter."""
 
 
 def of_pairs(
-    spec: Model, given: Path | None, tokenizer: TextTokenizer | None, preprocessing: Preprocessing, share: int
+    spec: Model, path: Path | None, tokenizer: TextTokenizer | None, preprocessing: Preprocessing, share: int
 ) -> Representative:
-    """Images with their texts.  Raises as :func:`representative`."""
-    if given is None:
+    """Read images with their texts. Raises the errors of :func:`representative`."""
+    if path is None:
         raise NoInputsError(
             f"{spec.name} reads images with their texts, and the corpus has no images\n  {HOW}"
         )
-    rows, sha256 = read_pairs(spec, given, tokenizer, preprocessing)
-    found = parted(str(given), sha256, rows, share, most_of(spec), "images with texts")
-    calibration, judged = (batched(spec, part) for part in (found.calibration, found.judged))
-    return replace(found, calibration=calibration, judged=judged)
+    rows, sha256 = read_pairs(spec, path, tokenizer, preprocessing)
+    pairs = parted(str(path), sha256, rows, share, most_of(spec), "images with texts")
+    calibration, judged = (batched(spec, part) for part in (pairs.calibration, pairs.judged))
+    return replace(pairs, calibration=calibration, judged=judged)
 
 
 def without_tokens(
-    spec: Model, given: Path | None, preprocessing: Preprocessing, share: int
+    spec: Model, path: Path | None, preprocessing: Preprocessing, share: int
 ) -> Representative:
-    """The inputs of a model that reads audio or images.  Raises as :func:`representative`."""
+    """Read the inputs of a model of audio or images. Raises the errors of :func:`representative`."""
     embedding = spec.embedding_of(spec.first_stack)
     name = embedding.input_name
     reads = {
@@ -47,47 +47,47 @@ def without_tokens(
         "input_values": (is_audio, _of_recordings),
         "pixel_values": (is_image, _of_images),
     }
-    if name in reads and given is not None:
+    if name in reads and path is not None:
         suits, read = reads[name]
-        if suits(given):
-            return read(spec, given, preprocessing, share)
+        if suits(path):
+            return read(spec, path, preprocessing, share)
     audio = "audio as .wav files, or "
     files = {"input_features": audio, "input_values": audio, "pixel_values": "images, or "}.get(name, "")
     remedy = f"Give {files}a .npz file with an array {name}."
-    if given is None:
+    if path is None:
         raise NoInputsError(f"{spec.name} takes {name}, which text cannot provide\n  {remedy}")
     raise UserError(
-        f"{given}: {spec.name} takes {name}, which text cannot provide\n"
-        f"  value: {given.suffix or given.name}\n  {remedy}"
+        f"{path}: {spec.name} takes {name}, which text cannot provide\n"
+        f"  value: {path.suffix or path.name}\n  {remedy}"
     )
 
 
-def _of_audio(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
-    """Spectrograms of audio files."""
-    features, sha256 = read_audio(given, preprocessing.log_mel, spec)
-    rows = [{"input_features": torch.from_numpy(each)[None]} for each in features]
-    return parted(str(given), sha256, rows, share, most_of(spec), "recordings")
+def _of_audio(spec: Model, path: Path, preprocessing: Preprocessing, share: int) -> Representative:
+    """Read audio files as spectrograms."""
+    features, sha256 = read_audio(path, preprocessing.log_mel, spec)
+    rows = [{"input_features": torch.from_numpy(spectrogram)[None]} for spectrogram in features]
+    return parted(str(path), sha256, rows, share, most_of(spec), "recordings")
 
 
-def _of_recordings(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
-    """Samples or frames of audio files, in pieces of one length: :data:`SECONDS`, or the shortest file."""
+def _of_recordings(spec: Model, path: Path, preprocessing: Preprocessing, share: int) -> Representative:
+    """Read audio files as samples or frames, in pieces of :data:`SECONDS` or the length of the shortest file."""
     kind = form_kind(spec)
     every = (preprocessing.samples, preprocessing.frames, preprocessing.kaldi)
-    form = next((each for each in every if isinstance(each, kind)), None) or kind.usual(spec)
-    recordings, sha256 = read_whole(given, form, spec)
+    form = next((settings for settings in every if isinstance(settings, kind)), None) or kind.usual(spec)
+    recordings, sha256 = read_whole(path, form, spec)
     length = min(SECONDS * form.rate // form.column, *(recording.shape[1] for recording in recordings))
     embedding = spec.embedding_of(spec.first_stack)
     mask = {MASK: torch.ones(1, length, dtype=torch.int64)} if embedding.takes_mask else {}
     rows = [
-        {embedding.input_name: torch.from_numpy(recording[:, at : at + length]), **mask}
+        {embedding.input_name: torch.from_numpy(recording[:, start : start + length]), **mask}
         for recording in recordings
-        for at in range(0, recording.shape[1] - length + 1, length)
+        for start in range(0, recording.shape[1] - length + 1, length)
     ]
-    return parted(str(given), sha256, rows, share, most_of(spec), "recordings")
+    return parted(str(path), sha256, rows, share, most_of(spec), "recordings")
 
 
-def _of_images(spec: Model, given: Path, preprocessing: Preprocessing, share: int) -> Representative:
-    """Pixels of image files."""
-    pixels, sha256 = read_images(image_files(given), preprocessing.pixels, spec)
-    rows = [{"pixel_values": torch.from_numpy(each)[None]} for each in pixels]
-    return parted(str(given), sha256, rows, share, most_of(spec), "images")
+def _of_images(spec: Model, path: Path, preprocessing: Preprocessing, share: int) -> Representative:
+    """Read image files as pixels."""
+    pixels, sha256 = read_images(image_files(path), preprocessing.pixels, spec)
+    rows = [{"pixel_values": torch.from_numpy(image)[None]} for image in pixels]
+    return parted(str(path), sha256, rows, share, most_of(spec), "images")

@@ -33,10 +33,10 @@ from specs.model.model import Model
 from zoo.core.graph_names import GRID
 
 PIXELS = "pixel_values"
-"""The name of the pixels of images."""
+"""The input name of images."""
 
 TEXT = ".txt"
-"""The ending of the text that belongs to an image."""
+"""The suffix of an image's text file."""
 
 RANDOM_TOKENS = 32
 """The number of random tokens in a text."""
@@ -48,42 +48,44 @@ HOW = (
 
 
 def placeholder_of(spec: Model) -> int | None:
-    """The token in whose place the vectors of images go; None for a model without."""
+    """The placeholder token of image vectors; None for a model without one."""
     return spec.connector.token if isinstance(spec.connector, ConnectorKind) else None
 
 
 def read_pairs(
-    spec: Model, given: Path, tokenizer: TextTokenizer | None, preprocessing: Preprocessing
+    spec: Model, source: Path, tokenizer: TextTokenizer | None, preprocessing: Preprocessing
 ) -> tuple[list[Example], str]:
-    """Each image with its text, and the SHA-256 of all files.
+    """Read each image with its text; return them and the SHA-256 of all files.
 
-    Raises :class:`specs.base.errors.UserError` for other files, and for those that do not fit the model: arrays hold images of one
-    size.
+    Raises :class:`specs.base.errors.UserError` for other files, and for files that do not fit the model: arrays hold images of
+    one size.
     """
-    if given.suffix == ".npz" and not spec.packs_images:
-        return _of_arrays(spec, given)
-    if not is_image(given):
-        raise UserError(f"{given}: {spec.name} reads images with their texts\n  value: {given.name}\n  {HOW}")
+    if source.suffix == ".npz" and not spec.packs_images:
+        return _of_arrays(spec, source)
+    if not is_image(source):
+        raise UserError(
+            f"{source}: {spec.name} reads images with their texts\n  value: {source.name}\n  {HOW}"
+        )
     if tokenizer is None:
         raise UserError(
-            f"{given}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n"
+            f"{source}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n"
             "  Put its tokenizer.json there, or give a .npz file with arrays input_ids and pixel_values."
         )
-    digest, found = hashlib.sha256(), []
-    for path in image_files(given):
+    digest, pairs = hashlib.sha256(), []
+    for path in image_files(source):
         text = path.with_suffix(TEXT)
         if not os.path.lexists(text):
             raise UserError(f"{path}: must have its text beside it\n  value: none\n  Write it to {text}.")
         written, _, sha256 = read_text(text)
         digest.update(media_bytes(path) + sha256.encode())
-        found.append(_pair(spec, path, written.rstrip("\n"), tokenizer, preprocessing))
-    return found, digest.hexdigest()
+        pairs.append(_pair(spec, path, written.rstrip("\n"), tokenizer, preprocessing))
+    return pairs, digest.hexdigest()
 
 
 def _pair(
     spec: Model, path: Path, text: str, tokenizer: TextTokenizer, preprocessing: Preprocessing
 ) -> Example:
-    """An image with its text as token ids."""
+    """Read an image and its text as token ids."""
     seen, marks = _seen(spec, path, tokenizer, preprocessing)
     if spec.connector is None:
         ids = filled_text(_cut(tokenizer.ids([text])[0], spec), spec, tokenizer)
@@ -98,7 +100,7 @@ def _pair(
 def _seen(
     spec: Model, path: Path, tokenizer: TextTokenizer, preprocessing: Preprocessing
 ) -> tuple[Example, list[list[int]] | None]:
-    """An image as a model reads it, and the tokens that stand for it where that is not its usual number of placeholders."""
+    """Read an image, and the tokens of its prompt if they are not the usual number of placeholders."""
     form, token = preprocessing.pixels, placeholder_of(spec)
     if spec.packs_images:
         packed = read_packed([path], form, preprocessing.packing, spec)
@@ -111,13 +113,13 @@ def _seen(
 
 
 def _cut(ids: list[int], spec: Model) -> list[int]:
-    """The ids of a text of a dual encoder, which reads the beginning and the last token of a long one."""
+    """Cut the ids of a text to a dual encoder's context: the beginning and the last token."""
     limit = spec.context_length_of(spec.first_stack)
     return ids if limit is None or len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
 
 
 def _check(spec: Model, where: str, ids: Tensor) -> None:
-    """Raise :class:`specs.base.errors.UserError` for tokens that a model does not take, or without a text after the images."""
+    """Raise :class:`specs.base.errors.UserError` for tokens that do not fit a model, or without text after the images."""
     check_vocabulary(spec, where, ids, "Give the tokenizer that came with the model.")
     check_length(spec, where, ids)
     if not ids.numel() or int(ids[0, -1]) == placeholder_of(spec):
@@ -126,36 +128,36 @@ def _check(spec: Model, where: str, ids: Tensor) -> None:
         )
 
 
-def _of_arrays(spec: Model, given: Path) -> tuple[list[Example], str]:
-    """The rows of ``input_ids`` with their images, those of ``pixel_values`` in order."""
+def _of_arrays(spec: Model, path: Path) -> tuple[list[Example], str]:
+    """Pair the rows of ``input_ids`` with the images of ``pixel_values``, in order."""
     assert spec.image is not None
-    source, arrays = read_named(given, "input_ids", (None,))
-    _, images = read_named(given, PIXELS, spec.embedding_of(spec.image).input_shape(None))
+    source, arrays = read_named(path, "input_ids", (None,))
+    _, images = read_named(path, PIXELS, spec.embedding_of(spec.image).input_shape(None))
     rows = [ids[mask == 1][None] for ids, mask in zip(arrays["input_ids"], arrays[MASK], strict=True)]
     counts, pixels = [_images_in(spec, row) for row in rows], images[PIXELS]
     if sum(counts) != len(pixels):
-        stated = (
+        rule = (
             "text has an image" if spec.connector is None else "image has its placeholders among the tokens"
         )
         raise UserError(
-            f"{given}: every {stated}\n  value: {len(pixels)} images, and {sum(counts)} in input_ids\n"
+            f"{path}: every {rule}\n  value: {len(pixels)} images, and {sum(counts)} in input_ids\n"
             "  Save as many rows of pixel_values."
         )
-    for at, row in enumerate(rows):
-        _check(spec, f"{given}, row {at}", row)
+    for index, row in enumerate(rows):
+        _check(spec, f"{path}, row {index}", row)
     parts = pixels.split(counts)
-    found = [{**of_tokens(row), PIXELS: part} for row, part in zip(rows, parts, strict=True)]
-    return found, source.sha256
+    pairs = [{**of_tokens(row), PIXELS: part} for row, part in zip(rows, parts, strict=True)]
+    return pairs, source.sha256
 
 
 def _images_in(spec: Model, row: Tensor) -> int:
-    """The number of images of a row of tokens."""
+    """The number of images in a row of tokens."""
     token = placeholder_of(spec)
     return 1 if token is None else int((row == token).sum()) // spec.vectors_per_image
 
 
 def random_pairs(spec: Model, count: int, generator: Any) -> list[Example]:
-    """Random tokens after random images, for random weights only."""
+    """Random tokens after random images, used when weights are random."""
     assert spec.image is not None
     assert spec.vocab_size is not None
     token = placeholder_of(spec)
@@ -170,8 +172,8 @@ def random_pairs(spec: Model, count: int, generator: Any) -> list[Example]:
     return [
         {
             **of_tokens(torch.cat([front, row])[None]),
-            PIXELS: each.inputs,
-            **({} if each.grids is None else {GRID: each.grids}),
+            PIXELS: batch.inputs,
+            **({} if batch.grids is None else {GRID: batch.grids}),
         }
-        for row, each in zip(ids, images, strict=True)
+        for row, batch in zip(ids, images, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Examples in two parts, one to calibrate on and one to judge on, and how many of each are taken."""
+"""The split of examples into a calibration part and a judged part, and the size limits of both."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ WINDOWS = 12
 """The largest number of windows of a decoder to judge."""
 
 CALIBRATING = 32
-"""The largest number of windows to calibrate on: the statistics of a layer's inputs improve with them."""
+"""The largest number of calibration windows of a decoder: more improve the statistics of a layer's inputs."""
 
 SENTENCES = 200
-"""The same for an encoder's sentences."""
+"""The largest number of sentences of an encoder, in either part."""
 
 SOURCES = 12
-"""The same for the inputs of an encoder-decoder, which are expensive."""
+"""The largest number of inputs of an encoder-decoder to judge; each is expensive."""
 
 BATCH = 8
-"""The number of inputs in a batch of an encoder."""
+"""The batch size of an encoder's inputs."""
 
 SOURCES_CALIBRATING = 64
 """The largest number of calibration texts of an encoder-decoder."""
 
 
 class NoInputsError(UserError):
-    """There are no representative inputs to judge a model on."""
+    """Representative inputs for judging a model are missing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Representative:
     """The representative inputs of a model.
 
-    ``calibration`` and ``judged`` share no token; ``sha256`` is the digest of the source.
+    ``calibration`` and ``judged`` have no token in common; ``sha256`` is the digest of the source.
     """
 
     description: str
@@ -53,14 +53,14 @@ class Representative:
 
 
 class Most(NamedTuple):
-    """The largest numbers of examples to calibrate on and to judge."""
+    """The largest numbers of examples in the calibration part and in the judged part."""
 
     calibrating: int
     judged: int
 
 
 def parted(name: str, sha256: str, rows: list[Example], share: int, most: Most, what: str) -> Representative:
-    """The first part of some examples for calibration, and some of the others for judging."""
+    """Split examples: the first part is for calibration, and some of the others are judged."""
     least = 2 + bool(share)
     if len(rows) < least:
         raise UserError(
@@ -75,12 +75,12 @@ def parted(name: str, sha256: str, rows: list[Example], share: int, most: Most, 
 
 
 def described(name: str, size: str) -> str:
-    """The name of the source without its directory: records of an export name no path of this machine."""
+    """The description of a source without its directory: an export's records contain no paths of this machine."""
     return f"{Path(name).name}, {size}"
 
 
 def most_of(spec: Model) -> Most:
-    """The largest number of examples taken."""
+    """The size limits of a model's examples."""
     if spec.architecture == "encoder-decoder":
         takes_tokens = spec.embedding_of(spec.first_stack).takes_tokens
         return Most(SOURCES_CALIBRATING if takes_tokens else SOURCES, SOURCES)
@@ -97,7 +97,7 @@ def size_of(examples: Sequence[Example]) -> str:
 
 
 def batched(spec: Model, examples: list[Example]) -> list[Example]:
-    """Examples of a model without a decoder in batches, and others one by one."""
+    """Join a model's examples into batches if it has no decoder; otherwise return them unchanged."""
     if spec.decodes:
         return examples
-    return [joined(examples[at : at + BATCH]) for at in range(0, len(examples), BATCH)]
+    return [joined(examples[start : start + BATCH]) for start in range(0, len(examples), BATCH)]

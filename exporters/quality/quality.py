@@ -1,4 +1,4 @@
-"""The result of the second claim: the distance of the files from the float model, and the budget."""
+"""The result of the second claim: the figures of the files against the float model, and the budget."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEASURES = {
     "same_matches": Measure("same best match of text and image", ".2%"),
     "token_error_rate": Measure("token error rate against float", ".2%"),
 }
-"""All figures by their names in records."""
+"""All figures by record name."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Cost:
 class Quality:
     """The figures by name, the inputs, the reference, and the budget.
 
-    ``layers`` and ``roles`` list the costs of the model's parts in descending order, and ``weights`` the cost of
-    rounding all weights: the rest of the loss is rounding of activations. They are empty unless requested.
+    ``layers`` and ``roles`` list the costs of the model's parts in descending order, ``weights`` is the cost of rounding all
+    weights; the rest of the loss comes from rounding activations. They are empty unless requested.
     """
 
     inputs: str
@@ -76,8 +76,8 @@ class Quality:
             "figures": dict(self.figures),
             "budget": None if self.budget is None else self.budget.as_dict(),
             "passed": self.passed,
-            "layers": {each.part: each.cost for each in self.layers},
-            "roles": {each.part: each.cost for each in self.roles},
+            "layers": {cost.part: cost.cost for cost in self.layers},
+            "roles": {cost.part: cost.cost for cost in self.roles},
             "weights": self.weights,
         }
 
@@ -91,7 +91,7 @@ class QualityError(UserError):
         lines = [quality.budget.breach(quality.figures)]
         for name, costs in (("Layers", quality.layers), ("Parts", quality.roles)):
             if costs:
-                dearest = ", ".join(f"{each.part} {each.cost:.1e}" for each in costs[:5])
+                dearest = ", ".join(f"{cost.part} {cost.cost:.1e}" for cost in costs[:5])
                 lines.append(f"{name} that cost most when rounded alone: {dearest}.")
         if quality.weights is not None:
             lines.append(shares(quality))

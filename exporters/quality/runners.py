@@ -1,4 +1,4 @@
-"""Runners compute the outputs of a model: in PyTorch, or from the files of an export in ONNX Runtime."""
+"""Runners of a model: in PyTorch, or from the files of an export in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class FloatModel:
 
 @dataclass(frozen=True)
 class Files:
-    """The graphs of an export; ``per_token`` names the outputs that have a token axis."""
+    """The graphs of an export; ``per_token`` names the outputs with a token axis."""
 
     loaded: Sequence[Loaded]
     per_token: frozenset[str]
 
     @staticmethod
     def open(graphs: Mapping[Path, Task], spec: Model, target: Target, precision: Precision) -> Files:
-        """Load graphs as a client would. Raises :class:`specs.base.errors.UserError` where ONNX Runtime refuses them."""
+        """Load graphs as a client would. Raises :class:`specs.base.errors.UserError` if ONNX Runtime rejects them."""
         dtype = precision.dtype_on(target)
         try:
             loaded = [load(path, task, target, dtype, packed=True) for path, task in graphs.items()]
@@ -67,7 +67,7 @@ class Files:
 
     def outputs(self, case: Case) -> Mapping[str, Tensor]:
         last_only, length = self.loaded[-1].task.last_only, case.batch.inputs.shape[1]
-        if last_only and not case.pieces:  # tokens are scored one by one
+        if last_only and not case.pieces:  # the graph scores one token per call
             case = replace(case, pieces=(1,) * (length - _prompt(case)))
         try:
             outputs = run(self.loaded, case, self.per_token, "either")
@@ -79,7 +79,9 @@ class Files:
 
         if last_only and case.placeholder is not None:
             scores = outputs["logits"]
-            outputs["logits"] = F.pad(scores, (0, 0, length - scores.shape[1], 0))  # none are judged before
+            outputs["logits"] = F.pad(
+                scores, (0, 0, length - scores.shape[1], 0)
+            )  # earlier scores are not judged
         return outputs
 
     def greedy(self, encoder: Batch, start: int, ends: Collection[int], most: int) -> list[int]:
@@ -88,24 +90,24 @@ class Files:
     def greedy_near(
         self, encoder: Batch, start: int, ends: Collection[int], most: int, guess: Sequence[int]
     ) -> list[int]:
-        """As ``greedy``, by Jacobi iteration (Santilli et al., 2023): all tokens of a guess are scored at once,
+        """The result of ``greedy``, by Jacobi iteration (Santilli et al., 2023): all tokens of a guess are scored at once,
         repeatedly, until the guess equals the model's output.
 
-        After n rounds the first n tokens are final, so that it ends, at once where the guess was right.
+        After n rounds the first n tokens are final, so it terminates, immediately if the guess was right.
         """
-        found = [*guess, *([0] * (most - len(guess)))][:most]
+        tokens = [*guess, *([0] * (most - len(guess)))][:most]
         for _ in range(most):
-            given = torch.tensor([[start, *found[:-1]]])
-            best = self.outputs(decoding(given, encoder))["logits"][0].argmax(-1).tolist()
-            if best == found:
+            ids = torch.tensor([[start, *tokens[:-1]]])
+            best = self.outputs(decoding(ids, encoder))["logits"][0].argmax(-1).tolist()
+            if best == tokens:
                 break
-            found = best
-        stop = next((at for at, token in enumerate(found) if token in ends), most - 1)
-        return found[: stop + 1]
+            tokens = best
+        stop = next((index for index, token in enumerate(tokens) if token in ends), most - 1)
+        return tokens[: stop + 1]
 
 
 def _prompt(case: Case) -> int:
-    """The number of tokens that go into the first call: those up to the last image, or one."""
+    """The number of tokens in the first call: up to the last image, or one."""
     if case.placeholder is None:
         return 1
     seen = (case.batch.inputs == case.placeholder).any(0).nonzero()
@@ -113,7 +115,7 @@ def _prompt(case: Case) -> int:
 
 
 def decoding(ids: Tensor, encoder: Batch | None = None) -> Case:
-    """The case in which a decoder reads the given tokens, B T, without padding."""
+    """The case of a decoder that reads the tokens, B T, without padding."""
     batch = Batch("input_ids", ids, torch.ones_like(ids), torch.zeros_like(ids))
     return Case("judged", batch, encoder=encoder)
 

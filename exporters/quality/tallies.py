@@ -1,4 +1,4 @@
-"""Figures of quality, accumulated case by case; the head decides which.
+"""Accumulation of quality figures, case by case; the head decides which figures.
 
 Shapes: batch B, tokens T, vocabulary or labels V, width D.
 """
@@ -29,7 +29,7 @@ from specs.model.model import Model
 Outputs = Mapping[str, Tensor]
 
 ROWS = 64
-"""Positions whose scores are held in float64 at a time."""
+"""The number of positions whose scores are in float64 at a time."""
 
 
 class Tally(Protocol):
@@ -70,7 +70,7 @@ class Scores:
             )
 
     def _add(self, scores: Tensor, following: Tensor, tokens: Tensor, reference: Tensor | None) -> None:
-        """Add positions: N x V, and for each the next token and whether there is one."""
+        """Add positions: scores, N x V, whether each position has a next token, and that token."""
         log_q = measures.log_probabilities(scores)
         self._losses.append(measures.negative_log_likelihood(log_q, tokens)[following])
         if reference is not None:
@@ -80,19 +80,19 @@ class Scores:
             self._reference_losses.append(measures.negative_log_likelihood(log_p, tokens)[following])
 
     def figures(self) -> dict[str, float]:
-        found = {}
+        figures = {}
         if self._kl:
-            found["kl"] = float(torch.cat(self._kl).mean())
-            found["top_token"] = float(torch.cat(self._same).double().mean())
+            figures["kl"] = float(torch.cat(self._kl).mean())
+            figures["top_token"] = float(torch.cat(self._same).double().mean())
         if self._next_token:
-            found["perplexity"] = measures.perplexity(torch.cat(self._losses))
+            figures["perplexity"] = measures.perplexity(torch.cat(self._losses))
         if self._next_token and self._reference_losses:
-            found["reference_perplexity"] = measures.perplexity(torch.cat(self._reference_losses))
-        return found
+            figures["reference_perplexity"] = measures.perplexity(torch.cat(self._reference_losses))
+        return figures
 
 
 def judged_positions(case: Case, scores: Tensor) -> Tensor:
-    """Which scores are judged, B or B T: those of real tokens, and among images only those from the last vector of the last on."""
+    """Whether each score is judged, B or B T: at real tokens, and with images only from the last image vector on."""
     mask = case.batch.real
     if scores.dim() < 3 or mask is None:
         return torch.ones(scores.shape[:-1], dtype=torch.bool)
@@ -100,7 +100,7 @@ def judged_positions(case: Case, scores: Tensor) -> Tensor:
     if case.placeholder is None:
         return real
     seen = (case.batch.inputs == case.placeholder).to(torch.int64)
-    return real & (seen.flip(1).cumsum(1).flip(1) == seen)  # none of an image after it
+    return real & (seen.flip(1).cumsum(1).flip(1) == seen)  # no image vector follows
 
 
 class Vectors:
@@ -136,7 +136,7 @@ class Vectors:
 
 
 class Pairs:
-    """Cosines of the vectors of texts and images, and whether each has the same nearest ones of the other kind."""
+    """Cosines of text and image vectors, and agreement of each one's nearest vector of the other kind."""
 
     def __init__(self) -> None:
         self._wanted: list[tuple[Tensor, Tensor]] = []
@@ -210,7 +210,7 @@ def tally_for(spec: Model) -> Tally:
 
 
 def scores_next_tokens(spec: Model) -> bool:
-    """Whether a decoder alone scores each token by those before it, so that its perplexity says something."""
+    """Whether a decoder without an encoder scores each token from the previous tokens, so that perplexity is meaningful."""
     sees_ahead = spec.decoder is not None and spec.decoder.bidirectional == "prompt"
     return (
         spec.architecture in ("decoder", "vision-language")

@@ -1,1 +1,1 @@
-"""Rounding of weights: the codes of their values, chosen for the inputs of their layers, and the bits of each matrix."""
+"""Rounding of weights: codes chosen for the inputs of layers, and the bits of each matrix."""

@@ -1,4 +1,4 @@
-"""Mixed precision: the groups of matrices that get more bits within a size."""
+"""Mixed precision: the choice of groups of matrices that get more bits within a size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from zoo.weights.blocks import Blocks
 
 HALF = 16
-"""Bits of a matrix that is not in blocks: float16."""
+"""The bits of a matrix without blocks: float16."""
 
 Key = tuple[str, ...]
 """The names of the weights of a group."""
@@ -16,22 +16,22 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Form:
-    """How the matrices of a group are stored: their blocks (None: float16), and their bytes, scales included."""
+    """A storage format of a group of matrices: their blocks (None: float16), and their bytes, scales included."""
 
     blocks: Blocks | None
     bytes: int
 
     @property
     def bits(self) -> int:
-        """Bits of a value, scales not included."""
+        """The bits per value, without scales."""
         return HALF if self.blocks is None else self.blocks.bits
 
 
 @dataclass(frozen=True)
 class Group:
-    """Matrices that are stored alike, because they form one product or share a table, and their two possible forms.
+    """Matrices stored in the same format, because they form one product or share a table, and their two possible forms.
 
-    ``high`` is None where there is no choice.
+    ``high`` is None if there is no choice.
     """
 
     weights: Key
@@ -49,7 +49,7 @@ class Group:
 
 @dataclass(frozen=True)
 class BitChoice:
-    """The form of a group, whether it has more bits than the precision, and the cost of its low bits alone (None: not
+    """The chosen form of a group, whether it has more bits than the precision, and the cost of its low form alone (None: not
     measured)."""
 
     group: Group
@@ -61,7 +61,7 @@ class BitChoice:
 def choose(
     groups: Sequence[Group], costs: Mapping[Key, float], fits: Callable[[Sequence[Group]], bool]
 ) -> list[Group]:
-    """Choose the groups that get their high form, by cost saved per byte, as far as the size allows."""
+    """Choose the groups that get their high form, by cost saved per byte, until the size is used up."""
     raised: list[Group] = []
 
     def gain(group: Group) -> float:

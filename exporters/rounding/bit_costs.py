@@ -25,15 +25,15 @@ Measure = Callable[[Sequence[Group]], Mapping[Key, float]]
 
 def changes_of(source: WeightSource, group: Group, model: ZooModel, dtype: torch.dtype) -> dict[str, Tensor]:
     """The change of each weight in a group's low form, in bfloat16."""
-    blocks, found = group.low.blocks, dict[str, Tensor]()
+    blocks, changes = group.low.blocks, dict[str, Tensor]()
     assert blocks is not None
     held = dict(weight_tensors(model))
     for name in group.weights:
         width = held[name].shape[-1]
         matrix = QuantizedMatrix((name,), width, blocks, "blocks", dtype)
         rounded = blocks.restore(Quantized.joined(matrix.rounded(source, name)), width)
-        found[name] = (rounded.view_as(held[name]) - held[name]).to(torch.bfloat16)
-    return found
+        changes[name] = (rounded.view_as(held[name]) - held[name]).to(torch.bfloat16)
+    return changes
 
 
 def measured(
@@ -44,7 +44,7 @@ def measured(
     dtype: torch.dtype,
     progress: Progress,
 ) -> Measure:
-    """Measures groups on cases, with the weights of ``source`` as they would be stored."""
+    """Return a measure of groups on cases, with the weights of ``source`` in their stored form."""
 
     def measure(groups: Sequence[Group]) -> Mapping[Key, float]:
         changes = {}
@@ -52,9 +52,9 @@ def measured(
             progress(Stage(f"mixed precision: round {done + 1} of {len(groups)} groups"))
             changes[group.weights] = changes_of(source, group, model, dtype)
 
-        def told(done: int, count: int) -> None:
+        def report(done: int, count: int) -> None:
             progress(Stage(f"mixed precision: measure {len(groups)} groups, input {done + 1} of {count}"))
 
-        return sensitivities(spec, model, cases, changes, told)
+        return sensitivities(spec, model, cases, changes, report)
 
     return measure

@@ -1,4 +1,4 @@
-"""Weights with codes chosen for the inputs of their layers, and the scales of these inputs."""
+"""A source of weights with codes chosen for the inputs of their layers, and with the scales of these inputs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from zoo.weights.source import WeightSource
 
 @dataclass(frozen=True)
 class Rounding:
-    """How to round a matrix: its blocks, and the dtype of their scales.
+    """The rounding of a matrix: its blocks, and the dtype of their scales.
 
-    ``inputs`` are the bits of the inputs of a product with static scales; ``names`` are then all its weights.
+    ``inputs``: the bits of the inputs of a product with static scales; ``names`` are then all weights of the product.
     """
 
     blocks: Blocks
@@ -32,14 +32,14 @@ class Rounding:
 
     @classmethod
     def of(cls, matrix: QuantizedMatrix) -> Rounding:
-        """As a matrix of the data file has it."""
+        """The rounding of a matrix of the data file."""
         if isinstance(matrix, StaticMatrix):
             return cls(matrix.blocks, matrix.dtype, matrix.input_bits, matrix.names)
         return cls(matrix.blocks, matrix.dtype)
 
 
 class CalibratedWeights(WeightSource):
-    """A source with the codes of some of its matrices, which are files in a directory."""
+    """A source of weights, with chosen codes for some matrices, stored as files in a directory."""
 
     def __init__(self, source: WeightSource, directory: Path) -> None:
         self.description = source.description
@@ -72,7 +72,7 @@ class CalibratedWeights(WeightSource):
 
     @property
     def calibrated(self) -> list[str]:
-        """The matrices that have chosen codes."""
+        """The matrices with chosen codes."""
         return [*self._kept]
 
     def keep_inputs(self, names: tuple[str, ...], scales: InputScales) -> None:
@@ -87,12 +87,12 @@ class CalibratedWeights(WeightSource):
         self._kept[name] = rounding, path
 
     def forget(self, names: Iterable[str]) -> None:
-        """Drop codes: matrices return to their original values, or to the codes of the source."""
+        """Drop chosen codes: matrices return to the values or the codes of the source."""
         for name in names:
             self._kept.pop(name, None)
 
     def restored(self, name: str, width: int) -> Tensor | None:
-        """The dequantized codes of a matrix, N K, or None where none were chosen."""
+        """The dequantized codes of a matrix, N K; None if no codes were chosen."""
         codes = self.codes(name) if name in self._kept else None
         return None if codes is None else codes.values(width)
 

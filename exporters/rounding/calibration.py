@@ -1,4 +1,4 @@
-"""Rounding the matrices of an export for representative inputs."""
+"""Rounding of an export's matrices for representative inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from exporters.data.data_file import Region, contents
 from exporters.graph.quantization.matrix import QuantizedMatrix
 from exporters.graph.quantization.static_matrix import StaticMatrix
-from exporters.quality.claim import Claim
+from exporters.quality.claim import QualityInputs
 from exporters.quality.examples import DECODED, Example, joined, padded
 from exporters.quality.judge import cases_of, input_batch
 from exporters.quality.pairs import placeholder_of
@@ -30,11 +30,11 @@ from zoo.models.dual_encoder import DualEncoder
 from zoo.weights.source import WeightSource
 
 LEAST_BITS = 8
-"""The bits from which rounding to nearest is good enough, unless inputs have static scales."""
+"""The least bits for which rounding to nearest is good enough, unless inputs have static scales."""
 
 
 def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[str, Rounding]:
-    """How to round the quantized weights of a data file, except those whose codes the source provides."""
+    """The roundings of a data file's quantized weights, except weights whose codes come from the source."""
     return {
         name: Rounding.of(content)
         for content in contents(regions.values())
@@ -46,14 +46,14 @@ def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[st
 
 
 def calibrated(source: WeightSource) -> Sequence[str]:
-    """The names of the weights that a source has rounded for their inputs."""
+    """The names of a source's weights with codes chosen for their inputs."""
     return source.calibrated if isinstance(source, CalibratedWeights) else ()
 
 
-def unwritten(claim: Claim, rounding: str | None) -> Claim:
-    """The claim of an export whose model does not fit in memory to generate inputs: it is rounded to nearest.
+def unwritten(claim: QualityInputs, rounding: str | None) -> QualityInputs:
+    """The inputs of an export whose model does not fit in memory to generate them: it is rounded to nearest.
 
-    Raises :class:`specs.base.errors.UserError` where ``rounding`` asks for GPTQ.
+    Raises :class:`specs.base.errors.UserError` if ``rounding`` requires GPTQ.
     """
     if rounding == "gptq":
         raise UserError(
@@ -71,30 +71,32 @@ def rounded_for(
     directory: Path,
     progress: Progress,
 ) -> CalibratedWeights:
-    """The weights of a model with chosen codes for some matrices, kept in ``directory`` while in use.
+    """Choose codes for some matrices of a model; they are kept in ``directory`` while in use.
 
-    The examples of an encoder-decoder include the inputs of its decoder. Raises :class:`specs.base.errors.UserError` where
-    a layer with static scales was not reached.
+    The examples of an encoder-decoder include the inputs of its decoder. Raises :class:`specs.base.errors.UserError` if a
+    layer with static scales was not reached.
     """
 
-    def told(done: int, count: int) -> None:
+    def report(done: int, count: int) -> None:
         progress(Stage(f"round weights: {done} of {count} matrices"))
 
-    found = calibrate(
-        assemble(spec), source, roundings, pass_over(calibration_batch(spec, examples)), directory, told
+    calibrated = calibrate(
+        assemble(spec), source, roundings, pass_over(calibration_batch(spec, examples)), directory, report
     )
     for name, rounding in roundings.items():
-        if rounding.inputs is not None and found.input_scales(rounding.names) is None:
+        if rounding.inputs is not None and calibrated.input_scales(rounding.names) is None:
             raise UserError(
                 f"{option_name('activations')} static needs layers that run on every input\n"
                 f"  value: {name}, which calibration did not reach\n  Pass {option_name('activations')} dynamic."
             )
-    return found
+    return calibrated
 
 
 def pass_over(case: Case) -> Run:
-    """One pass over a case; over images before texts, and for an encoder-decoder first the encoder, then the decoder, which projects the encoder
-    output layer by layer."""
+    """Return a pass over a case: images before texts, an encoder before its decoder.
+
+    The decoder of an encoder-decoder projects the encoder's output layer by layer.
+    """
 
     def run(model: Any, rows: Rows) -> None:
         batch, source = case.batch, case.encoder
@@ -113,7 +115,7 @@ def pass_over(case: Case) -> Run:
 
 
 def _pass_over_images(model: Any, case: Case, images: Batch, rows: Rows) -> None:
-    """One pass over images, and then over the texts beside them or with them."""
+    """Run a pass over images, and then over texts, separate or with the images among their tokens."""
     texts = case.batch
     if isinstance(model, DualEncoder):
         model.vector("image", images.inputs)
@@ -130,7 +132,7 @@ def _pass_over_images(model: Any, case: Case, images: Batch, rows: Rows) -> None
 
 
 class _Projected(Sequence[State]):
-    """The keys and values of an encoder's output for each layer of a decoder, computed on access and not kept."""
+    """A decoder's cross-attention keys and values by layer, computed on access and not kept."""
 
     def __init__(
         self, blocks: Sequence[Any], hidden: Tensor, source: Tensor | None, target: Tensor | None, rows: Rows
@@ -143,9 +145,9 @@ class _Projected(Sequence[State]):
 
     def __getitem__(self, layer: Any) -> Any:
         self._rows(self._source)
-        found = self._blocks[layer].cross_attention.keys_values(self._hidden)
+        projected = self._blocks[layer].cross_attention.keys_values(self._hidden)
         self._rows(self._target)
-        return found
+        return projected
 
 
 def _tokens(batch: Batch) -> Tensor | None:
@@ -153,9 +155,9 @@ def _tokens(batch: Batch) -> Tensor | None:
 
 
 def calibration_batch(spec: Model, examples: Sequence[Example]) -> Case:
-    """Examples as one batch, padded on the right: each layer must see all of its inputs at once."""
+    """Join examples into one batch, padded on the right: each layer must see all of its inputs at once."""
     if spec.architecture != "encoder-decoder":
-        padding = int(placeholder_of(spec) == 0)  # another token than that of images
+        padding = int(placeholder_of(spec) == 0)  # not the image placeholder
         (case,) = cases_of(spec, [joined(examples, padding)])
         return case
     batch = input_batch(spec, joined(examples))

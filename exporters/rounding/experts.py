@@ -22,20 +22,20 @@ from zoo.weights.blocks import Quantized
 
 @dataclass
 class RoundedExperts:
-    """The experts of one mixture, whose weights are read, rounded and released expert by expert.
+    """The experts of one mixture, with weights read, rounded and released expert by expert.
 
-    ``names`` gives the name of every weight on the meta device, by identity.
+    ``names`` has the name of every weight on the meta device, by its id().
     """
 
     experts: Experts
-    found: CalibratedWeights
+    calibrated: CalibratedWeights
     roundings: Mapping[str, Rounding]
     names: Mapping[int, str]
     _codes: dict[str, list[Quantized]] = field(default_factory=dict)
 
     def run(self, x: Tensor, weights: Tensor, chosen: Tensor, real: Tensor | None) -> Tensor:
-        """The mixture of the rounded experts, 0 at padding: x ... D, weights and chosen ... K, real ... -> ... D."""
-        rows, shares, choices = (each.flatten(0, -2) for each in (x, weights, chosen))
+        """Compute the mixture with rounded experts, 0 at padding: x ... D, weights and chosen ... K, real ... -> ... D."""
+        rows, shares, choices = (tensor.flatten(0, -2) for tensor in (x, weights, chosen))
         if real is not None and real.shape == x.shape[:-1]:
             choices = choices.masked_fill(~real.flatten()[:, None], -1)
         into = [part for part in (self.experts.up, self.experts.gate) if part is not None]
@@ -43,31 +43,31 @@ class RoundedExperts:
         biases = [self._biases(part) for part in (*into, self.experts.down)]
         total = torch.zeros_like(rows)
         for expert, (*first, last) in enumerate(zip(*matrices, strict=True)):
-            place, choice = (choices == expert).nonzero(as_tuple=True)
-            given = rows[place]  # N D
-            products = _Products(given)
+            row, choice = (choices == expert).nonzero(as_tuple=True)
+            inputs = rows[row]  # N D
+            products = _Products(inputs)
             hidden = self.experts.inner(
                 *(
-                    F.linear(given, self._rounded(part, matrix, products), bias[expert])
+                    F.linear(inputs, self._rounded(part, matrix, products), bias[expert])
                     for part, matrix, bias in zip(into, first, biases, strict=False)
                 )
             )  # N H
             down = self._rounded(self.experts.down, last, _Products(hidden))
-            result = F.linear(hidden, down, biases[-1][expert]) * shares[place, choice, None]  # N D
-            total.index_add_(0, place, result)
+            result = F.linear(hidden, down, biases[-1][expert]) * shares[row, choice, None]  # N D
+            total.index_add_(0, row, result)
         for name, codes in self._codes.items():
-            self.found.keep(name, self.roundings[name], Quantized.joined(codes))
+            self.calibrated.keep(name, self.roundings[name], Quantized.joined(codes))
         return total.view_as(x)
 
     def _name(self, part: Matrices) -> str:
         return self.names[id(part.weight)]
 
     def _matrices(self, part: Matrices) -> Iterator[Tensor]:
-        """The matrix of one expert after the other, from chosen codes if there are any: N K each."""
+        """Yield one expert's matrix after another, from chosen codes if it has any: N K each."""
         name, (_, rows, width) = self._name(part), part.weight.shape
-        codes = self.found.codes(name) if name in self.found.calibrated else None
+        codes = self.calibrated.codes(name) if name in self.calibrated.calibrated else None
         pieces = (
-            self.found.pieces(name)
+            self.calibrated.pieces(name)
             if codes is None
             else (codes.blocks.restore(piece, width).flatten() for piece in codes.rows())
         )
@@ -75,17 +75,17 @@ class RoundedExperts:
             yield matrix.view(rows, width).float()
 
     def _biases(self, part: Matrices) -> Any:
-        """The bias of each expert, or None for each."""
+        """The bias of each expert; None for each without biases."""
         if part.bias is None:
             return [None] * len(part.weight)
-        flat = torch.cat([*self.found.pieces(self.names[id(part.bias)])])
+        flat = torch.cat([*self.calibrated.pieces(self.names[id(part.bias)])])
         return flat.view(part.bias.shape).float()
 
     def _rounded(self, part: Matrices, matrix: Tensor, products: _Products) -> Tensor:
-        """A matrix as it will be stored."""
+        """A matrix in its stored form."""
         name = self._name(part)
         rounding = self.roundings.get(name)
-        if rounding is None or name in self.found.calibrated:
+        if rounding is None or name in self.calibrated.calibrated:
             return matrix
         codes = gptq(rounding.blocks, matrix, products(), rounding.dtype)
         self._codes.setdefault(name, []).append(codes)
@@ -93,7 +93,7 @@ class RoundedExperts:
 
 
 class _Products:
-    """The products of some rows, N K -> K K, computed when they are first asked for."""
+    """The products of rows, N K -> K K, computed on first use."""
 
     def __init__(self, rows: Tensor) -> None:
         self._rows = rows

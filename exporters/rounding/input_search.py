@@ -1,4 +1,4 @@
-"""Static scales of a product's inputs, by search: the multipliers whose rounding changes the product least."""
+"""Static scales of a product's inputs, by search for the multipliers whose rounding changes the product least."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from zoo.weights.blocks import Blocks
 from zoo.weights.input_scales import InputScales
 
 STRENGTHS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""The shares of the difference between input columns that are moved to the weights: 0 none, 1 everything."""
+"""The candidate shares of the range differences between input columns to move to the weights: 0 none, 1 all."""
 
 ROWS = 1024
-"""The number of inputs on which the multipliers are compared."""
+"""The number of inputs for comparing multipliers."""
 
 LEAST = 1e-5
 """The lower bound of a column's range."""
 
 ROOM = 4.0
-"""How many times the observed range 16 bits cover: the largest inputs are rare, and steps are fine."""
+"""The range of 16-bit inputs as a multiple of the observed range: the largest inputs are rare, and steps are fine."""
 
 
 def searched_inputs(x: Tensor, weight: Tensor, blocks: Blocks, bits: int) -> InputScales:
-    """Scales for inputs x, M K, of a product with a weight, N K, that is stored in blocks."""
+    """Search scales for the inputs x, M K, of a product with a weight, N K, stored in blocks."""
     low, high = float(x.min()), float(x.max())
     if bits == 16:
         return InputScales.ranging(torch.ones(x.shape[1]), ROOM * low, ROOM * high, bits)
     some = x[:: max(1, len(x) // ROWS)]
     wanted = some @ weight.T
-    found = [_smoothed(x, weight, strength) for strength in STRENGTHS]
-    errors = [_error(some, weight, blocks, scales, wanted) for scales in found]
-    return found[errors.index(min(errors))]
+    candidates = [_smoothed(x, weight, strength) for strength in STRENGTHS]
+    errors = [_error(some, weight, blocks, scales, wanted) for scales in candidates]
+    return candidates[errors.index(min(errors))]
 
 
 def _smoothed(x: Tensor, weight: Tensor, strength: float) -> InputScales:
-    """Columns of inputs and weights with their ranges evened out (SmoothQuant, https://arxiv.org/abs/2211.10438,
+    """Scales that even out the ranges of input columns and weight columns (SmoothQuant, https://arxiv.org/abs/2211.10438,
     equation 4)."""
-    inputs, weights = (each.abs().amax(0).clamp(min=LEAST) for each in (x, weight))
+    inputs, weights = (values.abs().amax(0).clamp(min=LEAST) for values in (x, weight))
     multipliers = weights ** (1 - strength) / inputs**strength
     multipliers = multipliers / multipliers.log().mean().exp()
     scaled = x * multipliers

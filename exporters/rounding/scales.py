@@ -1,4 +1,4 @@
-"""Scales and zero points of blocks, by search: the ones with the least error, not the ones that cover the extremes."""
+"""Scales and zero points of blocks, by search for the least error rather than the full range."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from exporters.graph.quantization.matrix import VALUES
 from zoo.weights.blocks import Blocks, Quantized
 
 SHARES = tuple(1 - 0.05 * step for step in range(9))
-"""The candidate parts of a block's range: values outside are clipped, and the others get finer steps."""
+"""The candidate shares of a block's range: values outside are clipped, values inside get finer steps."""
 
 
 def searched(blocks: Blocks, rows: Tensor, importance: Tensor | None, dtype: torch.dtype) -> Quantized:
-    """The nearest codes to rows, N K, with the scales and zero points of the least sum of squared errors.
+    """The codes nearest to rows, N K, with the scales and zero points of the least sum of squared errors.
 
     ``importance``, K, weights the squared error of each column: the mean square of its inputs (default: 1).
     """
     weighed = torch.ones(rows.shape[1]) if importance is None else importance
-    weights = blocks.split(weighed[None])  # 1 B S; 0 where a block is padded
+    weights = blocks.split(weighed[None])  # 1 B S; 0 at the padding of a block
     step = max(1, VALUES // rows.shape[1])
     return Quantized.joined(
         _searched(blocks, blocks.split(part), weights, dtype) for part in rows.split(step)

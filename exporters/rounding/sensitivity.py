@@ -1,4 +1,4 @@
-"""The cost of rounding each group of matrices, estimated for all groups in the same few passes.
+"""The cost of rounding each group of matrices, estimated for all groups in the same passes.
 
 A group changes the outputs of its layers by delta = x dW^T. To second order, the resulting KL divergence is half the
 mean square of g . delta, where g is the gradient, at the outputs of the layers, of the log probability of tokens
@@ -28,13 +28,13 @@ from zoo import functional
 from zoo.core.tensors import weight_tensors
 
 LENGTH = 64
-"""Tokens per row: shorter rows give more samples for the same work."""
+"""The number of tokens per row: shorter rows give more samples for the same work."""
 
 ROWS = 24
-"""The largest number of rows measured."""
+"""The largest number of rows to measure."""
 
 DRAWS = 4
-"""Backward passes per batch."""
+"""The number of backward passes per batch."""
 
 
 def sensitivities(
@@ -46,7 +46,7 @@ def sensitivities(
 ) -> dict[Key, float]:
     """The cost of each group: KL divergence in nats per position, or 1 - cosine.
 
-    ``changes`` are the changes of each weight by rounding; groups are given by the names of their weights.
+    ``changes``: the change of each weight by rounding, by group; the key of a group is the names of its weights.
     """
     group_of = {name: key for key, weights in changes.items() for name in weights}
     added = {name: change for weights in changes.values() for name, change in weights.items()}
@@ -67,15 +67,14 @@ def sensitivities(
             for (name, _, delta), gradient in zip(watch.calls, gradients, strict=True):
                 if gradient is not None:
                     _add(sums[group_of[name]], gradient, delta)
-            for key, each in sums.items():
-                squares[key] += float(each.square().sum())
+            for key, total in sums.items():
+                squares[key] += float(total.square().sum())
             positions += count
     return {key: value / (2 * max(1, positions)) for key, value in squares.items()}
 
 
 def _add(sums: Tensor, gradient: Tensor, delta: Tensor) -> None:
-    """Add g . delta of each row; tensors without a row per input add everything to the first row, where it counts the
-    same."""
+    """Add g . delta of each row; tensors without a row per input add their whole sum to the first row."""
     if len(gradient) == len(sums):
         sums += (gradient * delta).flatten(1).sum(1)
     else:
@@ -83,7 +82,7 @@ def _add(sums: Tensor, gradient: Tensor, delta: Tensor) -> None:
 
 
 class _Watch(TorchFunctionMode):
-    """Keeps the outputs of layers, and the effect on them of changing their weights."""
+    """Records the outputs of layers, and their changes due to rounded weights."""
 
     def __init__(self, named: Mapping[int, str], added: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -94,7 +93,7 @@ class _Watch(TorchFunctionMode):
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if function is functional.mixture_of_experts:
-            with self:  # which a mode is not in its own calls
+            with self:  # a mode is off inside its own calls
                 return inspect.unwrap(function)(*args, **(kwargs or {}))
         result = function(*args, **(kwargs or {}))
         if function not in (F.linear, F.embedding, functional.expert_linear):
@@ -115,7 +114,7 @@ class _Watch(TorchFunctionMode):
 
 
 def _objective(spec: Model, case: Case, outputs: Outputs, generator: torch.Generator) -> tuple[Tensor, int]:
-    """A sum whose gradient is a sample, and the number of positions or vectors that it covers."""
+    """Return a sum whose gradient is a sample, and its number of positions or vectors."""
     tally = tally_for(spec)
     if isinstance(tally, Scores):
         scores = outputs["logits"]
@@ -146,16 +145,16 @@ def _rows(cases: Sequence[Case], spec: Model) -> list[Case]:
     ]
     wanted = max(1, ROWS // max((len(case.batch.inputs) for case in cases), default=1))
     step = max(1.0, len(cases) / wanted)
-    return [cases[int(at * step)] for at in range(min(wanted, len(cases)))]
+    return [cases[int(index * step)] for index in range(min(wanted, len(cases)))]
 
 
 def _copied(batch: Batch, length: int | None) -> Batch:
-    """A batch that can be differentiated, with rows of a given length where that divides them."""
+    """Copy a batch for differentiation, with rows cut to ``length`` if that divides them."""
     shape = (-1, length or batch.inputs.shape[1])
     cut = batch.inputs.dim() == 2 and batch.inputs.shape[1] % shape[1] == 0
     inputs, mask, types = (
-        None if each is None else (each.reshape(shape) if cut else each).clone()
-        for each in (batch.inputs, batch.mask, batch.types)
+        None if tensor is None else (tensor.reshape(shape) if cut else tensor).clone()
+        for tensor in (batch.inputs, batch.mask, batch.types)
     )
     assert inputs is not None
     return replace(batch, inputs=inputs, mask=mask, types=types)

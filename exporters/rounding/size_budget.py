@@ -34,14 +34,14 @@ class SizeBudget:
 
     @classmethod
     def parse(cls, text: str) -> SizeBudget:
-        """Read a budget such as 105MB, 110000000 or 4.8bits.  Raises :class:`specs.base.errors.UserError`."""
-        found = _SIZE.match(text.strip())
-        unit = found[2] if found else ""
+        """Read a budget such as 105MB, 110000000 or 4.8bits. Raises :class:`specs.base.errors.UserError`."""
+        match = _SIZE.match(text.strip())
+        unit = match[2] if match else ""
         known = {name.lower(): factor for name, factor in _UNITS.items()}
         per_weight = unit.lower() in ("bit", "bits")
-        if found is None or not (per_weight or unit.lower() in known):
+        if match is None or not (per_weight or unit.lower() in known):
             raise _refused(text, "must be bytes, kB, MB, GB, MiB or GiB of the data file, or bits per weight")
-        value = float(found[1]) * (1 if per_weight else known[unit.lower()])
+        value = float(match[1]) * (1 if per_weight else known[unit.lower()])
         if per_weight and not 0 < value <= 32:
             raise _refused(text, "must be from 0 to 32 bits per weight")
         if not per_weight and value < 1:
@@ -53,7 +53,7 @@ class SizeBudget:
         return (size.bits if self.per_weight else size.data) <= self.most
 
     def smallest(self, size: Size) -> str:
-        """A size, rounded up, in the unit of the budget, so that ``parse`` reads it as a sufficient budget."""
+        """A size in the unit of the budget, rounded up, so that ``parse`` reads it as a sufficient budget."""
         return f"{-(-size.bits * 1000 // 1) / 1000:.3f}bits" if self.per_weight else f"{size.data}"
 
 

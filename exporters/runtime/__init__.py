@@ -1,1 +1,1 @@
-"""Running exports with ONNX Runtime alone: nothing here imports torch."""
+"""Running exports with ONNX Runtime; this package does not import torch."""

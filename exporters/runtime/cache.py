@@ -1,4 +1,4 @@
-"""The state of a decoder in memory that graphs read and write in place: keys and values of every token, and constant states.
+"""A decoder's state in buffers that graphs read and write in place: keys and values of all tokens, and constant-size states.
 
 Shapes: batch B, key-value heads G, past length P, new tokens T, room for S tokens in total, head width K.
 """
@@ -26,13 +26,13 @@ _ONES: dict[int, Any] = {
 
 
 class StepCache:
-    """The base of all caches: they hold ``past`` tokens and have ``room`` slots.
+    """The base class of caches, with ``past`` tokens and ``room`` slots.
 
-    States of constant size, which ``constant`` names, begin with zeros; two buffers take turns.
+    The states named in ``constant`` have a constant size: they begin with zeros and alternate between two buffers.
     """
 
     copies: int
-    """The number of full-length buffers for each tensor of keys or values: the first is read, the last written."""
+    """The number of full-length buffers per tensor of keys or values: the first is read, the last written."""
 
     def __init__(
         self, graph: LoadedGraph, names: Iterable[str], rows: int, room: int, constant: Collection[str] = ()
@@ -59,13 +59,13 @@ class StepCache:
         raise NotImplementedError
 
     def advance(self, new: int) -> None:
-        """Keep what the call wrote."""
+        """Add the tokens of the last call to the past."""
         self.past += new
         self._state_addresses.reverse()
 
     @property
     def state_bytes(self) -> int:
-        """The bytes of the states of constant size, summed over rows and layers."""
+        """The bytes of constant-size states, summed over rows and layers."""
         return sum(tensor.tensor_size_in_bytes() for tensor in self._states[0])
 
     @property
@@ -78,7 +78,7 @@ class StepCache:
         self._set(0)
 
     def fill(self, past: int) -> None:
-        """Pretend that ``past`` tokens were read, with ones for their keys and values and for states."""
+        """Pretend that ``past`` tokens were read: their keys and values, and the states, are ones."""
         self._set(1)
         for states in self._states:
             self._write(self._constant, states, 1)
@@ -112,7 +112,7 @@ class StepCache:
             self._bind_output(binding, slot, self._shape(slot, present), written)
 
     def _bind_states(self, binding: Any) -> None:
-        """Bind the states of constant size."""
+        """Bind the constant-size states."""
         for slot, read, written in zip(self._constant, *self._state_addresses, strict=True):
             shape = self._state_shape(slot)
             self._bind_input(binding, slot, shape, read)
@@ -126,7 +126,7 @@ class StepCache:
 
 
 class GrowingCache(StepCache):
-    """A cache whose graph concatenates past and new tokens, B G P K -> B G (P + T) K: two buffers take turns."""
+    """A cache whose graph concatenates past and new tokens, B G P K -> B G (P + T) K, alternating between two buffers."""
 
     copies = 2
 
@@ -146,7 +146,7 @@ class SharedCache(StepCache):
     _bound: Any = None
 
     def bind(self, binding: Any, new: int) -> None:
-        if self._bound is not binding:  # nothing changes from call to call
+        if self._bound is not binding:  # the same buffers in every call
             self._bind(binding, self.room, self.room)
             self._bound = binding
         self._bind_states(binding)

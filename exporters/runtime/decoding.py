@@ -21,9 +21,9 @@ SCORES = "logits"
 class Decoding:
     """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
-    ``given`` are inputs that stay the same from call to call, such as an encoder's keys and values. ``embed`` returns the
-    inputs that stand for tokens and their mask, by name, for a graph that takes embeddings. Raises :class:`specs.base.errors.UserError` where the graph's
-    cache is shorter.
+    ``constant``: the inputs that are the same in every call, such as an encoder's keys and values. ``embed`` returns the
+    inputs for tokens and their mask, by name, for a graph that takes embeddings. Raises :class:`specs.base.errors.UserError`
+    if the graph's cache is shorter.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Decoding:
         facts: CacheRecord,
         rows: int,
         room: int,
-        given: Mapping[str, OrtValue] | None = None,
+        constant: Mapping[str, OrtValue] | None = None,
         embed: Callable[[Ids, Ids], Mapping[str, Floats | Ids]] | None = None,
     ) -> None:
         if facts.length is not None and room > facts.length:
@@ -41,24 +41,24 @@ class Decoding:
                 f"  value: {room} tokens\n  Shorten the prompt, generate fewer tokens, or export with a longer cache."
             )
         self.graph = graph
-        self._given = dict(given or {})
+        self._constant = dict(constant or {})
         self._embed = embed
         self._padded_right = facts.padding == "right"
         self._mask = np.zeros((rows, 0), np.int64)  # B P
-        names = [name for name in graph.inputs if is_past(name) and name not in self._given]
+        names = [name for name in graph.inputs if is_past(name) and name not in self._constant]
         self.cache = CACHES[facts.kind](graph, names, rows, facts.length or room, facts.constant)
-        if facts.length is not None:  # the graph reads all slots
+        if facts.length is not None:  # a static cache: the graph reads all slots
             self.cache.clear()
         self._scores = self._allocated(1)
         self._binding = graph.binding()
-        for name, value in self._given.items():
+        for name, value in self._constant.items():
             self._binding.bind_ortvalue_input(name, value)
 
     def read(self, sequences: Sequence[Sequence[int]], *, keep: bool = True) -> Floats:
-        """Read the next tokens of each row, B lists of T (the first lists may differ in length); return scores of the
-        next, B V.
+        """Read the next tokens of each row, B lists of T (in the first call, of any lengths); return the scores of the next
+        token, B V.
 
-        Unless ``keep``, the tokens are forgotten again, so that the next call is the same as this one.
+        Unless ``keep``, the cache stays unchanged, so that the next call is the same as this one.
         """
         ids, mask = padded(sequences, right=self._padded_right)
         whole = np.concatenate([self._mask, mask], 1)
@@ -70,14 +70,14 @@ class Decoding:
         return scores[np.arange(len(ids)), last].astype(np.float32)
 
     def pretend(self, past: int) -> None:
-        """Continue as if each row had read ``past`` tokens, with made-up cache contents."""
+        """Continue as if each row had read ``past`` tokens, with placeholder cache contents."""
         self.cache.fill(past)
         self._mask = np.ones((len(self._mask), past), np.int64)
 
     def bytes_at(self, past: int) -> int:
         """The bytes of state that a step reads after ``past`` tokens, including an encoder's keys and values."""
-        given = (value.tensor_size_in_bytes() for name, value in self._given.items() if is_past(name))
-        return past * self.cache.token_bytes + self.cache.state_bytes + sum(given)
+        sizes = (value.tensor_size_in_bytes() for name, value in self._constant.items() if is_past(name))
+        return past * self.cache.token_bytes + self.cache.state_bytes + sum(sizes)
 
     def _run(self, ids: Ids, mask: Ids) -> Floats:
         """The scores of new tokens, B T V or B 1 V, valid until the next call."""
@@ -98,7 +98,7 @@ class Decoding:
         return host_array(self._scores)
 
     def _allocated(self, length: int) -> OrtValue:
-        """A buffer for the scores of ``length`` tokens, or of the last one, as the graph outputs them."""
+        """A buffer for the graph's scores of ``length`` tokens, or of the last token."""
         slot = self.graph.outputs[SCORES]
         _, tokens, vocabulary = slot.dims
         shape = [len(self._mask), tokens if isinstance(tokens, int) else length, vocabulary]

@@ -1,4 +1,4 @@
-"""Running an encoder: vectors and their similarities, classes, and predictions for masked tokens.
+"""Running an encoder: vectors and similarities, classes, transcripts, and predictions for masked tokens.
 
 Shapes: batch B, tokens T, width D, vocabulary V.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, host_array
-from exporters.runtime.model_inputs import Given, InputBatch, batches, model_inputs
+from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, model_inputs
 from exporters.runtime.transcripts import best_labels
 from specs.base.errors import UserError, option_name
 from specs.kinds.head import (
@@ -25,14 +25,14 @@ from specs.kinds.head import (
     Pooler,
 )
 
-# The heads whose outputs can be shown.
+# The heads with outputs to show.
 VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)
 MASKS, SPEECH = MaskedLanguageModeling, CTC
 
 
 @dataclass(frozen=True)
 class EncodedVectors:
-    """One vector per input, B D, and its kind; ``similarities`` are the cosines between them, B B."""
+    """One vector per input, B D, and the kind of vector; ``similarities`` are their cosines, B B."""
 
     kind: str
     values: Floats
@@ -47,7 +47,7 @@ class EncodedVectors:
 class EncoderRunner:
     """The graph of an encoder, loaded.
 
-    Raises :class:`specs.base.errors.UserError` where its head has no outputs to show.
+    Raises :class:`specs.base.errors.UserError` if its head has no outputs to show.
     """
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
@@ -64,23 +64,23 @@ class EncoderRunner:
         self.graph = exported.open(0, threads)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
-    def outputs(self, given: InputBatch) -> tuple[dict[str, Floats], Ids | None]:
-        """The outputs of the head, and the mask of the tokens that were read, B T; None for images and sounds.
+    def outputs(self, batch: InputBatch) -> tuple[dict[str, Floats], Ids | None]:
+        """Return the outputs of the head, and the mask of the tokens, B T (None for images and audio).
 
         Raises :class:`specs.base.errors.UserError` for inputs that the model does not take.
         """
         assert self.spec.encoder is not None
-        inputs, mask = model_inputs(self.graph, self.spec, self.spec.encoder, given)
-        found = self.graph.run(inputs, dict.fromkeys(self.graph.outputs, "cpu"))
-        return {name: host_array(value).astype(np.float32) for name, value in found.items()}, mask
+        inputs, mask = model_inputs(self.graph, self.spec, self.spec.encoder, batch)
+        results = self.graph.run(inputs, dict.fromkeys(self.graph.outputs, "cpu"))
+        return {name: host_array(value).astype(np.float32) for name, value in results.items()}, mask
 
-    def vectors(self, given: Given) -> EncodedVectors:
+    def vectors(self, inputs: ModelInputs) -> EncodedVectors:
         """One vector per input: the head's, or the mean over its tokens, patches or frames."""
-        found = [self._vectors(batch) for batch in batches(given)]
-        return EncodedVectors(found[0].kind, np.concatenate([each.values for each in found]))
+        vectors = [self._vectors(batch) for batch in batches(inputs)]
+        return EncodedVectors(vectors[0].kind, np.concatenate([part.values for part in vectors]))
 
-    def _vectors(self, given: InputBatch) -> EncodedVectors:
-        (outputs, mask), head = self.outputs(given), self.spec.head
+    def _vectors(self, batch: InputBatch) -> EncodedVectors:
+        (outputs, mask), head = self.outputs(batch), self.spec.head
         if isinstance(head, Pooled):
             return EncodedVectors(head.output, outputs[head.output][:, : self._dimensions])
         hidden = outputs["last_hidden_state"]  # B T D
@@ -88,30 +88,33 @@ class EncoderRunner:
         mean = (hidden * weights[..., None]).sum(1) / weights.sum(1, keepdims=True)
         return EncodedVectors("mean of last_hidden_state", mean)
 
-    def classes(self, given: Given) -> Floats:
-        """The probability of each label, B labels: that of a single label, as in rerankers, says whether it holds."""
-        return np.concatenate([_probabilities(self.outputs(batch)[0]["logits"]) for batch in batches(given)])
+    def classes(self, inputs: ModelInputs) -> Floats:
+        """The probability of each label, B labels; a single label, as in rerankers, has a sigmoid probability."""
+        return np.concatenate([_probabilities(self.outputs(batch)[0]["logits"]) for batch in batches(inputs)])
 
     @property
     def blank(self) -> int:
-        """The label between the others of a model of speech."""
+        """The blank label of a CTC model."""
         assert isinstance(self.spec.head, SPEECH)
         return self.spec.head.blank
 
-    def spoken(self, given: Given) -> list[list[int]]:
+    def spoken(self, inputs: ModelInputs) -> list[list[int]]:
         """The most likely labels of each recording, without repetitions and blanks."""
         return [
             best_labels(logits, self.blank)
-            for batch in batches(given)
+            for batch in batches(inputs)
             for logits in self.outputs(batch)[0]["logits"]
         ]
 
     def masked(self, prompts: Sequence[Sequence[int]], mask_id: int) -> list[list[Floats]]:
-        """For every mask of each prompt the probabilities of all tokens, V."""
+        """The probabilities of all tokens, V, for every mask of each prompt."""
         outputs, _ = self.outputs(prompts)
-        places = [[at for at, token in enumerate(prompt) if token == mask_id] for prompt in prompts]
+        places = [
+            [position for position, token in enumerate(prompt) if token == mask_id] for prompt in prompts
+        ]
         return [
-            [_softmax(row[at]) for at in found] for row, found in zip(outputs["logits"], places, strict=True)
+            [_softmax(row[position]) for position in positions]
+            for row, positions in zip(outputs["logits"], places, strict=True)
         ]
 
 

@@ -1,4 +1,4 @@
-"""An exported directory that can be run."""
+"""Opening an exported directory to run it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from zoo.weights.adapters import refuse_adapter
 class Exported:
     """The spec of an exported directory, and its manifest.
 
-    ``settings`` are the checkpoint's for generation, such as the ids of start and end tokens, and ``providers`` those
-    that its graphs run on, in order of preference.
+    ``settings``: the checkpoint's generation settings, such as the ids of start and end tokens. ``providers``: the execution
+    providers of its graphs, in order of preference.
     """
 
     directory: Path
@@ -42,33 +42,32 @@ class Exported:
 
     @property
     def graphs(self) -> tuple[Path, ...]:
-        """The paths of the graphs: the first reads an encoder's input, the last makes every step of a decoder; often
-        they are one."""
+        """The paths of the graphs: the first reads an encoder's input, the last runs every step of a decoder; often they are
+        the same."""
         return tuple(self.directory / name for name in self.manifest.graphs)
 
     @property
     def cache(self) -> CacheRecord:
-        """How a decoder's graph keeps keys and values.
+        """The cache of a decoder's graph.
 
-        A ``growing`` cache is returned longer than it was passed; a ``shared`` one is written in place, in a buffer
-        of full length, which is ``length`` where the graph fixes it. ``padding`` is the side on which a graph takes
-        padding in a batch.
+        A ``growing`` cache is returned longer than it was passed; a ``shared`` cache is written in place, in a buffer of full
+        length, which is ``length`` if the graph fixes it. ``padding`` is the side of padding in a batch.
         """
         return self.manifest.cache or CacheRecord()
 
-    def open(self, place: int, threads: int = 0) -> LoadedGraph:
-        """One of the graphs, loaded.  Raises :class:`specs.base.errors.UserError` where ONNX Runtime refuses it."""
-        return LoadedGraph(self.graphs[place], self.providers, threads)
+    def open(self, index: int, threads: int = 0) -> LoadedGraph:
+        """Load one of the graphs. Raises :class:`specs.base.errors.UserError` if ONNX Runtime rejects it."""
+        return LoadedGraph(self.graphs[index], self.providers, threads)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The names of classes by their numbers, as far as the config states them."""
-        found: Mapping[str, str] = stated_in(self.directory / CONFIG).get("id2label") or {}
-        return found
+        """The names of classes by number, if the config has them."""
+        names: Mapping[str, str] = stated_in(self.directory / CONFIG).get("id2label") or {}
+        return names
 
     @functools.cached_property
     def sentences(self) -> SentenceUsage:
-        """How a sentence encoder is used."""
+        """The settings of a sentence encoder."""
         spec = self.spec
         if not isinstance(spec.head, Pooled):
             return SentenceUsage()
@@ -81,9 +80,9 @@ class Exported:
 
 
 def _check_settings(directory: Path, manifest: Manifest) -> None:
-    """Raise :class:`specs.base.errors.UserError` for a tokenizer or settings beside a signed export that its signature does not cover.
+    """Raise :class:`specs.base.errors.UserError` for a tokenizer or settings next to a signed export outside its signature.
 
-    They change what the model reads and writes.
+    They change the model's inputs and outputs.
     """
     signed = os.path.lexists(directory / SIGNATURE)
     for name in (CONFIG, *FILES) if signed else ():
@@ -95,10 +94,10 @@ def _check_settings(directory: Path, manifest: Manifest) -> None:
 
 
 def open_export(directory: Path, provider: str | None = None) -> Exported:
-    """Read the records of an export, which runs on a provider by name (:func:`exporters.target.providers.on_provider`), or on the first
-    of its own that this machine has.
+    """Read the records of an export, to run on ``provider`` (:func:`exporters.target.providers.on_provider`), or on the first of its
+    providers that this machine has.
 
-    Raises :class:`specs.base.errors.UserError` where the directory is not an export, is damaged, or has no weights, and for a
+    Raises :class:`specs.base.errors.UserError` if the directory is not an export, is damaged, or has no weights, and for a
     provider that this machine does not have.
     """
     if not os.path.lexists(directory / MANIFEST):

@@ -16,7 +16,7 @@ from exporters.runtime.decoding import Decoding
 from exporters.runtime.embedding import ImageEmbedder, Images
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, LoadedGraph
-from exporters.runtime.model_inputs import Given, InputBatch, batches, model_inputs
+from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, model_inputs
 from specs.base.errors import UserError, option_name
 from specs.kinds.head import LanguageModeling
 from zoo.core.graph_names import COORDINATES
@@ -31,7 +31,7 @@ Ending = Literal["stop token", "enough tokens", "end of context"]
 
 @dataclass(frozen=True)
 class Continuation:
-    """A prompt (empty where that was an image or a sound), the generated ``ids`` (with the stop token), and the reason for the end."""
+    """A prompt (empty for an image or audio), the generated ``ids`` (with the stop token), and the reason for the end."""
 
     prompt: list[int]
     ids: list[int]
@@ -40,8 +40,10 @@ class Continuation:
 
 @dataclass(frozen=True)
 class Generation:
-    """The continuations of all prompts, and the time taken, in seconds: up to the ``first`` tokens, and for the
-    ``rest``; recordings run one after another, and their times are sums."""
+    """The continuations of all prompts, and the seconds until the ``first`` tokens and for the ``rest``.
+
+    Recordings run one after another; their times are sums.
+    """
 
     continuations: list[Continuation]
     first: float
@@ -49,15 +51,15 @@ class Generation:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Tokens per second after the first ones; None where there were no more."""
-        later = sum(len(each.ids) - 1 for each in self.continuations)
+        """Tokens per second after the first tokens; None if no more were generated."""
+        later = sum(len(continuation.ids) - 1 for continuation in self.continuations)
         return later / self.rest if later else None
 
 
 class Generator:
     """The graphs of an export that generates, loaded.
 
-    Raises :class:`specs.base.errors.UserError` where the model has no next-token scores.
+    Raises :class:`specs.base.errors.UserError` if the model has no next-token scores.
     """
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
@@ -88,31 +90,30 @@ class Generator:
     def begin(
         self, prompts: InputBatch, most: int, start: int, images: Images | None = None
     ) -> tuple[Decoding, list[list[int]]]:
-        """Begin the sequences of some prompts, with room for ``most`` new tokens; return them and the decoder's first
-        tokens.
+        """Begin sequences with room for ``most`` new tokens; return their decoding and the decoder's first tokens.
 
-        An encoder reads the prompts once, and its decoder begins with ``start``. ``images`` are among the tokens of a
-        vision-language model, which has placeholders for them.
+        An encoder reads the prompts once, and its decoder begins with ``start``. ``images`` take the place of placeholders in
+        the prompts of a vision-language model.
         """
         assert self.spec.decoder is not None
-        given: dict[str, OrtValue] = {}
+        constant: dict[str, OrtValue] = {}
         first = [[start] for _ in prompts] if self.encoder is not None else _rows(prompts)
         if self.encoder is not None:
             assert self.spec.encoder is not None
             inputs, mask = model_inputs(self.encoder, self.spec, self.spec.encoder, prompts)
             wanted = {past_of(name): name for name in self.encoder.outputs if is_present(name)}
             outputs = self.encoder.run(inputs, dict.fromkeys(wanted.values(), self.encoder.device))
-            given = {name: outputs[present] for name, present in wanted.items()}
+            constant = {name: outputs[present] for name, present in wanted.items()}
             if "encoder_attention_mask" in self.decoder.inputs:
-                given["encoder_attention_mask"] = OrtValue.ortvalue_from_numpy(mask, self.decoder.device)
+                constant["encoder_attention_mask"] = OrtValue.ortvalue_from_numpy(mask, self.decoder.device)
         check_prompts(self.spec, self.spec.decoder, first, room=1)
         room = max(map(len, first)) + most
         embed = None if self.embedder is None else _CallByCall(self.embedder, images)
-        return Decoding(self.decoder, self.exported.cache, len(prompts), room, given, embed), first
+        return Decoding(self.decoder, self.exported.cache, len(prompts), room, constant, embed), first
 
     def generate(
         self,
-        prompts: Given,
+        prompts: ModelInputs,
         most: int,
         sampling: Sampling = GREEDY,
         *,
@@ -121,17 +122,19 @@ class Generator:
         images: Images | None = None,
         tell: Callable[[list[int]], None] = lambda tokens: None,
     ) -> Generation:
-        """Continue prompts by at most ``most`` tokens each, as the checkpoint's settings say; ``tell`` is called with the tokens of
-        every step. A sequence ends with a token of ``stop`` (default: those of the settings).
+        """Continue prompts by at most ``most`` tokens each, under the checkpoint's generation settings.
+
+        ``tell`` is called with the tokens of every step. A sequence ends with a token of ``stop`` (default: the settings' stop
+        tokens).
 
         Raises :class:`specs.base.errors.UserError` for prompts that the model does not take.
         """
         ends = stops(stop, self.exported.settings)
-        found = [
+        parts = [
             self._generate(batch, most, sampling, ends, start, images, tell) for batch in batches(prompts)
         ]
-        continuations = [each for one in found for each in one.continuations]
-        return Generation(continuations, sum(one.first for one in found), sum(one.rest for one in found))
+        continuations = [continuation for part in parts for continuation in part.continuations]
+        return Generation(continuations, sum(part.first for part in parts), sum(part.rest for part in parts))
 
     def _generate(
         self,
@@ -148,16 +151,16 @@ class Generator:
         fitting = min(most, self._room(prompts))
         decoding, reading = self.begin(prompts, fitting, start, images)
         sampler = Sampler(sampling, len(prompts))
-        found: list[list[int]] = [[] for _ in prompts]
+        generated: list[list[int]] = [[] for _ in prompts]
         stopped = [False for _ in prompts]
         read = None if isinstance(prompts, np.ndarray) else _rows(prompts)
         rules = ScoreRules(self.exported.settings, reading, read, fitting, stop)
         for _ in range(fitting):
-            chosen = sampler.choose(rules.apply(decoding.read(reading), found))
+            chosen = sampler.choose(rules.apply(decoding.read(reading), generated))
             first = first or time.perf_counter() - begun
             for row, token in enumerate(chosen):
                 if not stopped[row]:
-                    found[row].append(token)
+                    generated[row].append(token)
                     stopped[row] = token in stop
             tell(chosen)
             if all(stopped):
@@ -168,7 +171,7 @@ class Generator:
         endings: list[Ending] = ["stop token" if has else others for has in stopped]
         continuations = [
             Continuation(prompt, ids, ending)
-            for prompt, ids, ending in zip(_rows(prompts), found, endings, strict=True)
+            for prompt, ids, ending in zip(_rows(prompts), generated, endings, strict=True)
         ]
         return Generation(continuations, first, rest)
 
@@ -181,23 +184,23 @@ class Generator:
 
 
 class _CallByCall:
-    """Embeds tokens call by call: all images are among those of the first, and places of later calls follow the largest."""
+    """Embeds tokens call by call: the first call has all images, and coordinates of later calls continue after the largest."""
 
     def __init__(self, embedder: ImageEmbedder, images: Images | None) -> None:
         self._embedder = embedder
-        self._seen = None if images is None else embedder.see(images)
+        self._vectors = None if images is None else embedder.encode_images(images)
         self._grids = images.grids if isinstance(images, PackedImages) else None
-        self._next: Ids | int = 0  # of each row, B 1
+        self._next: Ids | int = 0  # the next coordinate of each row, B 1
 
     def __call__(self, ids: Ids, mask: Ids) -> dict[str, Floats | Ids]:
-        given = self._embedder.embed(ids, self._seen, self._grids, mask)
-        self._seen = self._grids = None
-        if COORDINATES in given:
-            given[COORDINATES] = given[COORDINATES] + self._next
-            self._next = np.where(mask == 1, given[COORDINATES].max(0), -1).max(1, keepdims=True) + 1
-        return given
+        inputs = self._embedder.embed(ids, self._vectors, self._grids, mask)
+        self._vectors = self._grids = None
+        if COORDINATES in inputs:
+            inputs[COORDINATES] = inputs[COORDINATES] + self._next
+            self._next = np.where(mask == 1, inputs[COORDINATES].max(0), -1).max(1, keepdims=True) + 1
+        return inputs
 
 
 def _rows(prompts: InputBatch) -> list[list[int]]:
-    """The token ids of each prompt; none of an image or a sound."""
+    """The token ids of each prompt; empty for an image or audio."""
     return [[] for _ in prompts] if isinstance(prompts, np.ndarray) else [list(prompt) for prompt in prompts]

@@ -21,7 +21,7 @@ Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
 BFLOAT16 = 16
-"""ONNX's code of the type that numpy lacks."""
+"""ONNX's code of bfloat16, which numpy lacks."""
 
 _ELEMENTS = {
     "tensor(float)": (1, 4),
@@ -47,9 +47,9 @@ class GraphTensor:
 
 
 class LoadedGraph:
-    """An ONNX file in its own session.
+    """An ONNX file loaded in a session.
 
-    Raises :class:`specs.base.errors.UserError` where ONNX Runtime cannot load it.
+    Raises :class:`specs.base.errors.UserError` if ONNX Runtime cannot load it.
     """
 
     def __init__(self, path: Path, providers: tuple[str, ...], threads: int = 0) -> None:
@@ -74,10 +74,10 @@ class LoadedGraph:
         """A new binding of the session's inputs and outputs."""
         return self.session.io_binding()
 
-    def run(self, given: Mapping[str, Ids | Floats], wanted: Mapping[str, str]) -> dict[str, OrtValue]:
+    def run(self, inputs: Mapping[str, Ids | Floats], wanted: Mapping[str, str]) -> dict[str, OrtValue]:
         """The requested outputs, each on the requested device."""
         binding = self.binding()
-        for name, array in given.items():
+        for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
         for name, device in wanted.items():
             binding.bind_output(name, device)

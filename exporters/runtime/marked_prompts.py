@@ -1,4 +1,4 @@
-"""Texts about images as the token ids that the processors of Gemma 3, InternVL, PaliGemma and Qwen-VL write."""
+"""Prompts about images as token ids, in the formats of Gemma 3, InternVL, PaliGemma and Qwen-VL."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
 
 _AROUND = "<|vision_start|>", "<|vision_end|>"
-"""The tokens around an image of Qwen-VL, which its texts have where they have a placeholder."""
+"""The tokens around an image in Qwen-VL, present in texts with placeholders."""
 
 _PALIGEMMA = "PaliGemmaProcessor"
 
 
 def marked_ids(texts: Sequence[str], images: int, spec: Model, tokenizer: TextTokenizer) -> list[list[int]]:
-    """The token ids of texts, with the marks that the settings beside the tokenizer name or imply.
+    """The token ids of texts, with the image marks that the tokenizer's settings name or imply.
 
     A single text without images begins with all of them.
     """
@@ -46,19 +46,19 @@ def marked_ids(texts: Sequence[str], images: int, spec: Model, tokenizer: TextTo
 
 
 def _with_images(texts: Sequence[str], images: int, mark: str, placeholder: str) -> list[str]:
-    """Texts as they are, or a single one without marks and placeholders after the mark of each image."""
+    """Prefix a single text without marks or placeholders with one mark per image; leave other texts unchanged."""
     bare = len(texts) == 1 and mark not in texts[0] and placeholder not in texts[0]
     return [mark * images + texts[0]] if bare else list(texts)
 
 
 def _between(text: str, placeholder: str, start: str, end: str) -> str:
-    """A text of InternVL: each placeholder that stands alone is between marks."""
+    """Put marks around each isolated placeholder in a text of InternVL."""
     one = re.escape(placeholder)
     alone = f"(?<!{re.escape(start)})(?<!{one}){one}(?!{one})"
     return re.sub(alone, lambda _: f"{start}{placeholder}{end}", text)
 
 
 def _started(text: str, placeholder: str, start: str) -> str:
-    """A text of PaliGemma: a start token follows the last image, and a newline the text."""
+    """Add PaliGemma's start token after the last image, and its newline after the text."""
     seen = text.rfind(placeholder) + len(placeholder) if placeholder in text else 0
     return f"{text[:seen]}{start}{text[seen:]}\n"

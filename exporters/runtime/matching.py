@@ -1,4 +1,4 @@
-"""Running a dual encoder: which of some texts fits each image best.
+"""Running a dual encoder: scores of texts for images.
 
 Shapes: texts N, images M.
 """
@@ -21,7 +21,7 @@ from specs.kinds.head import Contrastive
 class PairScores:
     """The score of each text for each image, M N, and its probability.
 
-    ``alone``: each pair is judged by itself (SigLIP); otherwise the probabilities of an image's texts add up to 1.
+    ``alone``: each pair is scored independently (SigLIP); otherwise the probabilities of an image's texts add up to 1.
     """
 
     scores: Floats
@@ -60,5 +60,5 @@ class DualEncoderRunner:
         assert self.spec.image is not None
         read, _ = model_inputs(self.graph, self.spec, self.spec.text, texts)
         seen, _ = model_inputs(self.graph, self.spec, self.spec.image, images)
-        found = self.graph.run({**read, **seen}, {"logits_per_image": "cpu"})
-        return PairScores(host_array(found["logits_per_image"]).astype(np.float32), self.pairs_alone)
+        results = self.graph.run({**read, **seen}, {"logits_per_image": "cpu"})
+        return PairScores(host_array(results["logits_per_image"]).astype(np.float32), self.pairs_alone)

@@ -1,4 +1,4 @@
-"""What a model reads first, token ids or whole images and sounds, as inputs of its graph: batch B, tokens T."""
+"""Token ids, images or audio as inputs of a graph: batch B, tokens T."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from specs.model.stack import Stack
 from zoo.generation.prompts import check_prompts
 
 InputBatch = Sequence[Sequence[int]] | Floats
-"""Rows of token ids; or images or spectrograms, the first axis the batch."""
+"""Rows of token ids, or images or spectrograms, with the batch as the first axis."""
 
 
 class Recordings(tuple[Floats, ...]):
     """Samples or frames of recordings of any length, 1 N or 1 N M each."""
 
 
-Given = InputBatch | Recordings
+ModelInputs = InputBatch | Recordings
 
 
-def batches(given: Given) -> Sequence[InputBatch]:
-    """Inputs in the batches that they run in: recordings one by one, so that none is padded."""
-    return given if isinstance(given, Recordings) else [given]
+def batches(inputs: ModelInputs) -> Sequence[InputBatch]:
+    """Split inputs into batches: recordings run one by one, so that none is padded."""
+    return inputs if isinstance(inputs, Recordings) else [inputs]
 
 
 def model_inputs(
-    graph: LoadedGraph, spec: Model, stack: Stack, given: InputBatch
+    graph: LoadedGraph, spec: Model, stack: Stack, batch: InputBatch
 ) -> tuple[dict[str, Ids | Floats], Ids | None]:
-    """The inputs of a graph, padded on the right, and the mask of their tokens, B T; None for images and sounds.
+    """Return the inputs of a graph, padded on the right, and the mask of their tokens, B T (None for images and audio).
 
     Raises :class:`specs.base.errors.UserError` for inputs that the stack does not take.
     """
-    embedding, tokens = spec.embedding_of(stack), not isinstance(given, np.ndarray)
+    embedding, tokens = spec.embedding_of(stack), not isinstance(batch, np.ndarray)
     if embedding.takes_tokens != tokens:
         audio = option_name("audio")
         option = {"pixel_values": option_name("image"), "input_features": audio, "input_values": audio}
@@ -45,9 +45,9 @@ def model_inputs(
             f"  value: {'token ids' if tokens else 'an image or a sound'}\n"
             f"  Pass {option.get(embedding.input_name, option_name('text'))}."
         )
-    if isinstance(given, np.ndarray):
-        real = {"attention_mask": np.ones(given.shape[:2], np.int64)} if embedding.takes_mask else {}
-        return {embedding.input_name: given, **real}, None
-    check_prompts(spec, stack, given)
-    ids, mask = padded(given, right=True)
+    if isinstance(batch, np.ndarray):
+        real = {"attention_mask": np.ones(batch.shape[:2], np.int64)} if embedding.takes_mask else {}
+        return {embedding.input_name: batch, **real}, None
+    check_prompts(spec, stack, batch)
+    ids, mask = padded(batch, right=True)
     return {**token_inputs(graph, ids, mask)}, mask

@@ -1,4 +1,4 @@
-"""What a sentence-transformers checkpoint says about its use: the length of texts, the prompt before them, the width of vectors."""
+"""The settings of a sentence-transformers checkpoint: length of texts, prompt before them, width of vectors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TOKENIZER = "tokenizer_config.json"
 
 @dataclass(frozen=True)
 class SentenceUsage:
-    """The most tokens of a text (None: no limit), the text before each, whether texts are read in lower case, and how many
-    dimensions of a vector are kept (None: all)."""
+    """The token limit of a text (None: no limit), the prompt before each text, whether texts are lowercased, and the number of
+    dimensions of a vector to keep (None: all)."""
 
     most: int | None = None
     before: str = ""
@@ -27,15 +27,15 @@ class SentenceUsage:
 
     @classmethod
     def beside(cls, directory: Path, context: int | None) -> SentenceUsage:
-        """The usage that the files in a directory state, as sentence-transformers reads them, for a model with this context.
+        """Read the settings in a directory, as sentence-transformers does, for a model with this context.
 
         Raises :class:`specs.base.errors.UserError`, naming file and field, for wrong values.
         """
         settings, prompts = (_UsageFile(directory / name) for name in (SETTINGS, PROMPTS))
         most = settings.get("max_seq_length", _is_size, "a whole number, 1 or more")
         if most is None and settings.path.exists():
-            stated = _UsageFile(directory / TOKENIZER).fields.get("model_max_length")
-            limits = filter(_is_size, (stated, context))
+            length = _UsageFile(directory / TOKENIZER).fields.get("model_max_length")
+            limits = filter(_is_size, (length, context))
             most = min(limits, default=None)
         named = prompts.get("prompts", _are_texts, "texts by their names") or {}
         default = prompts.get(
@@ -50,14 +50,14 @@ class SentenceUsage:
 
 
 class _UsageFile:
-    """The fields of a JSON file, none where it is absent."""
+    """The fields of a JSON file; empty if it is absent."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.fields = read_object(path, UserError, path.parent) if os.path.lexists(path) else {}
 
     def get(self, name: str, good: Callable[[Any], bool], rule: str) -> Any:
-        """A field, None where it is absent or null. Raises :class:`specs.base.errors.UserError` for wrong values."""
+        """A field; None if it is absent or null. Raises :class:`specs.base.errors.UserError` for wrong values."""
         value = self.fields.get(name)
         if value is not None and not good(value):
             raise UserError(

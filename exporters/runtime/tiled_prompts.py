@@ -1,4 +1,4 @@
-"""The tokens of an image in tiles: what stands for it in a prompt of Idefics 3, SmolVLM or InternVL."""
+"""The tokens of a tiled image in a prompt of Idefics 3, SmolVLM or InternVL."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 
 _MARKS = {"fake_image_token": "<fake_token_around_image>", "global_image_token": "<global-img>"}
-"""The tokens before each tile and around the image, and before the whole image, with their usual names."""
+"""The settings and usual names of two tokens: around each tile and the image, and before the whole image."""
 
 
 def image_ids(grids: Sequence[Grid], spec: Model, tokenizer: TextTokenizer) -> list[list[int]]:
-    """The token ids of each image, with a placeholder for every vector, between marks of rows and columns; InternVL has none
-    between its tiles."""
+    """The token ids of each image: a placeholder for every vector, between marks of rows and columns (InternVL has no marks
+    between tiles)."""
     connector = spec.connector
     assert isinstance(connector, ConnectorKind)
     if tokenizer.stated("start_image_token"):
         return [[connector.token] * spec.vectors_per_image * grid.images for grid in grids]
-    stated = stated_in(tokenizer.path.parent / "tokenizer_config.json")
+    settings = stated_in(tokenizer.path.parent / "tokenizer_config.json")
     mark, whole = (
-        stated[name] if isinstance(stated.get(name), str) else usual for name, usual in _MARKS.items()
+        settings[name] if isinstance(settings.get(name), str) else usual for name, usual in _MARKS.items()
     )
     vectors = tokenizer.token(connector.token) * spec.vectors_per_image
 

@@ -14,23 +14,23 @@ def padded(rows: Sequence[Sequence[int]], *, right: bool) -> tuple[Ids, Ids]:
     longest = max(map(len, rows))
     ids, mask = (np.zeros((len(rows), longest), np.int64) for _ in range(2))
     for row, tokens in enumerate(rows):
-        place = slice(0, len(tokens)) if right else slice(longest - len(tokens), longest)
-        ids[row, place], mask[row, place] = tokens, 1
+        slots = slice(0, len(tokens)) if right else slice(longest - len(tokens), longest)
+        ids[row, slots], mask[row, slots] = tokens, 1
     return ids, mask
 
 
 def token_inputs(graph: LoadedGraph, ids: Ids, mask: Ids) -> dict[str, Ids]:
-    """The inputs that a graph takes among: ids, B T, their mask, B S, types (all 0) and positions.
+    """The token inputs of a graph: ids, B T, and, if it takes them, their mask, B S, types (all 0) and positions.
 
-    Positions count the real tokens; where a graph has no mask, padding has position -1.
+    Positions count the real tokens; in a graph without a mask, padding has position -1.
     """
     length = ids.shape[1]
     positions = mask.cumsum(1)[:, -length:] - 1
     padding = 0 if "attention_mask" in graph.inputs else -1
-    given = {
+    inputs = {
         "input_ids": ids,
         "attention_mask": mask,
         "token_type_ids": np.zeros_like(ids),
         "position_ids": np.where(mask[:, -length:] == 1, positions, padding),
     }
-    return {name: array for name, array in given.items() if name in graph.inputs}
+    return {name: array for name, array in inputs.items() if name in graph.inputs}

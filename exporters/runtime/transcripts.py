@@ -1,4 +1,4 @@
-"""Labels of speech as text: greedy decoding of connectionist temporal classification (Graves et al., 2006)."""
+"""Greedy decoding of CTC labels to text (connectionist temporal classification, Graves et al., 2006)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def best_labels(logits: Floats, blank: int) -> list[int]:
 
 @dataclass(frozen=True)
 class CharacterVocabulary:
-    """The characters of a checkpoint (Wav2Vec2CTCTokenizer): their names by id, and the one that stands for a space."""
+    """The character vocabulary of a checkpoint (Wav2Vec2CTCTokenizer): characters by id, and the character for a space."""
 
     names: dict[int, str]
     space: str
@@ -33,30 +33,30 @@ class CharacterVocabulary:
     @classmethod
     def beside(cls, directory: Path) -> CharacterVocabulary | None:
         """The vocabulary in a directory's vocab.json; None without one."""
-        stated = stated_in(directory / "vocab.json")
-        names = {place: name for name, place in stated.items() if isinstance(place, int)}
+        vocabulary = stated_in(directory / "vocab.json")
+        names = {label: name for name, label in vocabulary.items() if isinstance(label, int)}
         settings = stated_in(directory / "tokenizer_config.json")
         space = settings.get("word_delimiter_token") or "|"
         return cls(names, str(space), settings.get("do_lower_case") is True) if names else None
 
     def text(self, labels: Sequence[int]) -> str:
         """The text of labels without repetitions and blanks."""
-        found = "".join(self.names.get(label, "") for label in labels).replace(self.space, " ").strip()
-        return found.lower() if self.lower else found
+        text = "".join(self.names.get(label, "") for label in labels).replace(self.space, " ").strip()
+        return text.lower() if self.lower else text
 
 
 def spoken_text(
     labels: Sequence[int], blank: int, characters: CharacterVocabulary | None, tokenizer: TextTokenizer | None
 ) -> str | None:
-    """The text of labels without repetitions and blanks, by a vocabulary of characters or a tokenizer; None without either."""
+    """Decode labels without repetitions and blanks, by a character vocabulary or a tokenizer; None without either."""
     if characters is not None:
         return characters.text(labels)
     return None if tokenizer is None else tokenizer.text(separated(labels, blank, tokenizer)).strip()
 
 
 def separated(labels: Sequence[int], blank: int, tokenizer: TextTokenizer) -> list[int]:
-    """The labels with a blank between equal ones, where the tokenizer drops repetitions itself."""
+    """Insert a blank between equal labels, for a tokenizer that drops repetitions itself."""
     if not tokenizer.collapses:
         return list(labels)
     pairs = zip(labels, [None, *labels], strict=False)
-    return [each for label, before in pairs for each in ((blank, label) if label == before else (label,))]
+    return [token for label, before in pairs for token in ((blank, label) if label == before else (label,))]

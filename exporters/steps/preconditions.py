@@ -9,7 +9,7 @@ import onnx
 
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS, Deployment, check_layout
-from exporters.quality.claim import Claim
+from exporters.quality.claim import QualityInputs
 from exporters.rounding.quantized_cache.check import check_cache_format
 from exporters.steps.options import Options
 from exporters.steps.plan import ExportPlan
@@ -103,7 +103,7 @@ def check_logits(spec: Model, logits: str) -> None:
     )
 
 
-def check_rounding(options: Options, claim: Claim | None) -> None:
+def check_rounding(options: Options, claim: QualityInputs | None) -> None:
     """Raise :class:`specs.base.errors.UserError` where GPTQ is requested and no inputs are available."""
     if options.rounding != "gptq":
         return
@@ -114,7 +114,7 @@ def check_rounding(options: Options, claim: Claim | None) -> None:
         )
 
 
-def check_measurable(options: Options, claim: Claim | None) -> None:
+def check_measurable(options: Options, claim: QualityInputs | None) -> None:
     """Raise :class:`specs.base.errors.UserError` where a size budget is requested and no inputs are available to measure
     on."""
     if options.budget is not None and claim is not None and claim.unjudged:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from exporters.quality.claim import Claim
+from exporters.quality.claim import QualityInputs
 from exporters.steps.plan import ExportPlan
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
 
 
-def with_activations(plan: ExportPlan, claim: Claim | None) -> ExportPlan:
+def with_activations(plan: ExportPlan, claim: QualityInputs | None) -> ExportPlan:
     """The plan with its activations chosen: as asked for, otherwise static wherever scales can be calibrated.
 
     None where there is no choice. Raises :class:`specs.base.errors.UserError` where static scales are requested and
@@ -33,7 +33,7 @@ def may_be_static(plan: ExportPlan) -> bool:
     return plan.options.real and plan.options.activations != "dynamic" and not _unfit(plan)
 
 
-def _without_inputs(claim: Claim | None) -> str:
+def _without_inputs(claim: QualityInputs | None) -> str:
     """Return the reason why calibration is impossible; empty where it is possible."""
     if claim is None:
         return "needs real weights\n  value: random weights, or none"

@@ -16,7 +16,7 @@ from exporters.data.weight_files import Told, write_weights
 from exporters.graph.quantization.cache_scales import cache_of
 from exporters.graph.trace import write_graphs
 from exporters.graph.values import Graph
-from exporters.quality.claim import Claim, UserLimits
+from exporters.quality.claim import QualityInputs, UserLimits
 from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
 from exporters.rounding.calibration import calibrated
@@ -31,9 +31,9 @@ from exporters.verification.engines.table import engine_named
 from exporters.verification.exact.graph import unrounded_values
 from exporters.verification.probes import write_probe
 from exporters.verification.reference import Reference, reference_of
-from exporters.verification.request import Proof
+from exporters.verification.request import VerificationRequest
 from exporters.verification.result import Verification, VerificationError
-from exporters.verification.verified_model import Subject, wiring_subject
+from exporters.verification.verified_model import VerifiedModel, wiring_subject
 from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.core.progress import Progress, Stage
@@ -93,7 +93,7 @@ def write_and_prove(contents: Contents, directory: Path, told: Told, progress: P
 def _main_verified(
     plan: ExportPlan,
     directory: Path,
-    subject: Subject,
+    subject: VerifiedModel,
     reference: Reference,
     write: Callable[[], None],
     progress: Progress,
@@ -113,7 +113,12 @@ def _main_verified(
 
 
 def _judged(
-    found: Proven, plan: ExportPlan, claim: Claim, directory: Path, reference: Reference, progress: Progress
+    found: Proven,
+    plan: ExportPlan,
+    claim: QualityInputs,
+    directory: Path,
+    reference: Reference,
+    progress: Progress,
 ) -> Proven:
     """The result with the quality. Raises :class:`exporters.quality.quality.QualityError`."""
     quality, inputs = claim.hold(
@@ -146,7 +151,7 @@ def _wiring_verified(plan: ExportPlan, directory: Path, progress: Progress) -> V
 
 @contextmanager
 def reduced_model_files(
-    plan: ExportPlan, subject: Subject, directory: Path, progress: Progress
+    plan: ExportPlan, subject: VerifiedModel, directory: Path, progress: Progress
 ) -> Iterator[tuple[Path, Reference]]:
     """Yield a directory with the files of a reduced model, and the reduced model."""
     reference = reference_of(subject, progress)
@@ -163,7 +168,7 @@ def reduced_model_files(
 def verified(
     plan: ExportPlan,
     place: Path,
-    subject: Subject,
+    subject: VerifiedModel,
     reference: Reference,
     progress: Progress,
     written: Callable[[], None] = lambda: None,
@@ -184,7 +189,7 @@ def verified(
 def proof_of(
     plan: ExportPlan,
     place: Path,
-    subject: Subject,
+    subject: VerifiedModel,
     reference: Reference,
     progress: Progress,
     written: Callable[[], None] = lambda: None,
@@ -192,7 +197,7 @@ def proof_of(
     main_only: bool = False,
     record: bool = False,
     compilers: bool = False,
-) -> Proof:
+) -> VerificationRequest:
     """What is verified of the files of a plan in ``place``, whose weights are complete when ``written`` returns.
 
     With ``record``, one case is recorded there for :mod:`zoo.record.certificate`. Engines that only compile take part with
@@ -206,7 +211,7 @@ def proof_of(
         return take_stored(model, place / plan.data_paths[0], plan.regions, subject.source)
 
     graphs = {task.name: name for name, task in plan.graph_paths.items()}
-    return Proof(
+    return VerificationRequest(
         {place / name: task for name, task in plan.graph_paths.items()},
         {graph.name: unrounded_values(graph) for graph in plan.graphs},
         reference,

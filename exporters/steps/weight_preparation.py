@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from exporters.data.prequantized import carried_blocks
-from exporters.quality.claim import Claim
+from exporters.quality.claim import QualityInputs
 from exporters.quality.judge import cases_of
 from exporters.quality.parts import Representative
 from exporters.rounding.bit_costs import measured
@@ -24,7 +24,7 @@ from exporters.steps.preconditions import check_measurable, check_rounding
 from exporters.steps.static_activations import may_be_static, with_activations
 from exporters.target.static_cache import cache_length
 from exporters.verification.reference import Reference, reference_of
-from exporters.verification.verified_model import Subject, check_memory, choose_subject
+from exporters.verification.verified_model import VerifiedModel, check_memory, choose_subject
 from specs.base.errors import UserError, option_name
 from zoo.checkpoints.carried import tokenizer_origin
 from zoo.core.progress import Progress, Stage
@@ -44,8 +44,8 @@ class Contents:
 
     plan: ExportPlan
     source: WeightSource | None
-    subject: Subject | None
-    claim: Claim | None
+    subject: VerifiedModel | None
+    claim: QualityInputs | None
     calibrated_on: Representative | None = None
     mixed: MixedRecord | None = None
     reference: Reference | None = None
@@ -68,7 +68,7 @@ def traced(plan: ExportPlan, source: WeightSource | None, progress: Progress) ->
     return Contents(plan, source, subject, claim)
 
 
-def _claim(plan: ExportPlan, progress: Progress) -> Claim | None:
+def _claim(plan: ExportPlan, progress: Progress) -> QualityInputs | None:
     """The inputs for rounding, and those on which it is judged; None where neither is wanted."""
     options, spec = plan.options, plan.spec
     calibrates = options.calibrates or options.calibrates_cache or may_be_static(plan)
@@ -77,7 +77,7 @@ def _claim(plan: ExportPlan, progress: Progress) -> Claim | None:
     progress(Stage("read representative inputs"))
     static = plan.target.static_cache and spec.decodes
     longest = cache_length(spec, options.cache_length) if static else None
-    return Claim.prepare(spec, tokenizer_origin(options.weights), options.calibrate, longest)
+    return QualityInputs.prepare(spec, tokenizer_origin(options.weights), options.calibrate, longest)
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def _calibrated(contents: Contents, codes: Path, progress: Progress) -> Contents
     return replace(contents, source=rounded, subject=subject, calibrated_on=inputs)
 
 
-def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progress) -> Contents:
+def _mixed(contents: Contents, budget: SizeBudget, claim: QualityInputs, progress: Progress) -> Contents:
     """The contents with bits for each group of matrices, by the cost of low ones."""
     plan, source = contents.plan, contents.source
     assert source is not None
@@ -143,7 +143,7 @@ def _mixed(contents: Contents, budget: SizeBudget, claim: Claim, progress: Progr
         8 * weight_count(plan.model),
         f"leave {option_name('budget')} out",
     )
-    subject = Subject(plan.spec, source, is_reduced=False, description="the model itself")
+    subject = VerifiedModel(plan.spec, source, is_reduced=False, description="the model itself")
     reference = contents.reference or reference_of(subject, progress)
     model = reference.model
     claim = claim.written_by(model, progress)

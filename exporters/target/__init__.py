@@ -1,1 +1,1 @@
-"""Where an export runs: the rows of targets, providers and their kernels, sessions, and the first versions that compute a graph."""
+"""The runtime side of an export: targets, execution providers and their kernels, sessions, and minimum versions."""

@@ -1,4 +1,4 @@
-"""The environment variables without which ONNX Runtime refuses a graph; needs no tensors, as ``zoo run`` needs none."""
+"""The environment variables that ONNX Runtime requires for a graph; imports no torch, because ``zoo run`` does not need it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ RELEASED_OPSET = 26
 """The last opset that ONNX Runtime accepts without :data:`UNRELEASED`."""
 
 UNRELEASED = {"ALLOW_RELEASED_ONNX_OPSET_ONLY": "0"}
-"""The environment variables with which ONNX Runtime accepts later opsets."""
+"""The environment variables for opsets after the last released one."""
 
 
 def required_environment(opset: int) -> dict[str, str]:
-    """The environment variables without which ONNX Runtime refuses a graph of this opset."""
+    """The environment variables that ONNX Runtime requires for a graph of this opset."""
     return UNRELEASED if opset > RELEASED_OPSET else {}

@@ -1,4 +1,4 @@
-"""The ONNX Runtime sessions that zoo opens, and their options."""
+"""ONNX Runtime sessions and their options."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from exporters.target.providers import plugin_devices, with_options
 from exporters.target.runtimes import multiplies_integers
 
 EXACT_INTEGERS = "session.x64quantprecision"
-"""The key whose value ``1`` keeps sums of 8-bit products exact on x86-64 processors without VNNI, where they would
-otherwise saturate."""
+"""The key whose value ``1`` keeps sums of 8-bit products exact on x86-64 processors without VNNI; otherwise they may saturate."""
 
 FLOAT32_LEVEL = 1
 """The accuracy level at which MatMulNBits, and QMoE with 4-bit weights, compute in float32."""
@@ -25,19 +24,19 @@ SIGNED_BLOCKS = "session.qdqisint8allowed"
 
 
 def session_options(path: Path, entries: Mapping[str, str] | None = None) -> Any:
-    """Options for a graph: 8-bit products are exact on every processor unless other ``entries`` are given, and nothing is
-    logged."""
+    """The options of a session without logging, by default with 8-bit products that are exact on every processor; ``entries``
+    replace that default."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # errors are raised
+    options.log_severity_level = 4  # errors are raised anyway
     for key, value in (session_entries(path) if entries is None else entries).items():
         options.add_session_config_entry(key, value)
     return options
 
 
 def open_session(path: Path, options: Any, providers: Sequence[str]) -> Any:
-    """A session of a graph, with the environment variables without which ONNX Runtime refuses its opset."""
+    """Open a session of a graph, with the environment variables that ONNX Runtime requires for its opset."""
     import onnxruntime
 
     os.environ.update(required_environment(opset_of(path)))
@@ -48,10 +47,10 @@ def open_session(path: Path, options: Any, providers: Sequence[str]) -> Any:
 
 
 def session_entries(path: Path) -> dict[str, str]:
-    """Return the session configuration entries that make the 8-bit products of a graph exact on every processor.
+    """The session configuration entries that make the 8-bit products of a graph exact on every processor.
 
-    Other graphs need none: with the first entry alone, ONNX Runtime 1.31 converts codes that a graph dequantizes in blocks to
-    unsigned, and then refuses to run it. The second prevents that where a graph has both.
+    Other graphs need none. With the first entry alone, ONNX Runtime 1.31 converts codes that a graph dequantizes in blocks to
+    unsigned, and then rejects the graph. The second entry prevents that in a graph with both.
     """
     nodes = _loaded(path).graph.node
     if not multiplies_integers(node.op_type for node in nodes):
@@ -60,15 +59,15 @@ def session_entries(path: Path) -> dict[str, str]:
 
 
 def run_entries(path: Path, *, packed: bool, exact: bool) -> dict[str, str]:
-    """Return the session configuration entries with which a graph is verified.
+    """The session configuration entries for verifying a graph.
 
-    Unless ``packed``, weights are used where they are in the file; ``exact`` is for exact forms
+    Unless ``packed``, kernels use weights in their file layout; ``exact`` is for exact forms
     (:mod:`exporters.verification.exact.graph`).
     """
     entries = {**session_entries(path), "session.intra_op.allow_spinning": "0"}
     if not packed:
         entries["session.disable_prepacking"] = "1"
-    if exact:  # for the products that ONNX Runtime fuses from DequantizeLinear and MatMul
+    if exact:  # for products that ONNX Runtime fuses from DequantizeLinear and MatMul
         entries["session.qdq_matmulnbits_accuracy_level"] = str(FLOAT32_LEVEL)
     return entries
 
@@ -79,7 +78,7 @@ def opset_of(path: Path) -> int:
 
 
 def _loaded(path: Path) -> onnx.ModelProto:
-    """The message of a graph; an empty one for a file that is not ONNX, which the session reports."""
+    """The protobuf message of a graph; empty for a file that is not ONNX, which the session reports."""
     try:
         return onnx.load(path, load_external_data=False)
     except Exception:  # the session reports the error

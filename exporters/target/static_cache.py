@@ -1,4 +1,4 @@
-"""The length of caches of fixed length."""
+"""The number of slots of static KV caches."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from specs.model.model import Model
 OPTION = option_name("cache_length")
 
 AROUND_IMAGE = 6
-"""The tokens that verification puts around an image at least."""
+"""The least number of tokens around an image in verification."""
 
 
 def cache_length(spec: Model, wanted: int | None) -> int:
-    """The number of cache slots of a decoder: ``wanted``, or its context length; a reduced model may have fewer."""
+    """The number of cache slots of a decoder: ``wanted``, but no more than the context length."""
     context = spec.context_length_of(spec.last_stack)
     return min(length for length in (wanted, context) if length is not None)
 
 
 def check_cache(spec: Model, target: Target, wanted: int | None) -> None:
-    """Raise :class:`specs.base.errors.UserError` unless a target can have caches of the wanted length for a model."""
+    """Raise :class:`specs.base.errors.UserError` unless a target supports ``wanted`` cache slots for a model."""
     if not spec.decodes or not target.static_cache:
         if wanted is not None:
             raise UserError(

@@ -1,6 +1,6 @@
-"""The inputs on which an export is compared with its model.
+"""The inputs for comparing an export with its model.
 
-Sizes differ from case to case, and none is the size that was traced: one row and several, a single token, lengths
+Sizes differ from case to case, and none is a traced size: one row and several, a single token, lengths
 beyond every window, ragged padding on either side.
 """
 
@@ -32,14 +32,14 @@ LONGEST = 300
 """The largest length of a case, whatever the model's reach: it keeps verification quick."""
 
 FAR = 512
-"""The length of the one case of a reduced model that is far from the first tokens, where the context has the room: angles and
-sums grow with the position, and so do errors."""
+"""The length of a reduced model's one long case, if the context has room: angles and sums grow with the position, and so do
+errors."""
 
 PACKED_SHAPES = ((3, 2), (1, 6), (6, 1), (2, 3))
-"""The rows and columns of vectors of the images of a case that may have any size: as many each."""
+"""The grids of a case's images of any size, in vectors: different shapes with the same number of vectors."""
 
 SOUGHT_SHARE = 0.2
-"""The share of tokens that are the one a head looks for: several in some rows, none in others."""
+"""The share of tokens that equal the head's token: several in some rows, none in others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,10 @@ class Batch:
     """The input of an embedding, by its ``name``: token ids with their mask (1 for real tokens) and types, batch x
     length.
 
-    Images and audio have no types, and a mask only where they may have any length; ``frames`` is then that of the vectors
-    made of them. ``beside`` are other inputs of a decoder that takes embeddings, by name, batch x length, and ``coordinates`` the
-    frame, row and column of each, 3 x batch x length. ``grids``: those of each image of any size, whose patches are the rows of
-    the inputs, of which ``joined`` become one vector.
+    Images and audio have no types, and a mask only if they may have any length; ``frames`` is then the mask of their vectors.
+    ``beside``: the other inputs of a decoder that takes embeddings, by name, batch x length. ``coordinates``: the frame, row
+    and column of each token, 3 x batch x length. ``grids``: the patch grid of each image of any size; the rows of the inputs
+    are patches, and ``joined`` patches become one vector.
     """
 
     name: str
@@ -65,12 +65,12 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        """The number of rows of the outputs that are made of the inputs."""
+        """The number of rows of the outputs."""
         return len(self.inputs) // self.joined
 
     @property
     def real(self) -> Tensor | None:
-        """The mask of the vectors that are made of the inputs."""
+        """The mask of the vectors computed from the inputs."""
         return self.mask if self.frames is None else self.frames
 
     @property
@@ -88,7 +88,7 @@ class Batch:
         return Batch(self.name, inputs, self.mask[:, :end], types, beside=beside, coordinates=coordinates)
 
     def closed_up(self) -> Batch:
-        """The same tokens with the padding of every row after them."""
+        """The same tokens with all padding at the end of the rows."""
         assert self.mask is not None
         assert self.types is not None
         order = self.mask.argsort(dim=1, descending=True, stable=True)
@@ -100,12 +100,12 @@ class Batch:
 class Case:
     """One comparison.
 
-    ``pieces`` are the lengths of the calls that follow the first one. ``encoder`` is the other input of an
-    encoder-decoder, or the images of a dual encoder or of a vision-language model. With a ``gap``, padding separates a row's prompt from its pieces and is ignored. With a
-    ``buffer`` of that many cache slots, past and present share memory. The ``main`` cases exercise every weight,
-    layer and limit; they run on the model itself, and a reduced model runs all cases. ``decided`` marks the rows to
-    compare, None for all: in the others a router chooses between equal experts. Where the two inputs are side by side, or
-    images among the tokens in the places of a ``placeholder``, neither ``reads_encoder``.
+    ``pieces``: the lengths of the calls after the first. ``encoder``: the other input of an encoder-decoder, or the images of
+    a dual encoder or of a vision-language model. ``gap``: padding separates a row's prompt from its pieces and is ignored.
+    ``buffer``: the number of slots of a cache whose past and present share memory. ``main`` cases exercise every weight,
+    layer and limit and run on the model itself; a reduced model runs all cases. ``decided``: the rows to compare, None for
+    all; in the other rows a router chooses between equal experts. ``reads_encoder``: whether the decoder attends to the
+    encoder's output; False for dual encoders, and for images that replace a ``placeholder`` token.
     """
 
     name: str
@@ -139,9 +139,9 @@ class Case:
 
 
 def cases(spec: Model, padding: Padding = "either", cache_slots: int | None = None) -> Iterator[Case]:
-    """The comparisons for a model whose decoder takes padding on one side or on either.
+    """Yield the comparisons for a model whose decoder takes padding on one side or on either.
 
-    ``cache_slots`` is the length of caches of fixed length.
+    ``cache_slots`` is the number of slots of a static cache.
     """
     draw = _Draw(spec, cache_slots)
     if spec.architecture == "encoder-decoder":
@@ -173,13 +173,13 @@ class _Draw:
         self._generator = torch.Generator().manual_seed(20)
 
     def room(self, stack: Stack, most: int = LONGEST) -> int:
-        """The largest number of tokens in the cases of a stack, ``most`` at most."""
+        """The largest number of tokens in a stack's cases, at most ``most``."""
         slots = self.cache_slots if stack is self.spec.last_stack else None
         return min(self.spec.context_length_of(stack) or most, slots or most, most)
 
     @property
     def steps_room(self) -> int:
-        """The largest total length of decoding in pieces; 0 where nothing is decoded.
+        """The largest total length of decoding in pieces; 0 if nothing is decoded.
 
         Cached keys keep their angles, so a sequence that grows past a rope switch length differs from one full pass.
         """
@@ -212,8 +212,8 @@ class _Draw:
             sought = torch.rand(ids.shape, generator=self._generator) < SOUGHT_SHARE
             ids = torch.where(sought, token, ids)
         types = torch.randint(max(1, kinds), size, generator=self._generator)
-        at = torch.arange(width)
-        rows = [at < length if side == "right" else at >= width - length for length in lengths]
+        positions = torch.arange(width)
+        rows = [positions < length if side == "right" else positions >= width - length for length in lengths]
         return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types)
 
     def gap(self, lengths: Sequence[int], steps: int) -> Batch:
@@ -221,8 +221,8 @@ class _Draw:
         batch = self.pieces(*(max(lengths) + steps for _ in lengths))
         assert batch.mask is not None
         prompt = batch.inputs.shape[1] - steps
-        at = torch.arange(batch.inputs.shape[1])
-        rows = [(at < length) | (at >= prompt) for length in lengths]
+        positions = torch.arange(batch.inputs.shape[1])
+        rows = [(positions < length) | (positions >= prompt) for length in lengths]
         return replace(batch, mask=torch.stack(rows).to(torch.int64))
 
     def whole(self, rows: int, *, empty: bool = False, stack: Stack | None = None) -> Batch:
@@ -240,8 +240,8 @@ class _Draw:
     def recordings(
         self, *lengths: int, beyond: int = 0, stack: Stack | None = None, most: int = LONGEST
     ) -> Batch:
-        """Rows of samples or frames that give these numbers of vectors, padded on the right; ``beyond`` are further ones, too
-        few for another vector."""
+        """Rows of samples or frames for these numbers of vectors, padded on the right, plus ``beyond`` more, too few for another
+        vector."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
         lengths = tuple(min(length, self.room(stack, most)) for length in lengths)
@@ -251,21 +251,21 @@ class _Draw:
         if not embedding.takes_mask:
             return Batch(embedding.input_name, values)
         samples, frames = (
-            (torch.arange(max(each)) < torch.tensor(each)[:, None]).to(torch.int64)
-            for each in (counts, lengths)
+            (torch.arange(max(ends)) < torch.tensor(ends)[:, None]).to(torch.int64)
+            for ends in (counts, lengths)
         )
         return Batch(embedding.input_name, values, samples, frames=frames)
 
-    def with_images(self, batch: Batch, places: Sequence[tuple[int, int]], placeholder: int) -> Batch:
-        """Tokens with the placeholders of an image from each place, a row and a token, and no others."""
+    def with_images(self, batch: Batch, starts: Sequence[tuple[int, int]], placeholder: int) -> Batch:
+        """Tokens with one image's placeholders from each start (row, token), and no other placeholders."""
         assert self.spec.vocab_size is not None
         ids = without(batch.inputs, placeholder, self.spec.vocab_size)
-        for row, start in places:
+        for row, start in starts:
             ids[row, start : start + vectors_per_image(self.spec)] = placeholder
         return replace(batch, inputs=ids)
 
     def source(self, *lengths: int) -> Batch:
-        """The encoder's input: rows of tokens or samples of these lengths, or as many rows of images or audio."""
+        """The encoder's input: rows of tokens or samples of these lengths, or the same number of images or audio inputs."""
         encoder = self.spec.encoder
         assert encoder is not None
         embedding = self.spec.embedding_of(encoder)
@@ -277,7 +277,10 @@ class _Draw:
 
 
 def random_images(spec: Model, count: int, generator: torch.Generator, *, empty: bool = False) -> Batch:
-    """Images among tokens, those of any size with as many vectors and different shapes; with ``empty``, the last is all zeros."""
+    """Draw images for use among tokens; with ``empty``, the last is all zeros.
+
+    Images of any size have different shapes with the same number of vectors.
+    """
     assert spec.image is not None
     embedding, connector = spec.embedding_of(spec.image), spec.connector
     if not isinstance(embedding, PackedPatches):
@@ -301,7 +304,7 @@ def vectors_per_image(spec: Model) -> int:
 
 
 def without(ids: Tensor, token: int, vocabulary: int) -> Tensor:
-    """Token ids with the next one of the vocabulary in place of one."""
+    """Token ids with one token replaced by the next in the vocabulary."""
     return torch.where(ids == token, (token + 1) % vocabulary, ids)
 
 
@@ -364,7 +367,7 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 
 def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
-    """Rows at the front of their cache that continue at different slots, and the same in one shared buffer."""
+    """Rows that continue at different cache slots, with a growing cache and in one shared buffer."""
     steps = _steps(2, draw.steps_room)
     first, second = encoders or (None, None)
     padded, ragged = draw.gap((8, 3, 1), len(steps)), draw.gap((2, 9), len(steps))
@@ -373,7 +376,7 @@ def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:
 
 
 def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
-    """Texts and images, as many of each or not.  Every text has tokens: one without would meet every image."""
+    """Texts and images, in equal or different numbers. Every text has tokens: an empty one would match every image."""
 
     def pair(name: str, texts: Batch, images: int, *, empty: bool = False, main: bool = False) -> Case:
         seen = draw.whole(images, empty=empty, stack=spec.image)
@@ -389,14 +392,14 @@ def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 
 def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterator[Case]:
-    """Tokens among which are images: in one row or several, one after another or none."""
+    """Tokens with images among them: in one row or several, consecutive images, no images."""
     connector, vectors, room = spec.connector, vectors_per_image(spec), draw.steps_room
     assert isinstance(connector, ConnectorKind)
 
-    def seen(case: Case, *places: tuple[int, int], empty: bool = False) -> Case:
-        """The case with an image at each place, a row and a token, if it has room for all of them."""
-        images = draw.whole(len(places), empty=empty, stack=spec.image)
-        batch = draw.with_images(case.batch, places, connector.token)
+    def seen(case: Case, *starts: tuple[int, int], empty: bool = False) -> Case:
+        """The case with an image at each start (row, token), if it has room for all of them."""
+        images = draw.whole(len(starts), empty=empty, stack=spec.image)
+        batch = draw.with_images(case.batch, starts, connector.token)
         return replace(case, batch=batch, encoder=images, reads_encoder=False, placeholder=connector.token)
 
     yield seen(Case("one token", draw.tokens(1)))
@@ -462,8 +465,7 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 
 def _reach(spec: Model) -> int:
-    """The distance beyond which all distances are treated alike, or the length beyond which all tokens are rotated
-    alike."""
+    """The distance from which a positional bias is constant, or the length from which the rotation is."""
     positions: list[object] = [spec.position_of(stack) for _, stack in spec.stacks()]
     positions += [getattr(mixer, "position", None) for mixer in _mixers(spec)]
     distances = [
@@ -478,7 +480,7 @@ def _limit(spec: Model) -> int:
     windows = [getattr(mixer, limit, None) or 0 for mixer in _mixers(spec) for limit in ("window", "chunk")]
     blocks = [getattr(mixer, "block_summaries", None) for mixer in _mixers(spec)]
     return max(
-        [*windows, *(2 * each.size for each in blocks if each is not None), spec.rope_switch_length or 0]
+        [*windows, *(2 * block.size for block in blocks if block is not None), spec.rope_switch_length or 0]
     )
 
 

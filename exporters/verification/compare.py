@@ -1,14 +1,14 @@
-"""Verification that the written files compute what the PyTorch model computes.
+"""The comparison of the written files with the PyTorch model.
 
-The graph runs in its exact form, which rounds no activations: every output of every case is compared with the model's
-full pass, with the stored weights. Cached decoding is compared with the full pass too, never with itself. The files
-themselves run in the same cases; their distance from the original weights is reported.
+The graphs run in their exact form, which rounds no activations: every output of every case is compared with the model's full
+pass with the stored weights. Cached decoding is also compared with the full pass, never with itself. The files themselves run
+in the same cases; their distance from the original weights is reported.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -31,11 +31,18 @@ from exporters.verification.reference import (
     expect,
     real_places,
 )
-from exporters.verification.request import Proof, RunOutcome, load_exact_forms, load_files, outcomes
+from exporters.verification.request import (
+    Outcomes,
+    VerificationRequest,
+    load_exact_forms,
+    load_files,
+    outcomes,
+)
 from exporters.verification.result import (
     LIFTED,
     NOT_FINITE,
     THE_FILES,
+    CodeTies,
     OutputComparison,
     RoundedProduct,
     RoundedWeight,
@@ -51,137 +58,175 @@ TOLERANCE = 2e-5
 float32, for sums in another order."""
 
 ROUNDING = 4
-"""The difference allowed as a multiple of the rounding error, the largest of several draws, where that exceeds ``TOLERANCE``."""
+"""The difference allowed as a multiple of the rounding error, the largest of several draws, if that exceeds ``TOLERANCE``."""
 
 
-def verify(proof: Proof) -> Verification:
+def verify(request: VerificationRequest) -> Verification:
     """Compare the graphs in files with a model that has their weights.
 
-    Raises :class:`VerificationError` with all comparisons where one fails.
+    Raises :class:`VerificationError` with all comparisons if one fails.
     """
     import onnxruntime
 
-    reference, slots = proof.reference, [*proof.graphs.values()][-1].cache_slots
-    padding: Padding = "right" if slots else proof.padding
-    every = cases(reference.spec, padding, slots)
-    wanted = [case for case in every if case.main or not proof.main_only]
-    with ThreadPoolExecutor(1) as loader, torch.inference_mode():
-        loading = loader.submit(
-            load_exact_forms, proof
-        )  # leaves the interpreter free: PyTorch runs meanwhile
-        expected = expect(reference, wanted, proof.progress, proof.written, proof.take_stored)
-        reference.drop()  # release PyTorch's memory before ONNX Runtime allocates its own
-        recorded = proof.record is not None and not expected.tied
-        recorded &= proof.dtype != torch.bfloat16  # NumPy has no bfloat16
-        clear = [each.case for each in expected.cases if each.case.decided is None]
-        probed = probed_case(clear) if recorded else None
-        exact_calls, calls = list[GraphCall](), list[GraphCall]()
-        exact, provider = outcomes(
-            loading.result, proof, expected, padding, "exact form", probed, exact_calls
-        )
-        ties = None
-        if proof.cache is not None and not isinstance(exact, RefusalError):
-            stored = [None if isinstance(each, RefusalError) else each[PRESENT] for each in exact]
-            expected, ties = with_stored_codes(reference, expected, proof.cache, stored, proof.progress)
-            reference.drop()
-        real = exact
-        if proof.precision.rounds:
-            real, provider = outcomes(
-                lambda: load_files(proof), proof, expected, padding, "the files", probed, calls
-            )
-        compare = _Compare(proof, expected, roundings_of(proof.reference, expected))
-        comparisons = tuple(_comparisons(proof, expected, compare, exact, real))
-        infinite = any(comparison.fault == NOT_FINITE for comparison in comparisons)
-        given = [each.case for each in expected.cases]
-        overflow = overflow_of(reference.model, given, proof.dtype) if infinite else ""
+    with torch.inference_mode():
+        runs = _run_cases(request)
+        expected = runs.expected
+        compare = _Compare(request, expected, roundings_of(request.reference, expected))
+        comparisons = tuple(_comparisons(request, compare, runs))
         engines = tuple[EngineResult, ...]()
         if all(comparison.passed for comparison in comparisons):
-            here = [*zip(_computed(exact), _computed(real), strict=True)]
-            engines = tuple(prove(each, proof, expected, padding, here, compare) for each in proof.engines)
-    wanted_provider = proof.target.providers[0]
+            local = [*zip(_computed(runs.exact), _computed(runs.real), strict=True)]
+            engines = tuple(
+                prove(engine, request, expected, runs.padding, local, compare) for engine in request.engines
+            )
+        overflow = _overflow(request, expected, comparisons)
+    wanted_provider = request.target.providers[0]
     result = Verification(
-        provider,
+        runs.provider,
         f"onnxruntime {onnxruntime.__version__}",
-        proof.subject,
+        request.subject,
         comparisons,
-        proof.precision.name,
-        LIFTED if proof.dtype == torch.bfloat16 else THE_FILES,
-        _worst_weight(proof, expected),
-        None if proof.main_only or isinstance(real, RefusalError) else _worst_product(proof),
+        request.precision.name,
+        LIFTED if request.dtype == torch.bfloat16 else THE_FILES,
+        _worst_weight(request, expected),
+        None if request.main_only or isinstance(runs.real, RefusalError) else _worst_product(request),
         overflow,
-        None if provider == wanted_provider else wanted_provider,
-        ties,
+        None if runs.provider == wanted_provider else wanted_provider,
+        runs.ties,
         expected.tied,
         engines,
     )
     if not result.passed:
         raise VerificationError(result)
-    if proof.record is not None and probed is not None and not _undecided(probed, expected):
-        allowed = max(each.tolerance for each in comparisons if each.case == probed.name)
-        proof.record(Probe(probed.name, calls or exact_calls, exact_calls, allowed))
+    _record(request, runs, comparisons)
     return result
 
 
-def _computed(found: list[RunOutcome] | RefusalError) -> list[Mapping[str, Tensor]]:
-    """The outputs of every case, where none was refused."""
-    assert not isinstance(found, RefusalError)
-    return [each for each in found if not isinstance(each, RefusalError)]
+@dataclass(frozen=True)
+class _Runs:
+    """The outputs of every case: in PyTorch, and in ONNX Runtime in the exact form (``exact``) and as stored (``real``).
+
+    ``calls`` and ``exact_calls`` are the calls of the ``probed`` case; ``calls`` is empty if the files round nothing.
+    """
+
+    padding: Padding
+    expected: Expected
+    exact: Outcomes
+    real: Outcomes
+    provider: str
+    ties: CodeTies | None
+    probed: Case | None
+    exact_calls: list[GraphCall]
+    calls: list[GraphCall]
 
 
-def _undecided(case: Case, expected: Expected) -> bool:
-    """Return whether a router chooses between experts with equal scores in some rows: another machine may choose
-    differently."""
-    return any(each.case.decided is not None for each in expected.cases if each.case.name == case.name)
+def _run_cases(request: VerificationRequest) -> _Runs:
+    """Run PyTorch while ONNX Runtime loads the exact forms, and then the files."""
+    reference, slots = request.reference, [*request.graphs.values()][-1].cache_slots
+    padding: Padding = "right" if slots else request.padding
+    wanted = [case for case in cases(reference.spec, padding, slots) if case.main or not request.main_only]
+    with ThreadPoolExecutor(1) as loader:
+        loading = loader.submit(load_exact_forms, request)  # does not hold the interpreter lock
+        expected = expect(reference, wanted, request.progress, request.written, request.take_stored)
+        reference.drop()  # release PyTorch's memory before ONNX Runtime allocates its own
+        probed, exact_calls, calls = _probed(request, expected), list[GraphCall](), list[GraphCall]()
+        exact, provider = outcomes(
+            loading.result, request, expected, padding, "exact form", probed, exact_calls
+        )
+    ties = None
+    if request.cache is not None and not isinstance(exact, RefusalError):
+        stored = [None if isinstance(outcome, RefusalError) else outcome[PRESENT] for outcome in exact]
+        expected, ties = with_stored_codes(reference, expected, request.cache, stored, request.progress)
+        reference.drop()
+    real = exact
+    if request.precision.rounds:
+        real, provider = outcomes(
+            lambda: load_files(request), request, expected, padding, "the files", probed, calls
+        )
+    return _Runs(padding, expected, exact, real, provider, ties, probed, exact_calls, calls)
 
 
-def _comparisons(
-    proof: Proof,
-    expected: Expected,
-    compare: _Compare,
-    exact: list[RunOutcome] | RefusalError,
-    real: list[RunOutcome] | RefusalError,
-) -> Iterator[OutputComparison]:
-    for refusal in (exact, real):
+def _probed(request: VerificationRequest, expected: Expected) -> Case | None:
+    """The case to record; None if nothing is recorded, or no case is decided in all rows."""
+    if request.record is None or expected.tied or request.dtype == torch.bfloat16:  # NumPy has no bfloat16
+        return None
+    return probed_case(
+        expected_case.case for expected_case in expected.cases if expected_case.case.decided is None
+    )
+
+
+def _record(request: VerificationRequest, runs: _Runs, comparisons: Sequence[OutputComparison]) -> None:
+    """Record the probed case, unless a router now chooses between experts with equal scores in some rows.
+
+    Another machine might choose differently.
+    """
+    probed = runs.probed
+    if request.record is None or probed is None:
+        return
+    if any(
+        expected_case.case.name == probed.name and expected_case.case.decided is not None
+        for expected_case in runs.expected.cases
+    ):
+        return
+    allowed = max(comparison.tolerance for comparison in comparisons if comparison.case == probed.name)
+    request.record(Probe(probed.name, runs.calls or runs.exact_calls, runs.exact_calls, allowed))
+
+
+def _overflow(
+    request: VerificationRequest, expected: Expected, comparisons: Iterable[OutputComparison]
+) -> str:
+    """The layer that exceeds the range of the dtype, if some output is not finite; otherwise empty."""
+    if all(comparison.fault != NOT_FINITE for comparison in comparisons):
+        return ""
+    every = [expected_case.case for expected_case in expected.cases]
+    return overflow_of(request.reference.model, every, request.dtype)
+
+
+def _computed(outcomes: Outcomes) -> list[Mapping[str, Tensor]]:
+    """The outputs of every case, if none was refused."""
+    assert not isinstance(outcomes, RefusalError)
+    return [outcome for outcome in outcomes if not isinstance(outcome, RefusalError)]
+
+
+def _comparisons(request: VerificationRequest, compare: _Compare, runs: _Runs) -> Iterator[OutputComparison]:
+    for refusal in (runs.exact, runs.real):
         if isinstance(refusal, RefusalError):
             yield _refused("loading", "", refusal)
             return
-    assert not isinstance(exact, RefusalError)
-    assert not isinstance(real, RefusalError)
-    if lost := [
+    assert not isinstance(runs.exact, RefusalError)
+    assert not isinstance(runs.real, RefusalError)
+    if lost := {
         name
-        for path, task in proof.graphs.items()
+        for path, task in request.graphs.items()
         for name in lost_constants(
-            onnx.load(path, load_external_data=False), proof.unrounded.get(task.name, {})
+            onnx.load(path, load_external_data=False), request.unrounded.get(task.name, {})
         )
-    ]:
-        yield _fault("constants", "", f"{proof.precision.name} cannot hold {', '.join(sorted(set(lost)))}")
-    for each, ideal, got in zip(expected.cases, exact, real, strict=True):
-        for outcome in (ideal, got):
-            if isinstance(outcome, RefusalError):
-                yield _refused(each.case.name, each.case.shape, outcome)
-                break
+    }:
+        yield _fault("constants", "", f"{request.precision.name} cannot hold {', '.join(sorted(lost))}")
+    for expected_case, exact, real in zip(runs.expected.cases, runs.exact, runs.real, strict=True):
+        case = expected_case.case
+        if isinstance(exact, RefusalError):
+            yield _refused(case.name, case.shape, exact)
+        elif isinstance(real, RefusalError):
+            yield _refused(case.name, case.shape, real)
         else:
-            assert not isinstance(ideal, RefusalError)
-            assert not isinstance(got, RefusalError)
-            for output in ideal:
-                yield compare(each, output, ideal[output], got[output])
+            for output in exact:
+                yield compare(expected_case, output, exact[output], real[output])
 
 
 @dataclass(frozen=True)
 class _Compare:
     """Compares one output of one case."""
 
-    proof: Proof
+    request: VerificationRequest
     expected: Expected
     roundings: Callable[[], Mapping[str, float]]
 
-    def __call__(self, each: ExpectedCase, output: str, exact: Tensor, real: Tensor) -> OutputComparison:
-        case, wanted, before = each.case, each.outputs[output], each.original[output]
-        compared = self.places(each, output)
-        if self._last_only(output):
-            every = real_places(case, output, self.expected.per_token, self.proof.dtype)
-            before, _ = _last(before, case, every)
-            wanted, _ = _last(wanted, case, every)
+    def __call__(
+        self, expected_case: ExpectedCase, output: str, exact: Tensor, real: Tensor
+    ) -> OutputComparison:
+        case, compared = expected_case.case, self.compared(expected_case, output)
+        wanted, original = self._full_pass(expected_case, output)
         for got in (exact, real):
             if got.shape != wanted.shape:
                 fault = f"shape {tuple(got.shape)}, but {tuple(wanted.shape)} in PyTorch"
@@ -189,16 +234,16 @@ class _Compare:
             if not bool(torch.isfinite(got).all()):
                 return _faulty(case, output, NOT_FINITE)
         scores = output == "logits" and wanted.dim() == 3
-        exact, real, wanted, before = (
-            values[compared].to(wanted.dtype) for values in (exact, real, wanted, before)
+        exact, real, wanted, original = (
+            values[compared].to(wanted.dtype) for values in (exact, real, wanted, original)
         )
         scale, difference = _largest(wanted), _largest(exact - wanted)
+        codes = output == PRESENT and self.request.cache is not None
         tolerance, rounding = TOLERANCE * max(1.0, scale), None
-        codes = output == PRESENT and self.proof.cache is not None
         if difference > tolerance and not codes:  # some models amplify rounding error
             rounding = self.roundings().get(output)
             tolerance = max(tolerance, ROUNDING * (rounding or 0.0))
-        agreed = (real.argmax(-1) == before.argmax(-1)).float() if scores else torch.empty(0)
+        rounds = self.request.precision.rounds or self.request.cache is not None
         return OutputComparison(
             case.name,
             case.shape,
@@ -206,21 +251,39 @@ class _Compare:
             difference,
             difference / (scale or 1.0),
             tolerance,
-            float(agreed.mean()) if agreed.numel() else None,
+            _agreement(real, original) if scores else None,
             difference <= tolerance,
             rounding=rounding,
-            moved=_largest(real - before) / (_largest(before) or 1.0)
-            if (self.proof.precision.rounds or self.proof.cache is not None) and not codes
-            else None,
+            moved=_largest(real - original) / (_largest(original) or 1.0) if rounds and not codes else None,
         )
 
-    def places(self, each: ExpectedCase, output: str) -> Tensor:
-        """An index of the values that are compared: B, B T, or B C for the last token of each call."""
-        every = real_places(each.case, output, self.expected.per_token, self.proof.dtype)
-        return _last(each.outputs[output], each.case, every)[1] if self._last_only(output) else every
+    def compared(self, expected_case: ExpectedCase, output: str) -> Tensor:
+        """The index of the values to compare: B, B T, or B C for the last token of each call."""
+        real = self._real(expected_case, output)
+        if not self._last_only(output):
+            return real
+        return _last(expected_case.outputs[output], expected_case.case, real)[1]
+
+    def _full_pass(self, expected_case: ExpectedCase, output: str) -> tuple[Tensor, Tensor]:
+        """PyTorch's output with the stored and with the original weights, at the tokens that the graphs return."""
+        full = expected_case.outputs[output], expected_case.original[output]
+        if not self._last_only(output):
+            return full
+        real = self._real(expected_case, output)
+        stored, original = (_last(values, expected_case.case, real)[0] for values in full)
+        return stored, original
+
+    def _real(self, expected_case: ExpectedCase, output: str) -> Tensor:
+        return real_places(expected_case.case, output, self.expected.per_token, self.request.dtype)
 
     def _last_only(self, output: str) -> bool:
-        return output == "logits" and [*self.proof.graphs.values()][-1].last_only
+        return output == "logits" and [*self.request.graphs.values()][-1].last_only
+
+
+def _agreement(scores: Tensor, original: Tensor) -> float | None:
+    """The share of positions with the same highest score; None without positions."""
+    agreed = (scores.argmax(-1) == original.argmax(-1)).float()
+    return float(agreed.mean()) if agreed.numel() else None
 
 
 def _largest(values: Tensor) -> float:
@@ -253,17 +316,19 @@ def _fault(case: str, shape: str, fault: str) -> OutputComparison:
     return OutputComparison(case, shape, "all outputs", math.inf, math.inf, 0.0, None, False, fault)
 
 
-def _worst_weight(proof: Proof, expected: Expected) -> RoundedWeight | None:
-    limit = proof.precision.weight_error
+def _worst_weight(request: VerificationRequest, expected: Expected) -> RoundedWeight | None:
+    limit = request.precision.weight_error
     rounded = [
-        RoundedWeight(name, stored.error, stored.scale, proof.limits.get(name, limit))
+        RoundedWeight(name, stored.error, stored.scale, request.limits.get(name, limit))
         for name, stored in expected.weights.items()
     ]
     return max(rounded, key=lambda weight: weight.share, default=None)
 
 
-def _worst_product(proof: Proof) -> RoundedProduct | None:
-    if proof.precision.bits is None:
+def _worst_product(request: VerificationRequest) -> RoundedProduct | None:
+    if request.precision.bits is None:
         return None
-    found = [worst_product(path, proof.target) for path in proof.graphs]
-    return max((each for each in found if each is not None), key=lambda each: each.error, default=None)
+    worst = [worst_product(path, request.target) for path in request.graphs]
+    return max(
+        (product for product in worst if product is not None), key=lambda product: product.error, default=None
+    )

@@ -1,4 +1,4 @@
-"""Checks of a module before its export, which no comparison of the module with its own files can make."""
+"""Checks of a module before its export: faults that a comparison of the module with its own files cannot show."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from zoo.checks.subject import subject_of
 
 
 class BehaviourError(UserError):
-    """A model does not behave as its spec says; no files were written."""
+    """A model does not behave as its spec requires; no files were written."""
 
     def __init__(self, name: str, report: BehaviourReport) -> None:
         self.report = report
         failed = [check for check in report.checks if check.status == "failed"]
         lines = [f"{name} does not behave as its spec says, on {report.subject}:"]
-        lines += [f"{each.name}: {each.reason or each.explanation}: {each.measured}" for each in failed]
+        lines += [f"{check.name}: {check.reason or check.explanation}: {check.measured}" for check in failed]
         lines.append("Correct the module so that its checks pass.")
         lines.append(f"Or pass {option_name('verify', False)} to export the model as it is.")
         super().__init__("\n  ".join(lines))

@@ -1,4 +1,4 @@
-"""The layer whose inputs or results exceed the range of a dtype."""
+"""The search for a layer whose inputs or results exceed the range of a dtype."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from exporters.verification.reference import full_pass
 
 
 def overflow_of(model: nn.Module, cases: Iterable[Case], dtype: torch.dtype) -> str:
-    """Return a sentence naming the layer with the largest inputs or results in float32 where they exceed the range of a dtype;
-    otherwise empty."""
+    """Return a sentence that names the layer with the largest inputs or results in float32, if they exceed the range of a
+    dtype; otherwise an empty string."""
     largest: dict[str, float] = {}
 
     def look(path: str) -> Callable[..., None]:
@@ -29,8 +29,8 @@ def overflow_of(model: nn.Module, cases: Iterable[Case], dtype: torch.dtype) -> 
     hooks = [module.register_forward_hook(look(path)) for path, module in layers]
     for case in cases:
         full_pass(model, case)
-    for each in hooks:
-        each.remove()
+    for handle in hooks:
+        handle.remove()
     seen, value = max(largest.items(), key=lambda item: item[1], default=("", 0.0))
     limit = torch.finfo(dtype).max
     if value <= limit:

@@ -1,7 +1,7 @@
-"""``probe.npz``: one verified case, call by call, so that ONNX Runtime alone can show again what the files compute.
+"""``probe.npz``: one verified case, call by call, with which ONNX Runtime alone can repeat the comparison.
 
 Each call has its graph, its inputs and its expected outputs. An input that is an output of an earlier call, such as a cache,
-is stored as a reference to it. Caches are not compared, as later calls depend on them, nor is padding; large outputs are
+is stored as a reference to it. Caches are not compared, because later calls depend on them, nor is padding; large outputs are
 sampled at a stride.
 """
 
@@ -29,7 +29,7 @@ ARITHMETIC = 1e-4
 """The tolerance for float32 on another processor, relative to the largest value (absolute below 1)."""
 
 ROUNDING = 2
-"""The tolerance for rounded activations on another provider, as a multiple of the error that rounding causes here."""
+"""The tolerance for rounded activations on another provider, as a multiple of the rounding error on this one."""
 
 Array = NDArray[Any]
 
@@ -45,9 +45,9 @@ class GraphCall:
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """The calls of one case: with the files as they are, and in their exact form, which rounds no activations.
+    """The calls of one case: with the files, and with their exact form, which rounds no activations.
 
-    ``tolerance`` is the largest that verification allowed for an output of the case.
+    ``tolerance`` is the largest tolerance of an output of the case.
     """
 
     case: str
@@ -57,13 +57,13 @@ class Probe:
 
 
 def probed_case(cases: Iterable[Case]) -> Case | None:
-    """Return the case to record: the smallest main case without buffers that are written in place."""
+    """Return the case to record: the smallest main case without in-place buffers."""
     recordable = [case for case in cases if case.main and not case.buffer]
     return min(recordable, key=lambda case: case.batch.inputs.numel() + len(case.pieces), default=None)
 
 
 def write_probe(directory: Path, graphs: Mapping[str, str], probe: Probe) -> None:
-    """Write the probe of an export, whose ``graphs`` have their paths in the directory by the names of their tasks."""
+    """Write the probe of an export; ``graphs`` are the paths in the directory by the names of tasks."""
     arrays: dict[str, Array] = {}
     calls: list[dict[str, Any]] = []
     for call, exact in zip(probe.calls, probe.exact, strict=True):
@@ -84,16 +84,16 @@ def write_probe(directory: Path, graphs: Mapping[str, str], probe: Probe) -> Non
             }
         )
     sessions = {path: session_entries(directory / path) for path in graphs.values()}
-    stated = {"format": FORMAT, "case": probe.case, "sessions": sessions, "calls": calls}
-    np.savez_compressed(directory / PROBE, probe=np.array(json.dumps(stated)), **arrays)  # type: ignore[arg-type]
+    record = {"format": FORMAT, "case": probe.case, "sessions": sessions, "calls": calls}
+    np.savez_compressed(directory / PROBE, probe=np.array(json.dumps(record)), **arrays)  # type: ignore[arg-type]
 
 
 def _reference(value: Array, earlier: Sequence[GraphCall]) -> dict[str, Any] | None:
     """Return the latest earlier call and output that an input comes from; None for new inputs."""
-    for place in reversed(range(len(earlier))):
-        for name, output in earlier[place].outputs.items():
+    for index in reversed(range(len(earlier))):
+        for name, output in earlier[index].outputs.items():
             if value.size and output.dtype == value.dtype and np.array_equal(output, value, equal_nan=True):
-                return {"call": place, "output": name}
+                return {"call": index, "output": name}
     return None
 
 
@@ -116,7 +116,7 @@ def _expected(
 ) -> dict[str, Any]:
     """Return the record of an expected output: values of its real tokens at a stride, and their tolerance."""
     if real is not None:
-        value, exact = (each.reshape(-1, each.shape[-1])[real] for each in (value, exact))
+        value, exact = (values.reshape(-1, values.shape[-1])[real] for values in (value, exact))
     stride = -(-value.size // MOST) or 1
     kept = value.reshape(-1)[::stride]
     scale = max(1.0, float(np.abs(kept.astype(np.float64)).max(initial=0.0)))

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from exporters.data.stored_weights import StoredWeight
 from exporters.verification.cases import Batch, Case, without
-from exporters.verification.verified_model import Subject
+from exporters.verification.verified_model import VerifiedModel
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
 from zoo.components.mixer import declared_state
 from zoo.components.router import Router
-from zoo.core.graph_names import EMBEDDED, SEEN
+from zoo.core.graph_names import EMBEDDED, IMAGE_FEATURES
 from zoo.core.progress import Progress, Stage
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.vision_language import VisionLanguage
@@ -33,23 +33,23 @@ DRAWS = 8
 """The largest number of draws of a case's tokens in search of such a margin."""
 
 ENCODED = "encoder last_hidden_state"
-"""The name under which the output of an encoder-decoder's encoder is reported."""
+"""The reported name of an encoder-decoder's encoder output."""
 
-VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds", SEEN)
-"""The beginnings of the names under which outputs for images are reported."""
+VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds", IMAGE_FEATURES)
+"""The prefixes of the reported names of outputs for images."""
 
 _WITH_TEXTS = " with texts"
 
 _OF_PATCHES = ("logits", "pred_boxes", "class_embeds")
 
 PRESENT = "present"
-"""The name under which the keys and values of all layers are reported."""
+"""The reported name of the keys and values of all layers."""
 
 STATE = "state"
-"""The name under which the states without a length are reported, those of all layers in one."""
+"""The reported name of states without a length, all layers in one tensor."""
 
 TakeStored = Callable[[ZooModel], Mapping[str, StoredWeight]]
-"""Gives a model the weights as stored, and returns how each has changed."""
+"""Gives a model the stored weights, and returns the change of each."""
 
 
 Run = Callable[[Any, Case], dict[str, Tensor]]
@@ -86,7 +86,7 @@ class Reference:
         self._model = None
 
 
-def reference_of(subject: Subject, progress: Progress) -> Reference:
+def reference_of(subject: VerifiedModel, progress: Progress) -> Reference:
     """The model of a subject, filled on access."""
 
     def fill() -> ZooModel:
@@ -100,9 +100,9 @@ def reference_of(subject: Subject, progress: Progress) -> Reference:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedCase:
-    """A case and its outputs by name: ``outputs`` with stored weights and cache, ``original`` with the original ones.
+    """A case and its outputs by name: ``outputs`` with stored weights and cache, ``original`` with the original weights.
 
-    ``run`` is the function that computed the former.
+    ``run`` is the function that computed ``outputs``.
     """
 
     case: Case
@@ -113,9 +113,9 @@ class ExpectedCase:
 
 @dataclass(frozen=True)
 class Expected:
-    """The model's outputs in every case, the change of each stored weight, and the outputs with a token axis.
+    """The model's outputs in every case, the change of each stored weight, and the names of outputs with a token axis.
 
-    ``tied``: in every case a router chooses between experts with equal scores, and outputs are compared all the same.
+    ``tied``: in every case a router chooses between experts with equal scores, and outputs are compared nonetheless.
     """
 
     cases: tuple[ExpectedCase, ...]
@@ -133,20 +133,22 @@ def expect(
 ) -> Expected:
     """Run the full pass of every case; ``written`` waits until the stored weights can be read."""
     model, spec = reference.model, reference.spec
-    found = []
+    expected = []
     for case in cases:
         progress(f"{case.name}, PyTorch")
-        decided, full = _decided(model, case, spec.vocab_size or 0)
-        found.append(ExpectedCase(decided, full, full, full_pass))
+        drawn, full = _decided(model, case, spec.vocab_size or 0)
+        expected.append(ExpectedCase(drawn, full, full, full_pass))
     written()
     weights: Mapping[str, StoredWeight] = {}
     if take_stored is not None:
         progress("the weights as they are stored, PyTorch")
         weights = reference.take_stored(take_stored)
-        found = [run_again(model, each, full_pass) for each in found]
+        expected = [run_again(model, original, full_pass) for original in expected]
     per_token = per_token_outputs(model)
-    comparable = [each for each in found if each.case.decided is None or bool(each.case.decided.any())]
-    whole = [replace(each, case=replace(each.case, decided=None)) for each in found]
+    comparable = [
+        decided for decided in expected if decided.case.decided is None or bool(decided.case.decided.any())
+    ]
+    whole = [replace(decided, case=replace(decided.case, decided=None)) for decided in expected]
     return Expected(tuple(comparable or whole), weights, per_token, tied=not comparable)
 
 
@@ -162,16 +164,16 @@ def per_token_outputs(model: ZooModel) -> frozenset[str]:
     return frozenset({ENCODED, PRESENT, EMBEDDED}) | token_outputs(model.head, spec.output_width)
 
 
-def run_again(model: nn.Module, each: ExpectedCase, run: Run) -> ExpectedCase:
-    """A case with the outputs of ``run`` for the model's present weights, in the rows that all runs decide."""
+def run_again(model: nn.Module, expected: ExpectedCase, run: Run) -> ExpectedCase:
+    """Run a case again with the model's present weights, and keep only rows that are decided in all runs."""
     if not (routers := _routers(model)):
-        return replace(each, outputs=run(model, each.case), run=run)
-    margins, outputs = _margins(model, each.case, routers, run)
+        return replace(expected, outputs=run(model, expected.case), run=run)
+    margins, outputs = _margins(model, expected.case, routers, run)
     decided = margins >= DECISIVE
-    if each.case.decided is not None:
-        decided &= each.case.decided
-    case = each.case if bool(decided.all()) else replace(each.case, decided=decided)
-    return ExpectedCase(case, outputs, each.original, run)
+    if expected.case.decided is not None:
+        decided &= expected.case.decided
+    case = expected.case if bool(decided.all()) else replace(expected.case, decided=decided)
+    return ExpectedCase(case, outputs, expected.original, run)
 
 
 def _routers(model: nn.Module) -> list[Router]:
@@ -179,14 +181,14 @@ def _routers(model: nn.Module) -> list[Router]:
 
 
 def _image_routers(model: nn.Module) -> set[nn.Module]:
-    """The routers of a stack of images, whose rows are images rather than rows of tokens."""
+    """The routers of an image encoder, whose rows are images rather than token rows."""
     if not isinstance(model, DualEncoder | VisionLanguage):
         return set()
     return {module for module in model.get_submodule("image").modules() if isinstance(module, Router)}
 
 
 def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[str, Tensor]]:
-    """A case and its full pass, with other tokens where a router would choose between equal experts.
+    """Return a case and its full pass, with tokens redrawn while a router would choose between equal experts.
 
     A token whose last chosen expert ties with the next one may go to either, depending on rounding, and everything
     after it differs. If no draw is clear, the clearest one is used, restricted to its clear rows.
@@ -219,17 +221,16 @@ def _redrawn(batch: Batch, vocabulary: int, generator: torch.Generator) -> Batch
     return replace(batch, inputs=torch.randint(vocabulary, batch.inputs.shape, generator=generator))
 
 
-def _with_placeholders(drawn: Batch, given: Batch, token: int, vocabulary: int) -> Batch:
-    """A drawn batch whose images are at the places of the given one's."""
+def _with_placeholders(drawn: Batch, batch: Batch, token: int, vocabulary: int) -> Batch:
+    """A redrawn batch with images at the same positions as in ``batch``."""
     others = without(drawn.inputs, token, vocabulary)
-    return replace(drawn, inputs=torch.where(given.inputs == token, token, others))
+    return replace(drawn, inputs=torch.where(batch.inputs == token, token, others))
 
 
 def _margins(
     model: nn.Module, case: Case, routers: Sequence[Router], run: Run
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """For each row of tokens the narrowest margin of all routers at its real tokens or at any image, B, and the full pass
-    that gave it."""
+    """Return each row's narrowest router margin over its real tokens and all images, B, and the full pass."""
     narrowest = [torch.full((case.batch.inputs.shape[0],), math.inf)]
     masks = [batch.real == 1 for batch in (case.batch, case.encoder) if batch and batch.real is not None]
     of_images = _image_routers(model)
@@ -252,7 +253,7 @@ def _margins(
 
 
 def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
-    """All outputs of a case by their reported names; outputs of a gap are moved to the positions of its tokens."""
+    """Run a case in one full pass: all outputs by reported name, at the positions of the case's own padding."""
     batch, encoder = case.batch, case.encoder
     if isinstance(model, DualEncoder):
         return _full_pair(model, case)
@@ -260,12 +261,12 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     apart: dict[str, Tensor] = {}
     if isinstance(model, VisionLanguage):
         apart, x = _with_images(model, case, batch)
-        at = model.positions(x, batch.mask, None, None).seeing(model.ahead(batch.inputs))
-        at = at.along(coordinates_of(model, case, batch))
+        positions = model.positions(x, batch.mask, None, None).with_lookahead(model.ahead(batch.inputs))
+        positions = positions.along(coordinates_of(model, case, batch))
         if model.bidirectional == "prompt":
             assert case.batch.mask is not None
-            at = at.with_prompt(case.batch.mask[:, : case.ends[0]].sum(1, keepdim=True))
-        outputs = model.decode(x, at, None)
+            positions = positions.with_prompt(case.batch.mask[:, : case.ends[0]].sum(1, keepdim=True))
+        outputs = model.decode(x, positions, None)
     elif encoder is not None:
         encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)
         outputs = model.decode(
@@ -278,7 +279,7 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     if outputs.present_key_values:
         declared = declared_state(model.decoder.states, outputs.present_key_values)
         results |= reported_state(
-            [x for each, x in declared if each.grows], [x for each, x in declared if not each.grows]
+            [x for tensor, x in declared if tensor.grows], [x for tensor, x in declared if not tensor.grows]
         )
     if case.gap:
         assert case.batch.mask is not None
@@ -289,7 +290,8 @@ def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
 
 
 def coordinates_of(model: VisionLanguage, case: Case, batch: Batch) -> Tensor | None:
-    """The frame, row and column of each token of a ``batch`` with a case's images, where the decoder rotates by them."""
+    """The frame, row and column of each token of a ``batch`` with a case's images; None if the decoder does not rotate by
+    them."""
     images = case.encoder
     if images is None or images.grids is None or not model.rotates_by_axis:
         return None
@@ -297,17 +299,17 @@ def coordinates_of(model: VisionLanguage, case: Case, batch: Batch) -> Tensor | 
 
 
 def _with_images(model: VisionLanguage, case: Case, batch: Batch) -> tuple[dict[str, Tensor], Tensor]:
-    """The vectors of a case's images and the embeddings with them, as outputs, and those of its ``batch``."""
+    """Return a case's image vectors and embeddings as outputs, and the embeddings of its ``batch``."""
     images = case.encoder
     assert images is not None
-    seen = model.see(_inputs(images, model), images.grids) if len(images.inputs) else None
+    seen = model.encode_images(_inputs(images, model), images.grids) if len(images.inputs) else None
     embedded = model.embed(case.batch.inputs, seen, case.batch.types)
     x = model.embed(batch.inputs, seen, batch.types) if case.gap else embedded
-    return {EMBEDDED: embedded} | ({} if seen is None else {SEEN: seen}), x
+    return {EMBEDDED: embedded} | ({} if seen is None else {IMAGE_FEATURES: seen}), x
 
 
 def _full_pair(model: DualEncoder, case: Case) -> dict[str, Tensor]:
-    """The outputs of a dual encoder: of each encoder under its name, and of both."""
+    """The outputs of a dual encoder: each encoder's, prefixed by its name, and the joint ones."""
     texts, images = case.batch, case.encoder
     assert images is not None
     seen = _inputs(images, model)
@@ -320,7 +322,7 @@ def _full_pair(model: DualEncoder, case: Case) -> dict[str, Tensor]:
 
 
 def reported_pairs(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The outputs of both encoders together under the names that they are reported by: those of each patch are of images."""
+    """The joint outputs of both encoders by reported name; outputs per patch count as image outputs."""
     return {f"image {name}{_WITH_TEXTS}" if name in _OF_PATCHES else name: x for name, x in outputs.items()}
 
 
@@ -330,40 +332,40 @@ def _pairs_with_texts(output: str) -> bool:
 
 
 def _inputs(batch: Batch, model: nn.Module) -> Tensor:
-    """A batch's inputs as a model takes them: token ids, or numbers in the model's dtype."""
+    """A batch's inputs for a model: token ids, or numbers in the model's dtype."""
     inputs = batch.inputs
     return inputs.to(next(model.parameters()).dtype) if inputs.is_floating_point() else inputs
 
 
 def reported_state(growing: Sequence[Tensor], constant: Sequence[Tensor]) -> dict[str, Tensor]:
-    """The state of all layers as it is reported: what holds every token, B S ..., and the rest, B ..."""
-    found = {PRESENT: side_by_side(growing)} if growing else {}
-    return found | ({STATE: torch.cat([x.float().flatten(1) for x in constant], 1)} if constant else {})
+    """The reported state of all layers: the part with a token axis, B S ..., and the rest, B ..."""
+    state = {PRESENT: side_by_side(growing)} if growing else {}
+    return state | ({STATE: torch.cat([x.float().flatten(1) for x in constant], 1)} if constant else {})
 
 
 def side_by_side(caches: Iterable[Tensor]) -> Tensor:
-    """B G S K each -> B S and everything that belongs to a token."""
+    """Concatenate caches by token: B G S K each -> B S and all numbers of a token."""
     return torch.cat([cache.transpose(1, 2).flatten(2) for cache in caches], -1)
 
 
 def at_their_places(values: Tensor, mask: Tensor) -> Tensor:
     """Move the values at the front of each row to the positions where the mask is 1: B S (N) and B S -> B S (N)."""
-    places = (mask.cumsum(1) - 1).clamp(min=0)  # B S
+    indices = (mask.cumsum(1) - 1).clamp(min=0)  # B S
     return values.gather(
-        1, places if values.dim() == 2 else places[..., None].expand(-1, -1, values.shape[-1])
+        1, indices if values.dim() == 2 else indices[..., None].expand(-1, -1, values.shape[-1])
     )
 
 
 def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch.dtype) -> Tensor:
-    """An index of the values of an output that are compared, B or B T; values at padding are excluded.
+    """The index of the values of an output to compare, B or B T; padding is excluded.
 
-    Also excluded are rows without real tokens in half precision, where masked scores differ (they must only be
-    finite), and rows that a router does not decide.
+    Also excluded are rows without real tokens in half precision, whose masked scores may differ (they must only be finite),
+    and rows in which a router is undecided.
     """
     of_encoder = output == ENCODED or (not case.reads_encoder and output.startswith(VECTORS_PER_IMAGE))
     batch = case.encoder if of_encoder and case.encoder is not None else case.batch
     read = (case.encoder, case.batch) if case.reads_encoder else (batch,)
-    masks = [each.real == 1 for each in read if each is not None and each.real is not None]
+    masks = [source.real == 1 for source in read if source is not None and source.real is not None]
     rows = torch.ones(batch.rows, dtype=torch.bool)
     if case.decided is not None and (case.reads_encoder or not of_encoder):
         rows = case.decided  # of tokens

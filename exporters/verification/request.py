@@ -1,4 +1,4 @@
-"""The subject of a verification, and its outputs in ONNX Runtime."""
+"""The request of a verification, and the outputs of its files in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ from zoo.tracing.task import Task
 RunOutcome = Mapping[str, Tensor] | RefusalError
 """ONNX Runtime's outputs for a case, or its refusal."""
 
+Outcomes = list[RunOutcome] | RefusalError
+"""The outcome of every case, or the refusal to load the graphs."""
+
 
 @dataclass(frozen=True)
-class Proof:
-    """The subject of a verification: the graphs in files, the reference model, the target and the precision.
+class VerificationRequest:
+    """The request of a verification: the graphs in files, the reference model, the target and the precision.
 
-    ``unrounded`` are the constants of each task before they were stored in half precision. ``written`` waits until
-    the weights are in the file; ``take_stored`` gives the model the stored weights, where they are rounded.
-    ``padding`` is the side on which the last graph takes padding. With ``main_only``, only the main cases run: a
-    reduced model runs all of them. ``limits`` are the largest errors of weights in their own blocks, where they
-    differ from the precision's; ``cache`` are the scales of a quantized cache. ``record`` takes one case, call by call,
-    when every comparison has passed. ``engines`` run the cases as well.
+    ``unrounded``: the constants of each task before they were stored in half precision. ``written`` waits until the weights
+    are in the file; ``take_stored`` gives the model the stored weights, if they are rounded. ``padding``: the side of padding
+    of the last graph. ``main_only``: run only the main cases, because a reduced model runs all of them. ``limits``: the largest
+    errors of weights in their own blocks, if different from the precision's. ``cache``: the scales of a quantized cache.
+    ``record`` takes one case, call by call, after every comparison has passed. ``engines`` run the cases as well.
     """
 
     graphs: Mapping[Path, Task]
@@ -58,32 +60,37 @@ class Proof:
         return self.precision.dtype_on(self.target)
 
 
-def load_exact_forms(proof: Proof) -> list[Loaded]:
-    """The exact forms of the files, which round no activations, once their weights are written."""
-    proof.written()
+def load_exact_forms(request: VerificationRequest) -> list[Loaded]:
+    """Load the exact forms of the files, which round no activations, after their weights are written."""
+    request.written()
     # Packing all weights takes longer than running the few main cases without packing.
-    packed = not proof.main_only
+    packed = not request.main_only
     return [
-        load_exact(path, task, proof.target, proof.dtype, proof.unrounded.get(task.name, {}), packed=packed)
-        for path, task in proof.graphs.items()
+        load_exact(
+            path, task, request.target, request.dtype, request.unrounded.get(task.name, {}), packed=packed
+        )
+        for path, task in request.graphs.items()
     ]
 
 
-def load_files(proof: Proof) -> list[Loaded]:
-    """The files themselves: quantized products round their inputs only with packed weights."""
-    packed = not proof.main_only or proof.precision.bits is not None
-    return [load(path, task, proof.target, proof.dtype, packed=packed) for path, task in proof.graphs.items()]
+def load_files(request: VerificationRequest) -> list[Loaded]:
+    """Load the files themselves, with packed weights: quantized products round their inputs only then."""
+    packed = not request.main_only or request.precision.bits is not None
+    return [
+        load(path, task, request.target, request.dtype, packed=packed)
+        for path, task in request.graphs.items()
+    ]
 
 
 def outcomes(
     loading: Callable[[], Sequence[Loaded]],
-    proof: Proof,
+    request: VerificationRequest,
     expected: Expected,
     padding: Padding,
     form: str,
     probed: Case | None,
     calls: list[GraphCall],
-) -> tuple[list[RunOutcome] | RefusalError, str]:
+) -> tuple[Outcomes, str]:
     """Return the outputs of the graphs in every case, or the refusal to load them, and the provider that ran.
 
     ``calls`` receives the calls of the ``probed`` case.
@@ -92,13 +99,17 @@ def outcomes(
         loaded = loading()
     except RefusalError as refusal:
         return refusal, "none"
-    found: list[RunOutcome] = []
+    results: list[RunOutcome] = []
     name = None if probed is None else probed.name
-    for each in expected.cases:
-        proof.progress(f"{each.case.name}, ONNX Runtime, {form}")
+    for expected_case in expected.cases:
+        request.progress(f"{expected_case.case.name}, ONNX Runtime, {form}")
         try:
-            graphs = [replace(graph, calls=calls) for graph in loaded] if each.case.name == name else loaded
-            found.append(run(graphs, each.case, expected.per_token, padding))
+            graphs = (
+                [replace(graph, calls=calls) for graph in loaded]
+                if expected_case.case.name == name
+                else loaded
+            )
+            results.append(run(graphs, expected_case.case, expected.per_token, padding))
         except RefusalError as refusal:
-            found.append(refusal)
-    return found, loaded[0].session.get_providers()[0]
+            results.append(refusal)
+    return results, loaded[0].session.get_providers()[0]

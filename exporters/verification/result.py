@@ -12,11 +12,11 @@ from specs.base.errors import UserError
 NOT_FINITE = "not finite"
 
 SCALE_ERROR = 0.02
-"""The largest difference of a stored matrix's scale from 1: rounding to nearest preserves the scale."""
+"""The largest deviation of a stored matrix's scale from 1: rounding to nearest preserves the scale."""
 
 PRODUCT_LIMIT = 2.0
-"""The largest error of a product with rounded inputs, as a multiple of the expected error: kernels round by block, row
-or tensor."""
+"""The largest error of a product with rounded inputs, as a multiple of the expected error: kernels round by block, row or
+tensor."""
 
 TIES_LIMIT = 0.01
 """The largest share of cached codes that may differ at ties."""
@@ -26,7 +26,7 @@ LIFTED = "the files with float32 in place of bfloat16 and every result rounded t
 """The description of bfloat16 runs: ONNX Runtime's CPU provider and Python interface lack bfloat16."""
 
 REDUCED = "reduced: "
-"""The prefix of a reduced model's cases, which follow those of the model itself."""
+"""The prefix of a reduced model's cases, which follow the model's own cases."""
 
 
 class VerificationError(UserError):
@@ -80,13 +80,12 @@ class RoundedWeight:
 
     @property
     def passed(self) -> bool:
-        """Whether the stored values equal the original ones except for rounding."""
+        """Whether the stored values equal the original values except for rounding."""
         return self.share <= 1
 
     @property
     def share(self) -> float:
-        """The error as a fraction of the limit: above 1 fails, and NaN counts as infinite. A limit of 0 allows no
-        error."""
+        """The error as a fraction of the limit: above 1 fails, and NaN counts as infinite. A limit of 0 allows no error."""
         if not self.limit:
             return math.inf if self.error else 0.0
         share = max(self.error / self.limit, abs(self.scale - 1) / SCALE_ERROR)
@@ -108,8 +107,7 @@ class RoundedProduct:
 
 @dataclass(frozen=True)
 class CodeTies:
-    """The number of cached codes compared, and of those within float32 rounding of a tie between two codes, which may
-    differ."""
+    """The number of cached codes compared, and the number that may differ: within float32 rounding of a tie."""
 
     compared: int
     at_ties: int
@@ -127,11 +125,11 @@ class CodeTies:
 class OutputComparison:
     """One output of one case: the largest difference, absolute and relative to the largest value.
 
-    Both sides have the stored weights and round no activations. ``top_token`` and ``moved`` show the effect of
-    rounding: the share of positions with the same highest score, for scores of a vocabulary, and the largest
-    difference between the files and the model with its original weights, relative to the largest value. ``fault``
-    says why nothing can be compared; the differences are then infinite. ``rounding`` is set where more than the usual
-    difference is allowed: the largest distance of PyTorch's float32 from float64.
+    Both sides have the stored weights and round no activations. ``top_token`` and ``moved`` show the effect of rounding:
+    the share of positions with the same highest score, for vocabulary scores, and the largest difference between the files
+    and the model with its original weights, relative to the largest value. ``fault`` is the reason why nothing can be
+    compared; the differences are then infinite. ``rounding`` is set if more than the usual difference is allowed: the largest
+    distance of PyTorch's float32 from float64.
     """
 
     case: str
@@ -153,13 +151,13 @@ class OutputComparison:
 
 @dataclass(frozen=True)
 class Verification:
-    """All comparisons, the runtime, and what was compared (the model, or a reduced model).
+    """All comparisons, the runtime, and the ``subject`` (the model, or a reduced model).
 
-    ``ran`` describes the files that ran. ``worst_weight`` is the weight that rounding changed most, and
-    ``worst_product`` the product with the largest error of its own, where inputs are rounded. ``overflow`` names a
-    layer whose results exceed the range of the precision. ``not_run`` is the provider that the graphs are for, where
-    another one ran. ``ties`` describes the codes of a quantized cache. ``tied``: in every case a router chooses between
-    experts with equal scores. ``engines`` showed the same, or that they take the files.
+    ``ran`` describes the files that ran. ``worst_weight`` is the weight with the largest rounding error, and
+    ``worst_product`` the product with the largest error of its own, if inputs are rounded. ``overflow`` names a layer whose
+    results exceed the range of the precision. ``not_run`` is the target's provider if another one ran. ``ties`` counts the
+    codes of a quantized cache. ``tied``: in every case a router chooses between experts with equal scores. ``engines`` has the
+    results of other engines.
     """
 
     provider: str
@@ -189,12 +187,12 @@ class Verification:
 
     @property
     def where(self) -> str:
-        """The runtime and the engines that showed it."""
+        """The runtime and the engines that verified it."""
         return ", ".join([self.runtime, *(engine.claim.name for engine in self.engines)])
 
     @property
     def top_token(self) -> float | None:
-        """The mean share, over the cases, of tokens whose highest score matches that of the original weights."""
+        """The share of tokens whose highest score is the same as with the original weights, averaged over the cases."""
         shares = [comparison.top_token for comparison in self.comparisons if comparison.top_token is not None]
         return sum(shares) / len(shares) if shares else None
 
@@ -210,7 +208,7 @@ class Verification:
 
     @property
     def in_rounding(self) -> tuple[OutputComparison, ...]:
-        """The comparisons that pass only because the rounding error of float32 is as large: weak evidence."""
+        """The comparisons that pass only because float32 rounding error is as large: weak evidence."""
         return tuple(c for c in self.comparisons if c.passed and c.rounding is not None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -219,7 +217,7 @@ class Verification:
 
     @property
     def summary(self) -> list[OutputComparison]:
-        """The comparisons, with those of a reduced model summarized by the worst of each output."""
+        """The comparisons; a reduced model is summarized by the worst comparison of each output."""
         reduced = [c for c in self.comparisons if c.case.startswith(REDUCED)]
         cases, worst = len({c.case for c in reduced}), dict[str, OutputComparison]()
         for comparison in sorted(reduced, key=lambda c: c.max_abs):
@@ -227,7 +225,7 @@ class Verification:
         return [*(c for c in self.comparisons if c not in reduced), *worst.values()]
 
     def followed_by(self, reduced: Verification) -> Verification:
-        """The same verification with the comparisons of a reduced model appended."""
+        """This verification with the comparisons of a reduced model appended."""
         others = [
             replace(c, case=f"{REDUCED}{c.case}", top_token=None, moved=None) for c in reduced.comparisons
         ]

@@ -1,8 +1,8 @@
-"""The rounding error of float32, which bounds the differences of models that amplify it.
+"""The rounding error of float32, which bounds the differences allowed for models that amplify it.
 
-Where a model amplifies rounding, its error at the most sensitive output is one random number, and two correct computations
-differ by any multiple of a single draw of it: the ratio of two draws has no largest value. The bound is therefore the largest of
-several draws: PyTorch's own error, and that of the same model computed a little differently.
+If a model amplifies rounding, its error at the most sensitive output is a random number, and two correct computations may
+differ by any multiple of one sample: the ratio of two samples is unbounded. The bound is therefore the largest of several
+draws: PyTorch's own error, and the errors of slightly perturbed copies of the model.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from zoo.components.router import Router
 from zoo.core.tensors import weight_bytes
 
 EXACT_BYTES = 1_000_000_000
-"""The largest model that is run in float64 to judge a difference, in parameters."""
+"""The largest size of a model that runs in float64 to judge a difference, in bytes of weights."""
 
 DRAWS = 8
 """The number of draws of the rounding error."""
 
 MOVED = 8
-"""One weight in this many moves to a neighbouring float32 between two draws: too little to matter itself, but every sum that
-it takes part in rounds anew."""
+"""One in this many weights moves to a neighbouring float32 between draws: too little to matter itself, but every sum of such
+a weight rounds anew."""
 
 SIGMOID_ERROR = 2.0**-23
-"""The error of a sigmoid in ONNX Runtime: about a unit in the last place of 1, whatever the result (measured on CPU: up to 1.6e-7),
-where PyTorch's is one of the result. SiLU multiplies it by inputs far below 0, whose own results are almost 0."""
+"""The error of a sigmoid in ONNX Runtime: about a unit in the last place of 1, whatever the result (measured on CPU: up to 1.6e-7).
+PyTorch's error is a unit in the last place of the result. SiLU multiplies it by inputs far below 0, whose results are almost 0."""
 
 TANH_ERROR = 2.75 * 2.0**-23
-"""The error of a tanh there, whatever the result (measured on CPU: up to 3.3e-7, as far as from -12 to -5). GELU by tanh multiplies
-half of it by its inputs."""
+"""The error of a tanh in ONNX Runtime, whatever the result (measured on CPU: up to 3.3e-7, for inputs from -12 to -5). GELU by
+tanh multiplies half of it by its inputs."""
 
 
 def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mapping[str, float]]:
@@ -49,35 +49,38 @@ def roundings_of(reference: Reference, expected: Expected) -> Callable[[], Mappi
         if weight_bytes(model) > EXACT_BYTES:
             return {}
         wide = copy.deepcopy(model).double()
-        exact = [each.run(wide, each.case) for each in expected.cases]
+        exact = [expected_case.run(wide, expected_case.case) for expected_case in expected.cases]
         del wide
-        found = dict[str, float]()
+        largest = dict[str, float]()
         for rounded in _draws(model, expected.cases):
-            for each, right, outputs in zip(expected.cases, exact, rounded, strict=True):
+            for expected_case, right, outputs in zip(expected.cases, exact, rounded, strict=True):
                 for output, value in right.items():
-                    real = real_places(each.case, output, expected.per_token, torch.float32)
+                    real = real_places(expected_case.case, output, expected.per_token, torch.float32)
                     difference = float((value[real] - outputs[output][real]).abs().max())
-                    found[output] = max(difference, found.get(output, 0.0))
-        return found
+                    largest[output] = max(difference, largest.get(output, 0.0))
+        return largest
 
     return roundings
 
 
 def _draws(model: nn.Module, cases: Sequence[ExpectedCase]) -> Iterator[list[Mapping[str, Tensor]]]:
-    """The outputs of all cases in each draw: those of the model, and then of a copy whose weights move a little further each
-    time, with sigmoids and tanhs as in ONNX Runtime. Outputs for which a router chose other experts are no draw of rounding."""
-    usual = [each.outputs for each in cases]
+    """Yield the outputs of all cases in each draw.
+
+    The first draw is the model itself; the others are a copy whose weights move a little further each time, with sigmoids and
+    tanhs as in ONNX Runtime. Outputs for which a router chose other experts are not draws of rounding error.
+    """
+    usual = [case.outputs for case in cases]
     yield usual
-    experts = [_run(model, each)[1] for each in cases] if any(_routers(model)) else [[] for _ in cases]
+    experts = [_run(model, case)[1] for case in cases] if any(_routers(model)) else [[] for _ in cases]
     moved, generator = copy.deepcopy(model), torch.Generator().manual_seed(1)
     for _ in range(DRAWS - 1):
         for parameter in moved.parameters():
             parameter.copy_(_neighbours(parameter, generator))
         with _RuntimeActivations(generator):
-            found = [_run(moved, each) for each in cases]
+            runs = [_run(moved, case) for case in cases]
         yield [
             outputs if all(map(torch.equal, chosen, right)) else before
-            for (outputs, chosen), right, before in zip(found, experts, usual, strict=True)
+            for (outputs, chosen), right, before in zip(runs, experts, usual, strict=True)
         ]
 
 
@@ -85,8 +88,8 @@ def _routers(model: nn.Module) -> Iterator[Router]:
     return (module for module in model.modules() if isinstance(module, Router))
 
 
-def _run(model: nn.Module, each: ExpectedCase) -> tuple[Mapping[str, Tensor], list[Tensor]]:
-    """The outputs of a case, and the experts that routers chose, B T K of each call."""
+def _run(model: nn.Module, expected: ExpectedCase) -> tuple[Mapping[str, Tensor], list[Tensor]]:
+    """Return the outputs of a case, and the experts that routers chose, B T K for each call."""
     chosen: list[Tensor] = []
 
     def look(router: Router, args: Any, logits: Tensor) -> None:
@@ -94,7 +97,7 @@ def _run(model: nn.Module, each: ExpectedCase) -> tuple[Mapping[str, Tensor], li
 
     hooks = [router.register_forward_hook(look) for router in _routers(model)]
     try:
-        return each.run(model, each.case), chosen
+        return expected.run(model, expected.case), chosen
     finally:
         for hook in hooks:
             hook.remove()
@@ -108,7 +111,7 @@ def _neighbours(x: Tensor, generator: torch.Generator) -> Tensor:
 
 
 class _RuntimeActivations(TorchFunctionMode):
-    """Adds an error of a runtime's sigmoid or tanh to each, and what becomes of it to SiLU and to GELU by tanh."""
+    """Adds ONNX Runtime's error to each sigmoid and tanh, and the resulting error to SiLU and to GELU by tanh."""
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
@@ -126,6 +129,6 @@ class _RuntimeActivations(TorchFunctionMode):
         return result
 
     def _error(self, largest: float, like: Tensor, factor: Tensor | float) -> Tensor:
-        """Errors of at most so much, times a factor."""
+        """Random errors of at most ``largest``, times a factor."""
         drawn = torch.rand(like.shape, generator=self.generator, dtype=like.dtype)  # from 0 to 1
         return largest * (2 * drawn - 1) * factor

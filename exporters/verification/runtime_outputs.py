@@ -25,12 +25,12 @@ from exporters.verification.reference import ENCODED, PRESENT, at_their_places, 
 from specs.base.errors import reason_of
 from zoo import functional
 from zoo.core.graph_names import (
-    AHEAD,
     COORDINATES,
     COORDINATES_BESIDE_SLOTS,
     EMBEDDED,
     GRID,
-    SEEN,
+    IMAGE_FEATURES,
+    TOKENS_AHEAD,
     VISION_ENCODER,
 )
 from zoo.core.state_names import is_past, is_present, past_of, present_of
@@ -54,7 +54,7 @@ def refusals() -> Iterator[None]:
 
 
 class RunnableGraph(Protocol):
-    """A graph that can be run, wherever it is loaded."""
+    """A loaded graph of any engine."""
 
     @property
     def task(self) -> Task: ...
@@ -115,11 +115,11 @@ class Loaded:
         return {**dict(zip(others, outputs, strict=False)), **held}
 
     def _taken(self, feeds: Mapping[str, Tensor]) -> dict[str, Any]:
-        wanted = {given.name for given in self.task.inputs}
+        wanted = {placeholder.name for placeholder in self.task.inputs}
         return {name: self.array(tensor) for name, tensor in feeds.items() if name in wanted}
 
     def array(self, tensor: Tensor) -> Any:
-        """A tensor as an array that the session takes."""
+        """A tensor as an input array of the session."""
         wide = tensor.float() if self.wide and tensor.is_floating_point() else tensor
         return np.ascontiguousarray(wide.numpy())
 
@@ -144,81 +144,134 @@ class Loaded:
 def run(
     loaded: Sequence[RunnableGraph], case: Case, per_token: frozenset[str], padding: Padding
 ) -> dict[str, Tensor]:
-    """The outputs of the graphs, computed in pieces along the sequence where the case decodes in steps.
+    """The outputs of the graphs by their reported names.
 
-    The cache that one call returns is passed to the next.
+    A case that decodes in steps runs in pieces along the sequence, each with the cache that the last one returned.
     """
-    feeds: dict[str, Tensor] = {}
-    results: dict[str, Tensor] = {}
     if loaded[0].task.name == VISION_ENCODER:
-        see, embed, *loaded = loaded
-        results |= _with_images(see, embed, case)
-        beside = {case.batch.name: case.batch.inputs}
-        beside |= {AHEAD: results.pop(AHEAD)} if AHEAD in results else {}
-        x, coordinates = results[EMBEDDED], results.pop(COORDINATES, None)
-        batch = replace(case.batch, name=EMBEDDED, inputs=x, beside=beside, coordinates=coordinates)
-        case = replace(case, batch=batch, encoder=None)
-    elif not case.reads_encoder and case.encoder is not None:
-        given = _given(case.encoder) | _given(case.batch)
-        *alone, whole = loaded
-        for graph in alone:
-            outputs = graph(given)
-            results |= {f"{READS[graph.task.name]} {name}": x for name, x in outputs.items()}
-        return results | reported_pairs(whole(given))
-    if case.encoder is not None:
-        encode, *loaded = loaded
-        outputs = encode(_given(case.encoder))
-        feeds = _cache_of(outputs)
-        if case.encoder.mask is not None:
-            feeds["encoder_attention_mask"] = case.encoder.mask
-        feeds[ENCODER_HIDDEN] = results[ENCODED] = outputs[HIDDEN]
-    pieces: dict[str, list[Tensor]] = {}
-    start, graph = 0, loaded[0]
-    constant = graph.task.constant
-    unheld = feeds.keys() | constant
-    own = {k: empty for k, empty in _empty_cache(graph.task, case.batch).items() if k not in unheld}
+        return _run_vision_language(loaded, case, per_token, padding)
+    if case.encoder is None:
+        return _decode(loaded, case, {}, per_token, padding)
+    if case.reads_encoder:
+        return _run_encoder_decoder(loaded, case, case.encoder, per_token, padding)
+    return _run_dual_encoder(loaded, _feeds(case.encoder) | _feeds(case.batch))
+
+
+def _run_vision_language(
+    loaded: Sequence[RunnableGraph], case: Case, per_token: frozenset[str], padding: Padding
+) -> dict[str, Tensor]:
+    vision, embedding, *decoder = loaded
+    results = _with_images(vision, embedding, case)
+    beside = {case.batch.name: case.batch.inputs}
+    beside |= {TOKENS_AHEAD: results.pop(TOKENS_AHEAD)} if TOKENS_AHEAD in results else {}
+    coordinates = results.pop(COORDINATES, None)
+    batch = replace(
+        case.batch, name=EMBEDDED, inputs=results[EMBEDDED], beside=beside, coordinates=coordinates
+    )
+    return results | _decode(decoder, replace(case, batch=batch, encoder=None), {}, per_token, padding)
+
+
+def _run_dual_encoder(loaded: Sequence[RunnableGraph], feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    *encoders, pair = loaded
+    results = {
+        f"{READS[graph.task.name]} {name}": values
+        for graph in encoders
+        for name, values in graph(feeds).items()
+    }
+    return results | reported_pairs(pair(feeds))
+
+
+def _run_encoder_decoder(
+    loaded: Sequence[RunnableGraph], case: Case, source: Batch, per_token: frozenset[str], padding: Padding
+) -> dict[str, Tensor]:
+    encode, *decoder = loaded
+    outputs = encode(_feeds(source))
+    feeds = _cache_of(outputs)
+    if source.mask is not None:
+        feeds["encoder_attention_mask"] = source.mask
+    feeds[ENCODER_HIDDEN] = outputs[HIDDEN]
+    return {ENCODED: outputs[HIDDEN]} | _decode(decoder, case, feeds, per_token, padding)
+
+
+def _decode(
+    graphs: Sequence[RunnableGraph],
+    case: Case,
+    encoded: Mapping[str, Tensor],
+    per_token: frozenset[str],
+    padding: Padding,
+) -> dict[str, Tensor]:
+    """Run the first graph on the first piece and the last graph on the others; ``encoded`` are an encoder's outputs."""
+    feeds, calls = {**encoded}, list[dict[str, Tensor]]()
+    graph, constant = graphs[0], graphs[0].task.constant
+    own = {
+        name: empty
+        for name, empty in _empty_cache(graph.task, case.batch).items()
+        if name not in encoded and name not in constant
+    }
     buffers = graph.buffers(own, case.buffer) if case.buffer else {}
+    start, cache = 0, dict[str, Tensor]()
     for end in case.ends:
         piece = case.batch.piece(start, end) if case.pieces else case.batch
-        feeds = {**_empty_cache(graph.task, piece), **feeds, **_given(piece)}
+        feeds = {**_empty_cache(graph.task, piece), **feeds, **_feeds(piece)}
         if piece.coordinates is not None and graph.task.cache_slots is None:
             feeds[COORDINATES] = piece.coordinates
         outputs = graph.in_place(feeds, buffers) if buffers else graph(feeds)
         cache = _cache_of(outputs)
         feeds |= cache
-        for name, value in outputs.items():
-            if not is_present(name):
-                pieces.setdefault(name, []).append(value)
-        start, graph = end, loaded[-1]
-    for name, parts in pieces.items():
+        calls.append({name: values for name, values in outputs.items() if not is_present(name)})
+        start, graph = end, graphs[-1]
+    return _joined(calls, case, per_token) | _state(cache, constant, case, padding)
+
+
+def _joined(
+    calls: Sequence[Mapping[str, Tensor]], case: Case, per_token: frozenset[str]
+) -> dict[str, Tensor]:
+    """The outputs of all calls, joined along the tokens.
+
+    An output with one vector per sequence covers all of its tokens, so it is dropped when the case decodes in pieces.
+    """
+    results = {}
+    for name in dict.fromkeys(name for outputs in calls for name in outputs):
+        parts = [outputs[name] for outputs in calls if name in outputs]
         if name in per_token:
             results[name] = torch.cat(parts, 1)
-        elif not case.pieces:  # one vector per sequence covers all its tokens, never only the last few
+        elif not case.pieces:
             results[name] = parts[0]
-    kept = {name: tensor for name, tensor in cache.items() if ".encoder." not in name}
-    growing = [stored_codes(tensor) for name, tensor in kept.items() if name not in constant]
-    state = reported_state(growing, [tensor for name, tensor in kept.items() if name in constant])
+    return results
+
+
+def _state(
+    cache: Mapping[str, Tensor], constant: frozenset[str], case: Case, padding: Padding
+) -> dict[str, Tensor]:
+    """The decoder's own state after the last call, by its reported names."""
+    own = {name: tensor for name, tensor in cache.items() if ".encoder." not in name}
+    growing = [stored_codes(tensor) for name, tensor in own.items() if name not in constant]
+    state = reported_state(growing, [tensor for name, tensor in own.items() if name in constant])
     if padding == "right" and growing:
         assert case.batch.mask is not None
         state[PRESENT] = at_their_places(state[PRESENT], case.batch.mask)
-    return results | state
+    return state
 
 
-def _with_images(see: RunnableGraph, embed: RunnableGraph, case: Case) -> dict[str, Tensor]:
-    """The vectors of images, where there are any, and what the decoder takes of tokens with them."""
+def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) -> dict[str, Tensor]:
+    """Return the image vectors, if the case has images, and the decoder's inputs for tokens with these vectors."""
     images, batch = case.encoder, case.batch
     assert images is not None
-    seen = {SEEN: _seen(see, images, len(batch.inputs))} if len(images.inputs) else {}
-    taken = next((given for given in embed.task.inputs if given.name == SEEN), None)
+    seen = {IMAGE_FEATURES: _seen(vision, images, len(batch.inputs))} if len(images.inputs) else {}
+    taken = next(
+        (placeholder for placeholder in embedding.task.inputs if placeholder.name == IMAGE_FEATURES), None
+    )
     if taken is not None:
         none = torch.zeros([0, *taken.dims[1:]])  # type: ignore[list-item]
-        vectors = seen.get(SEEN, none)
+        vectors = seen.get(IMAGE_FEATURES, none)
         vectors = vectors if vectors.dim() == len(taken.dims) else vectors.flatten(0, 1)
         grids = {} if images.grids is None else {GRID: images.grids}
-        return {**seen, **embed({**_given(batch), SEEN: vectors, **grids})}
-    outputs = {**seen, EMBEDDED: embed(_given(batch))[EMBEDDED]}
+        return {**seen, **embedding({**_feeds(batch), IMAGE_FEATURES: vectors, **grids})}
+    outputs = {**seen, EMBEDDED: embedding(_feeds(batch))[EMBEDDED]}
     if seen:  # as the client does
-        outputs[EMBEDDED][batch.inputs == case.placeholder] = seen[SEEN].reshape(-1, seen[SEEN].shape[-1])
+        outputs[EMBEDDED][batch.inputs == case.placeholder] = seen[IMAGE_FEATURES].reshape(
+            -1, seen[IMAGE_FEATURES].shape[-1]
+        )
     if images.grids is not None:
         assert case.placeholder is not None
         assert batch.mask is not None
@@ -228,26 +281,26 @@ def _with_images(see: RunnableGraph, embed: RunnableGraph, case: Case) -> dict[s
     return outputs
 
 
-def _seen(see: RunnableGraph, images: Batch, rows: int) -> Tensor:
-    """The vectors of images, M V D, from a graph that takes them in order, or as many in each row."""
+def _seen(vision: RunnableGraph, images: Batch, rows: int) -> Tensor:
+    """The vectors of images, M V D, from a graph that takes images in order or the same number per row."""
     if images.grids is not None:  # whose name depends on the client
-        return see({images.name: images.inputs, see.task.inputs[1].name: images.grids})[SEEN]
-    by_row, count = IMAGES in see.task.inputs[0].dims[1:], len(images.inputs)
+        return vision({images.name: images.inputs, vision.task.inputs[1].name: images.grids})[IMAGE_FEATURES]
+    by_row, count = IMAGES in vision.task.inputs[0].dims[1:], len(images.inputs)
     if not by_row:
-        seen = see(_given(images))[SEEN]
+        seen = vision(_feeds(images))[IMAGE_FEATURES]
         return seen if seen.dim() == 3 else seen.unflatten(0, (count, -1))
     pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
-    return see({images.name: pixels})[SEEN].flatten(0, 1)
+    return vision({images.name: pixels})[IMAGE_FEATURES].flatten(0, 1)
 
 
 def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state among outputs, by the names of the inputs that take it."""
+    """The state among outputs, by the names of the corresponding inputs."""
     return {past_of(name): tensor for name, tensor in outputs.items() if is_present(name)}
 
 
-def _given(batch: Batch) -> dict[str, Tensor]:
-    """A batch by the names of the graph inputs that may take it."""
-    given = {
+def _feeds(batch: Batch) -> dict[str, Tensor]:
+    """A batch as feeds of all graph inputs that may take it."""
+    feeds = {
         batch.name: batch.inputs,
         "attention_mask": batch.mask,
         "token_type_ids": batch.types,
@@ -255,31 +308,31 @@ def _given(batch: Batch) -> dict[str, Tensor]:
         COORDINATES_BESIDE_SLOTS: batch.coordinates,
     }
     if batch.mask is not None and batch.types is not None:
-        given["position_ids"] = _places(batch.mask)[:, -batch.inputs.shape[1] :]
-    return {name: values for name, values in given.items() if values is not None}
+        feeds["position_ids"] = _slots(batch.mask)[:, -batch.inputs.shape[1] :]
+    return {name: values for name, values in feeds.items() if values is not None}
 
 
-def _places(mask: Tensor) -> Tensor:
+def _slots(mask: Tensor) -> Tensor:
     """Return the cache slot of each real token in a cache without gaps, and -1 for padding: B S -> B S."""
     return torch.where(mask == 1, mask.cumsum(1) - 1, -1)
 
 
 def _empty_cache(task: Task, batch: Batch) -> dict[str, Tensor]:
-    """Empty caches, or caches with unwritten slots, and states of zeros."""
+    """Empty caches, or static caches with unwritten slots, and states of zeros."""
     sizes = {"batch_size": batch.inputs.shape[0]}
     return {
-        given.name: torch.full(
-            [d if isinstance(d, int) else sizes.get(d, 0) for d in given.dims],
-            0.0 if given.name in task.constant else JUNK,
-            dtype=given.dtype,
+        placeholder.name: torch.full(
+            [d if isinstance(d, int) else sizes.get(d, 0) for d in placeholder.dims],
+            0.0 if placeholder.name in task.constant else JUNK,
+            dtype=placeholder.dtype,
         )
-        for given in task.inputs
-        if is_past(given.name)
+        for placeholder in task.inputs
+        if is_past(placeholder.name)
     }
 
 
 def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: bool) -> Loaded:
-    """A graph as a client would load it; unless ``packed``, weights are used where they are in the file.
+    """Load a graph as a client would; unless ``packed``, kernels use weights in their file layout.
 
     Raises :class:`RefusalError`.
     """
@@ -292,13 +345,13 @@ def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: 
 def load_exact(
     path: Path, task: Task, target: Target, dtype: torch.dtype, unrounded: Constants, *, packed: bool
 ) -> Loaded:
-    """The exact form of a graph, without rounding of activations or constants.
+    """Load the exact form of a graph, without rounding of activations or constants.
 
     Raises :class:`RefusalError`.
     """
     half = None if dtype == torch.float32 else dtype
-    with exact_file(path, half, unrounded) as place:
-        return Loaded(session(place, target, packed=packed, exact=True), task, wide=True)
+    with exact_file(path, half, unrounded) as exact:
+        return Loaded(session(exact, target, packed=packed, exact=True), task, wide=True)
 
 
 def session(path: Path, target: Target, *, packed: bool = True, exact: bool = False) -> Any:

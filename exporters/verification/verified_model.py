@@ -1,4 +1,4 @@
-"""The model that an export is verified on: the model itself, or a reduced model that fits in memory."""
+"""The model used to verify an export: the model itself, or a reduced model that fits in memory."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightSource
 
 COPIES = 3
-"""Copies of the model in memory during verification: in PyTorch, in ONNX Runtime, and packed for its kernels."""
+"""The copies of the model in memory during verification: in PyTorch, in ONNX Runtime, and packed for its kernels."""
 
 SPARE = 300_000_000
-"""Bytes of memory to leave free."""
+"""The bytes of memory to leave free."""
 
 QUICK = 1_000_000_000
-"""The largest size, in bytes of weights, that is initialized and run within seconds: the limit for reduced models."""
+"""The size limit of reduced models, in bytes of weights: initialized and run within seconds."""
 
 
 class MemoryShortageError(UserError):
@@ -42,8 +42,8 @@ class MemoryShortageError(UserError):
 
 
 @dataclass(frozen=True)
-class Subject:
-    """The model that is run, its weights, and its description in reports."""
+class VerifiedModel:
+    """The model that runs, its weights, and its description in reports."""
 
     spec: Model
     source: WeightSource
@@ -51,22 +51,24 @@ class Subject:
     description: str
 
 
-def choose_subject(spec: Model, size_of: Callable[[Model], int], source: WeightSource | None) -> Subject:
-    """The model with its weights where memory allows; otherwise the largest reduced model that runs quickly.
+def choose_subject(
+    spec: Model, size_of: Callable[[Model], int], source: WeightSource | None
+) -> VerifiedModel:
+    """Choose the model with its weights if memory allows, otherwise the largest reduced model that runs quickly.
 
     ``size_of`` gives the bytes of one copy of a spec's model, with everything it needs to run. Raises
-    :class:`MemoryShortageError` where not even a narrow reduced model fits.
+    :class:`MemoryShortageError` if not even a narrow reduced model fits.
     """
     available = available_memory() - SPARE
     size = size_of(spec)
     if source is not None and size * COPIES <= available:
-        return Subject(spec, source, False, "the model itself")
+        return VerifiedModel(spec, source, False, "the model itself")
     if source is None and size <= min(QUICK, available // COPIES):
-        return Subject(spec, RandomWeights(assemble(spec), spec), True, "the model with random weights")
+        return VerifiedModel(spec, RandomWeights(assemble(spec), spec), True, "the model with random weights")
     for small, description in reduced_models(spec):
         size = size_of(small)
         if size <= min(QUICK, available // COPIES):
-            return Subject(
+            return VerifiedModel(
                 small, RandomWeights(assemble(small), small), True, f"{description}, with random weights"
             )
     raise _shortage(
@@ -92,8 +94,8 @@ def _shortage(what: str, needed: int, instead: str) -> MemoryShortageError:
     )
 
 
-def wiring_subject(spec: Model, alike: Callable[[Model], bool]) -> Subject:
-    """The narrowest reduced model that is ``alike``, with weights that make every part of the graph show.
+def wiring_subject(spec: Model, alike: Callable[[Model], bool]) -> VerifiedModel:
+    """The narrowest reduced model that is ``alike``, with weights that make every part of the graph matter.
 
     Randomly initialized weights hide much: biases are 0, the weights of norms 1, and attention is nearly uniform.
     """
@@ -105,4 +107,6 @@ def wiring_subject(spec: Model, alike: Callable[[Model], bool]) -> Subject:
             small = narrowed(shallow, divisor)
             if alike(small):
                 break
-    return Subject(small, ProbeWeights(assemble(small), small), True, "a reduced model with probing weights")
+    return VerifiedModel(
+        small, ProbeWeights(assemble(small), small), True, "a reduced model with probing weights"
+    )

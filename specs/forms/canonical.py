@@ -1,4 +1,4 @@
-"""The canonical form of an architecture, with all defaults filled in: equal for specs of the same model."""
+"""The canonical form of an architecture, with all defaults filled in; specs of the same model have equal forms."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def embedding_in_full(embedding: EmbeddingKind, d_model: int) -> dict[str, Any]:
 def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
     blocks, position, embedding = stack.layer_blocks(), model.position_of(stack), model.embedding_of(stack)
     described = {id(block): _block(block, stack, model, cross=cross) for block in distinct(blocks)}
-    # Otherwise the context length only limits inputs and changes no computation.
+    # Without it, the context length only limits inputs and changes no computation.
     bounded = position.embedded or not embedding.any_length
     return {
         **stack.model_dump(mode="json", exclude=_BY_STACK | _BY_LAYER),
@@ -136,7 +136,7 @@ def _position(attention: Component, stack: Stack, model: Model) -> dict[str, Any
 
 
 def _attention(attention: Any, d_model: int, terms: int = 1) -> dict[str, Any]:
-    """An attention in full; ``terms``: the number of products that its scores are sums of."""
+    """An attention in full; ``terms``: the number of products in the sum of its scores."""
     data: dict[str, Any] = full(attention)
     if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):  # kinds with the same fields
         data |= {
@@ -149,15 +149,15 @@ def _attention(attention: Any, d_model: int, terms: int = 1) -> dict[str, Any]:
 
 
 def score_scale(attention: Any, d_model: int, terms: int = 1) -> float | None:
-    """The factor on the scores of an attention, which are sums of so many ``terms``; None for kinds of plugins."""
+    """The factor on an attention's scores; ``terms``: the number of products in their sum; None for kinds of plugins."""
     if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):
         width = terms * attention.head_width(d_model)
     elif isinstance(attention, Latent):
         width = attention.head_dim + attention.rope_dim
     else:
         return None
-    stated: float | None = attention.scale
-    return float(width**-0.5) if stated is None else stated
+    scale: float | None = attention.scale
+    return float(width**-0.5) if scale is None else scale
 
 
 def _without_dropout(part: BaseModel) -> dict[str, Any]:
@@ -177,16 +177,16 @@ def differences(a: Any, b: Any, path: SpecPath = ()) -> Iterator[tuple[SpecPath,
         for key in [*a, *(key for key in b if key not in a)]:
             yield from differences(a.get(key), b.get(key), (*path, key))
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        found: dict[tuple[int, int], list[tuple[SpecPath, Any, Any]]] = {}
+        known: dict[tuple[int, int], list[tuple[SpecPath, Any, Any]]] = {}
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            if (id(x), id(y)) not in found:
-                found[id(x), id(y)] = list(differences(x, y))
-            yield from (((*path, i, *inner), p, q) for inner, p, q in found[id(x), id(y)])
+            if (id(x), id(y)) not in known:
+                known[id(x), id(y)] = list(differences(x, y))
+            yield from (((*path, i, *inner), p, q) for inner, p, q in known[id(x), id(y)])
     elif a != b and not nearly_equal(a, b):
         yield path, a, b
 
 
 def nearly_equal(a: Any, b: Any) -> bool:
-    """Whether two numbers are equal up to rounding: configs store values that specs derive by formula."""
+    """Whether two numbers are equal up to rounding: configs store values that specs compute by formula."""
     numbers = isinstance(a, int | float) and isinstance(b, int | float)
     return numbers and abs(a - b) <= 1e-12 * max(abs(a), abs(b)) and bool(a) == bool(b)

@@ -21,12 +21,12 @@ _OF_MODEL = ("embedding", "position", "context_length")
 
 @dataclass(frozen=True)
 class Difference:
-    """A value that differs between two specs: plain data, or None where a spec has none.
+    """A value that differs between two specs: plain data, or None if a spec has none.
 
-    ``path`` is its path in the first spec and ``path_b`` in the second; they differ between an encoder and a decoder.
-    ``layers`` are the indices of the layers affected, None for all common layers or outside of stacks.  Parts of
-    different kinds are one difference, apart from parts within them that both have.  ``follows`` means that both specs
-    state the same value there, and the difference results from another one.
+    ``path``: its path in the first spec; ``path_b``: its path in the second, which differs between an encoder and a decoder.
+    ``layers``: the indices of the affected layers, None for all common layers or outside stacks. Parts of different kinds are one
+    difference, except for parts within them that both have. ``follows``: both specs state the same value, and the difference
+    results from another one.
     """
 
     path: SpecPath
@@ -37,7 +37,7 @@ class Difference:
     follows: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON data; ``path_b`` and ``layers`` only where they apply."""
+        """As JSON data; ``path_b`` and ``layers`` only if they apply."""
         data: dict[str, Any] = {"path": path_text(self.path)}
         if self.path_b != self.path:
             data["path_b"] = path_text(self.path_b)
@@ -47,21 +47,21 @@ class Difference:
 
 
 def differences(a: Model, b: Model) -> list[Difference]:
-    """The differences between two specs after filling in defaults, ignoring names and published counts."""
+    """The differences between two specs with defaults filled in, ignoring names and published counts."""
     first, second = complete(a), complete(b)
     pairs = _paired_stacks(first, second)
     stacks = [_outlined(first.pop(x, None), second.pop(y, None)) for x, y in pairs]
     for key in _OF_MODEL:
         _said_once(key, (first, [x for x, _ in stacks if x]), (second, [y for _, y in stacks if y]))
-    found: list[Difference] = []
+    differing: list[Difference] = []
     for path, x, y in _differing(first, second, ()):
         same = _stated(a, a.last_stack, 0, path) == _stated(b, b.last_stack, 0, path)
-        found.append(Difference(path, path, None, x, y, same))
+        differing.append(Difference(path, path, None, x, y, same))
     for (name_a, name_b), (stack_a, stack_b) in zip(pairs, stacks, strict=True):
         for path, x, y, layers in _in_stacks(stack_a, stack_b):
             same = _stated_in(a, name_a, path, layers) == _stated_in(b, name_b, path, layers)
-            found.append(Difference((name_a, *path), (name_b, *path), layers, x, y, same))
-    return found
+            differing.append(Difference((name_a, *path), (name_b, *path), layers, x, y, same))
+    return differing
 
 
 def _paired_stacks(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -75,13 +75,13 @@ def _paired_stacks(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str
 def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Two canonical stacks in short form, with values common to all layers of both stated once.
 
-    Layers that are not all equal are under ``each``.  An absent stack is empty.
+    Unequal layers are under ``each``, equal ones under ``block``. An absent stack is empty.
     """
     stacks = [{**stack, "layers": _copies(stack["layers"])} for stack in (a, b) if stack]
     places = [_sole_position(stack) for stack in stacks]
     if all(places):
-        for stack, place in zip(stacks, places, strict=True):
-            stack["position"] = place
+        for stack, position in zip(stacks, places, strict=True):
+            stack["position"] = position
             for layer in distinct(stack["layers"]):
                 if layer["attention"]:
                     del layer["attention"]["position"]
@@ -92,15 +92,15 @@ def _outlined(a: Any, b: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             layer["norm"] = norms[0]
     uniform = all(_one(stack["layers"]) for stack in stacks)
     for stack in stacks:
-        each = stack.pop("layers")
+        blocks = stack.pop("layers")
         stack["layers"] = _count(stack.pop("same_as"))
-        stack["block" if uniform else "each"] = each[0] if uniform else each
+        stack["block" if uniform else "each"] = blocks[0] if uniform else blocks
     first = stacks.pop(0) if a else {}
     return first, stacks.pop() if b else {}
 
 
 def _copies(layers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The layers as mutable data; layers that are one object stay one."""
+    """Copy layers as mutable data; layers that are the same object stay the same object."""
     copies = {
         id(layer): {**layer, "attention": layer["attention"] and {**layer["attention"]}}
         for layer in distinct(layers)
@@ -126,7 +126,7 @@ def _sole_position(stack: Mapping[str, Any]) -> Any:
 
 
 def _count(owners: list[int]) -> Any:
-    """The number of layers, and which of them share weights."""
+    """The number of layers, and the sets of layers with shared weights."""
     count = len(owners)
     if owners == list(range(count)):
         return count
@@ -165,15 +165,15 @@ def _in_layers(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[SpecPath, Any, 
     alike = defaultdict[tuple[int, int], list[int]](list)
     for i, pair in enumerate(zip(a, b, strict=False)):
         alike[id(pair[0]), id(pair[1])].append(i)
-    found: dict[str, tuple[SpecPath, Any, Any, list[int]]] = {}
+    merged: dict[str, tuple[SpecPath, Any, Any, list[int]]] = {}
     for layers in alike.values():
         for path, x, y in _differing(a[layers[0]], b[layers[0]], ("block",)):
-            found.setdefault(repr((path, x, y)), (path, x, y, []))[3].extend(layers)
-    return list(found.values())
+            merged.setdefault(repr((path, x, y)), (path, x, y, []))[3].extend(layers)
+    return list(merged.values())
 
 
 def _unlike(layers: list[Any], count: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """The blocks of the layers after the first ``count`` that equal none of those, with the layers of each."""
+    """Yield the blocks of later layers that equal none of the first ``count``, with the layers of each."""
     texts = {id(block): repr(block) for block in distinct(layers)}
     seen = {texts[id(block)] for block in layers[:count]}
     others = defaultdict[str, list[int]](list)
@@ -184,7 +184,7 @@ def _unlike(layers: list[Any], count: int) -> Iterator[tuple[Any, tuple[int, ...
 
 
 def _differing(a: Any, b: Any, path: SpecPath) -> Iterator[tuple[SpecPath, Any, Any]]:
-    """The differences of plain data; parts of different kinds are reported whole, without the parts that both have."""
+    """Yield the differences of plain data; parts of different kinds are reported whole, without parts that both have."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         keys = [*a, *(key for key in b if key not in a)]
         if a.get("kind") != b.get("kind"):
@@ -204,7 +204,7 @@ def _is_part(value: Any) -> bool:
 def _stated_in(model: Model, name: str, path: SpecPath, layers: tuple[int, ...] | None) -> Any:
     """The value that a spec states at a path of a stack or of some layers, before defaults."""
     stack: Stack | None = getattr(model, name)
-    if stack is not None and path[:1] == ("head",):  # the model has one too
+    if stack is not None and path[:1] == ("head",):  # the model also has a head
         return _within(stack.head, path[1:])
     return None if stack is None else _stated(model, stack, layers[0] if layers else 0, path or ("block",))
 
@@ -219,30 +219,30 @@ def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
         case "block", (
             "attention_norm" | "mixer_norm" | "cross_attention_norm" | "feed_forward_norm"
         ) as key, *rest:
-            found: Any = block.norm_of(str(key).removesuffix("_norm"))
+            value: Any = block.norm_of(str(key).removesuffix("_norm"))
         case "block", "attention", "position", *rest:
-            found = getattr(block.attention, "position", None) or model.position_of(stack)
+            value = getattr(block.attention, "position", None) or model.position_of(stack)
         case "block", *rest:
-            found = block
+            value = block
         case "embedding", *rest:
-            found = model.embedding_of(stack)
+            value = model.embedding_of(stack)
         case "position", *rest:
-            found = model.position_of(stack)
+            value = model.position_of(stack)
         case ("context_length",):
             return model.context_length_of(stack)
         case ("d_model",):
             return model.width_of(stack)
         case ("causal",):
-            return model.is_causal(next(name for name, each in model.stacks() if each is stack))
+            return model.is_causal(next(name for name, other in model.stacks() if other is stack))
         case ("layers",):
             return _count(stack.owners())
         case key, *rest:
-            found = getattr(model if key in Model.model_fields else stack, str(key))
-    return _within(found, rest)
+            value = getattr(model if key in Model.model_fields else stack, str(key))
+    return _within(value, rest)
 
 
-def _within(found: Any, path: Sequence[str | int]) -> Any:
+def _within(value: Any, path: Sequence[str | int]) -> Any:
     """The value at a path within a part of a spec."""
     for key in path:
-        found = getattr(found, str(key), None)
-    return found
+        value = getattr(value, str(key), None)
+    return value

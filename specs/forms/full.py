@@ -9,7 +9,7 @@ from specs.base.base import Spec
 
 
 def full(value: Any) -> Any:
-    """A spec, or part of one, as JSON data in which every part states its kind and all its fields."""
+    """A spec, or part of one, as JSON data with the kind and all fields of every part."""
     if isinstance(value, Spec):
         dumped: Any = value.model_dump(mode="json")
         if not isinstance(dumped, Mapping):

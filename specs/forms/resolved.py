@@ -30,13 +30,15 @@ def resolved(model: Model) -> dict[str, Any]:
 
 
 def without_omitted(part: Mapping[str, Any], spec: type[BaseModel] | None = None) -> dict[str, Any]:
-    """Plain data that states all its fields, without null and the defaults that a resolved spec omits.
+    """Remove null, and the defaults that a resolved spec omits, from plain data with all fields.
 
-    ``spec`` is the class of a part that states no kind.
+    ``spec``: the class of a part without a kind.
     """
     if "kind" in part:
         named = [kinds(slot)[part["kind"]].spec for slot in slots() if part["kind"] in kinds(slot)]
-        spec = max(named, key=lambda each: len(each.model_fields.keys() & part.keys()), default=None)
+        spec = max(
+            named, key=lambda candidate: len(candidate.model_fields.keys() & part.keys()), default=None
+        )
     kept: dict[str, Any] = {}
     for key, value in part.items():
         field = spec.model_fields.get(key) if spec is not None else None
@@ -50,13 +52,13 @@ def without_omitted(part: Mapping[str, Any], spec: type[BaseModel] | None = None
 
 
 def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
-    """The data of a spec without null, empty and omitted defaults; a null that is not the default is kept."""
+    """Remove null, empty values and omitted defaults from a spec's data; a null that is not the default is kept."""
     compact = {}
     for key, value in data.items():
         is_part = isinstance(value, Mapping) and key != "blocks"
         kept = _compact(value, getattr(spec, key, None)) if is_part else value
-        stated = kept not in (None, "", {}) or (value is None and _states_null(spec, key))
-        if stated and not _is_omitted(spec, key, value):
+        is_kept = kept not in (None, "", {}) or (value is None and _states_null(spec, key))
+        if is_kept and not _is_omitted(spec, key, value):
             compact[key] = kept
     return compact
 
@@ -95,7 +97,7 @@ def _states_null(spec: Any, key: str) -> bool:
 
 
 def _is_omitted(spec: Any, key: str, value: Any) -> bool:
-    """Whether a field has its default and is annotated to be omitted then."""
+    """Whether a field has its default, and its annotation says to omit it."""
     field = type(spec).model_fields.get(key) if isinstance(spec, BaseModel) else None
     return field is not None and _has_omitted_default(field, value)
 

@@ -17,16 +17,16 @@ from specs.language.validation import validate
 from specs.language.writing import flow
 
 Step = tuple[str, bool]
-"""An assignment, and whether the spec differs without it; otherwise it may state a default."""
+"""An assignment, and whether it is needed; if not, it may state a default."""
 
 _ABOUT = ("name", "summary", "source", "year", "expect")
 
 
 def assignments(document: Document, goal: Document) -> list[str] | None:
-    """A small list of ``path=value`` assignments that turns the spec of one document into that of another, in order.
+    """A small list of ``path=value`` assignments that turns one document's spec into another's, in order.
 
-    Documents are those of :func:`specs.language.load.read`.  None if no assignments can: they can neither remove a named block
-    nor write a key that is not plain.
+    Documents come from :func:`specs.language.load.read`. None if no assignments can: they can neither remove a named block nor
+    write a key that is not plain.
     """
     wanted = validate(with_named_blocks(goal))
     target = complete(wanted)
@@ -44,21 +44,21 @@ def _towards(data: Any, aim: Any, full: Any, path: SpecPath) -> Iterator[Step]:
         yield _assignment((*path, "kind"), new), old is not None
         data = held_by_new_kind(data, new)
     for key, value in aim.items():
-        here, below = (*path, key), data.get(key, MISSING)
-        if key == "kind" or here[0] in _ABOUT:
+        key_path, below = (*path, key), data.get(key, MISSING)
+        if key == "kind" or key_path[0] in _ABOUT:
             continue
         if isinstance(value, Mapping) and isinstance(below, Mapping):
-            yield from _towards(below, value, _under(full, key), here)
+            yield from _towards(below, value, _under(full, key), key_path)
         elif below != value or type(below) is not type(value):
-            yield _assignment(here, value), below is not MISSING
+            yield _assignment(key_path, value), below is not MISSING
     for key, below in data.items():
-        here, value = (*path, key), full.get(key, MISSING)
-        if key in aim or key == "kind" or here[0] in _ABOUT or value in (MISSING, below):
+        key_path, value = (*path, key), full.get(key, MISSING)
+        if key in aim or key == "kind" or key_path[0] in _ABOUT or value in (MISSING, below):
             continue
         if isinstance(value, Mapping) and isinstance(below, Mapping):
-            yield from _towards(below, value, value, here)
+            yield from _towards(below, value, value, key_path)
         else:
-            yield _assignment(here, value), False
+            yield _assignment(key_path, value), False
 
 
 def _under(full: Any, key: str) -> Any:
@@ -71,7 +71,7 @@ def _assignment(path: Sequence[Any], value: Any) -> str:
 
 
 def _needed(document: Document, steps: list[Step], target: Mapping[str, Any]) -> list[str]:
-    """The assignments without redundant ones, testing the last first."""
+    """Remove redundant assignments, testing the last first."""
     for step in reversed([step for step in steps if not step[1]]):
         fewer = [other for other in steps if other is not step]
         if _reached(document, [assignment for assignment, _ in fewer], target):
@@ -79,8 +79,8 @@ def _needed(document: Document, steps: list[Step], target: Mapping[str, Any]) ->
     return [assignment for assignment, _ in steps]
 
 
-def _reached(document: Document, found: Sequence[str], target: Mapping[str, Any]) -> bool:
+def _reached(document: Document, assigned: Sequence[str], target: Mapping[str, Any]) -> bool:
     try:
-        return complete(validate(with_named_blocks(varied(document, found)))) == target
+        return complete(validate(with_named_blocks(varied(document, assigned)))) == target
     except SpecError:
         return False

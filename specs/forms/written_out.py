@@ -1,4 +1,4 @@
-"""Specs with every short form written out: a model says the same, in full."""
+"""Specs with every short form written out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BY_STACK = ("position", "embedding", "context_length")
 
 
 def written_out(model: Model) -> dict[str, Any]:
-    """The model as JSON data that reads back as an equal model, with every value stated where it applies.
+    """The model as JSON data that reads back as an equal model, with every value stated where it takes effect.
 
     Each stack states its embedding, position, width and lengths, each block the norm of each branch and its attentions in full;
     patterns of layers are lists of runs.
@@ -48,7 +48,7 @@ def _stack(name: StackName, model: Model) -> dict[str, Any]:
         "position": full(model.position_of(stack)),
         "layers": list(_runs(stack)),
         "block": block(None),
-        "blocks": {each: block(each) for each in stack.blocks},
+        "blocks": {block_name: block(block_name) for block_name in stack.blocks},
         "final_norm": stack.ends_with_norm,
         "weighted_layer_sum": stack.weighted_layer_sum,
         "altup": None if stack.altup is None else full(stack.altup),
@@ -99,5 +99,5 @@ def _attention(attention: Any, width: int, terms: int = 1) -> dict[str, Any]:
 
 
 def _stated(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data without what a model or a stack does not have."""
+    """Remove null values: parts that a model or a stack does not have."""
     return {key: value for key, value in data.items() if value not in (None, "", {})}

@@ -35,12 +35,12 @@ def parse_assignment(assignment: str) -> Document:
     path: SpecPath = tuple(int(s) if re.fullmatch("-?[0-9]{1,9}", s) else s for s in segments)
 
     reader = Reader(f"[{right}\n]", source, inline=True)
-    reader.at = 3  # after the starts of stream, document and list
+    reader.next = 3  # after the starts of stream, document and list
     if isinstance(reader.events[3], yaml.SequenceEndEvent):
         remedy = "Write null for no value, or '' for an empty string."
         refuse(source, "an assignment must have a value after its '='", remedy)
     value = reader.node(path)
-    if not isinstance(reader.events[reader.at], yaml.SequenceEndEvent):
+    if not isinstance(reader.events[reader.next], yaml.SequenceEndEvent):
         remedy = "Put a list in brackets, or a string with commas in quotes."
         refuse(source, "an assignment must have one value", remedy)
     for depth in range(len(path), 0, -1):

@@ -192,5 +192,5 @@ def _bases(data: Mapping[str, Mapping[str, str]], name: str) -> Iterator[str]:
 
 
 def _inherited(data: Mapping[str, Mapping[str, str]], name: str, key: str) -> str:
-    """A preset's own value, or else the one of the nearest preset that it extends."""
+    """A preset's own value, or else the value of the nearest preset that it extends."""
     return next((data[base][key] for base in _bases(data, name) if key in data[base]), "")

@@ -10,7 +10,7 @@ from specs.base.errors import Mark, SpecPath
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 64  # nested lists and mappings
-MAX_NODES = 20_000  # values, counting each use of an alias in full; also for a spec merged with its base
+MAX_NODES = 20_000  # values, with each use of an alias counted in full; also for a spec merged with its base
 MAX_RESOLVED = 200_000  # values, with every named block written out
 MAX_KEY = 100  # characters, below the limit of YAML for keys on one line
 MAX_DIGITS = 100

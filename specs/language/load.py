@@ -39,7 +39,7 @@ def load_document(reference: str | os.PathLike[str], assignments: Sequence[str] 
 def read(reference: str | os.PathLike[str]) -> Document:
     """The document of a preset or a YAML file merged with its base, before assignments.
 
-    A variant does not claim what its base says about itself: see :mod:`specs.language.variant`.
+    A variant does not inherit its base's claims: see :mod:`specs.language.variant`.
     """
     (document, _), *overrides = reversed(_chain(locate(os.fspath(reference))))
     for override, path in overrides:
@@ -78,7 +78,7 @@ def _bad_extends(document: Document, rule: str, remedy: str) -> SpecError:
 
 
 def varied(document: Document, assignments: Sequence[str]) -> Document:
-    """A document with assignments applied, and renamed after them so that it cannot be mistaken for its base."""
+    """Apply assignments to a document, and rename it after them, so that it cannot be mistaken for its base."""
     if not assignments:
         return document
     changed, overrides = unclaimed(document), []

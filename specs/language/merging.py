@@ -10,7 +10,7 @@ from specs.language.document import MAX_NODES, TYPES, Document, OnNewKind
 
 
 class _Merge:
-    """Merges two documents, with the marks of the values kept."""
+    """Merges two documents and keeps the marks of their values."""
 
     def __init__(self, base: Document, override: Document, held: OnNewKind, most: int) -> None:
         self.base, self.override, self.held, self.most = base, override, held, most
@@ -53,11 +53,11 @@ class _Merge:
         self.keep(self.base if passed else self.override, path)
         merged = {}
         for key in {**kept, **above}:
-            here = (*path, key)
+            key_path = (*path, key)
             if key in above:
-                merged[key] = self.node(here, kept.get(key, MISSING), above[key])
+                merged[key] = self.node(key_path, kept.get(key, MISSING), above[key])
             else:
-                merged[key] = self.take(self.base, here, kept[key])
+                merged[key] = self.take(self.base, key_path, kept[key])
         return merged
 
     def kept(self, path: SpecPath, below: Any, above: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -90,18 +90,20 @@ class _Merge:
         self.keep(self.base, path)
         items = []
         for index, item in enumerate(below):
-            here = (*path, index)
+            key_path = (*path, index)
             chosen = index in above
-            items.append(self.node(here, item, above[index]) if chosen else self.take(self.base, here, item))
+            items.append(
+                self.node(key_path, item, above[index]) if chosen else self.take(self.base, key_path, item)
+            )
         return items
 
 
 def merge(base: Document, override: Document, held: OnNewKind, most: int = MAX_NODES) -> Document:
     """Merge an override into a base: mappings merge key by key; lists, scalars and null replace the base's value.
 
-    If the override changes the `kind` of a mapping, the base keeps only the entries that `held` returns. Values keep
-    their source marks; a merged mapping has the override's, except on the path of an assignment. An integer key, as made
-    by `parse_assignment`, selects an element of a list in the base. Raises `SpecError` for an index out of range, and
-    for more than `most` resulting values.
+    If the override changes the `kind` of a mapping, the base keeps only the entries that `held` returns. Values keep their source
+    marks; a merged mapping has the override's mark, except on the path of an assignment. An integer key, from
+    `parse_assignment`, selects an element of a list in the base. Raises `SpecError` for an index out of range, and for more than
+    `most` resulting values.
     """
     return _Merge(base, override, held, most).document()

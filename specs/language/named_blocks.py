@@ -14,7 +14,7 @@ from specs.model.stack import STACKS
 
 
 def with_named_blocks(document: Document) -> Document:
-    """The document with every named block written out in full.  Raises :class:`SpecError` if it gets too large."""
+    """The document with every named block written out in full. Raises :class:`SpecError` if it gets too large."""
     return reduce(_with_blocks_of, STACKS, document)
 
 
@@ -36,17 +36,17 @@ def _with_blocks_of(document: Document, stack: str) -> Document:
 
 
 def _part(document: Document, path: tuple[str, str]) -> Document:
-    """The mapping at a path, as a document of its own."""
+    """The mapping at a path, as a separate document."""
     data = document.data[path[0]][path[1]]
 
     def below(marks: Mapping[SpecPath, Mark]) -> dict[SpecPath, Mark]:
-        return {place[2:]: mark for place, mark in marks.items() if place[:2] == path}
+        return {marked[2:]: mark for marked, mark in marks.items() if marked[:2] == path}
 
     return Document(data, below(document.marks), below(document.key_marks))
 
 
 def _repeated(part: Document, names: Collection[str]) -> Document:
-    """A document with a part inserted under each of several names."""
+    """A document with copies of a part under several names."""
 
     def under_each(marks: Mapping[SpecPath, Mark]) -> dict[SpecPath, Mark]:
         return {(name, *path): mark for name in names for path, mark in marks.items() if path}
@@ -61,13 +61,13 @@ def without_abandoned_blocks(document: Document, overrides: Collection[Document]
     """
     data = dict(document.data)
     for stack in STACKS:
-        stated = [_mapping(override.data.get(stack)) for override in overrides]
+        mappings = [_mapping(override.data.get(stack)) for override in overrides]
         layers, blocks = data.get(stack), _mapping(_mapping(data.get(stack)).get("blocks"))
-        if not blocks or not any("layers" in each for each in stated):
+        if not blocks or not any("layers" in mapping for mapping in mappings):
             continue
         kept = {
             *_used(_mapping(layers).get("layers")),
-            *(k for each in stated for k in _mapping(each.get("blocks"))),
+            *(k for mapping in mappings for k in _mapping(mapping.get("blocks"))),
         }
         data[stack] = {**_mapping(layers), "blocks": {k: v for k, v in blocks.items() if k in kept}}
     return Document(data, document.marks, document.key_marks)

@@ -38,8 +38,8 @@ _SYNTAX = [  # parser message, rule, remedy (empty: report where the construct s
 ]  # fmt: skip
 
 
-class _Place(NamedTuple):
-    """A place in a text, counted from 0."""
+class _TextPosition(NamedTuple):
+    """A position in a text, counted from 0."""
 
     line: int
     column: int
@@ -53,19 +53,19 @@ class Reader:
         self.marks: dict[SpecPath, Mark] = {}
         self.key_marks: dict[SpecPath, Mark] = {}
         self.events: list[Any] = []
-        self.targets: dict[int, int] = {}  # index of an alias event -> index of the event it stands for
-        self.at = 0  # the event that the second pass reads next
+        self.targets: dict[int, int] = {}  # index of an alias event -> index of the anchored event
+        self.next = 0  # the index of the next event of the second pass
         self.nodes = 0
         self.check_text()
         self.scan()
 
-    def mark(self, place: Any) -> Mark:
-        return Mark(self.source) if self.inline else Mark(self.source, place.line + 1, place.column + 1)
+    def mark(self, position: Any) -> Mark:
+        return Mark(self.source) if self.inline else Mark(self.source, position.line + 1, position.column + 1)
 
     def fail(
-        self, rule: str, place: Any, remedy: str = "", path: SpecPath = (), value: object = MISSING
+        self, rule: str, position: Any, remedy: str = "", path: SpecPath = (), value: object = MISSING
     ) -> NoReturn:
-        raise SpecError([Problem(rule, path, value, remedy, self.mark(place))])
+        raise SpecError([Problem(rule, path, value, remedy, self.mark(position))])
 
     def check_text(self) -> None:
         if len(self.text) > MAX_BYTES:
@@ -84,18 +84,18 @@ class Reader:
         try:
             for index, event in enumerate(yaml.parse(self.text, Loader=_Loader)):
                 self.events.append(event)
-                place = event.start_mark
+                position = event.start_mark
                 if isinstance(event, yaml.DocumentStartEvent):
                     documents += 1
                     if documents > 1:
                         remedy = "Split the documents into separate files; remove the '---'."
-                        self.fail("a file must hold one document", place, remedy)
+                        self.fail("a file must hold one document", position, remedy)
                 elif isinstance(event, yaml.CollectionEndEvent):
                     opened.pop()
                 elif isinstance(event, yaml.NodeEvent):
                     values += 1
                     if values > 2 * MAX_NODES:  # a key and a value each
-                        self.too_many(place)
+                        self.too_many(position)
                     if isinstance(event, yaml.AliasEvent):
                         self.targets[index] = self.target(event, anchors, opened)
                     elif event.anchor:
@@ -103,128 +103,130 @@ class Reader:
                     if isinstance(event, yaml.CollectionStartEvent):
                         opened.append(index)
                         if len(opened) > MAX_DEPTH:
-                            self.too_deep(place)
+                            self.too_deep(position)
         except yaml.MarkedYAMLError as error:
             self.syntax(error)
 
     def target(self, alias: Any, anchors: Mapping[str, int], opened: list[int]) -> int:
-        name, place = alias.anchor, alias.start_mark
+        name, position = alias.anchor, alias.start_mark
         if name not in anchors:
             remedy = suggestion(name, anchors) or f"Write &{name} before the value that it names."
-            self.fail(f"an alias must name an anchor above it, but &{name} is not defined", place, remedy)
+            self.fail(f"an alias must name an anchor above it, but &{name} is not defined", position, remedy)
         if anchors[name] in opened:
-            self.fail(f"a value must not contain itself, but *{name} is within &{name}", place,
+            self.fail(f"a value must not contain itself, but *{name} is within &{name}", position,
                       "Write the value out, or move the anchor.")  # fmt: skip
         return anchors[name]
 
-    def too_many(self, place: Any, path: SpecPath = ()) -> NoReturn:
+    def too_many(self, position: Any, path: SpecPath = ()) -> NoReturn:
         rule = f"a spec must have at most {MAX_NODES} values, counting each use of an alias in full"
-        self.fail(rule, place, "Use named `blocks` and `repeat` instead of copies.", path)
+        self.fail(rule, position, "Use named `blocks` and `repeat` instead of copies.", path)
 
-    def too_deep(self, place: Any, path: SpecPath = ()) -> NoReturn:
+    def too_deep(self, position: Any, path: SpecPath = ()) -> NoReturn:
         rule = f"lists and mappings must be nested at most {MAX_DEPTH} deep"
-        self.fail(rule, place, "Close the brackets, or flatten the structure.", path)
+        self.fail(rule, position, "Close the brackets, or flatten the structure.", path)
 
     def syntax(self, error: yaml.MarkedYAMLError) -> NoReturn:
-        said, place, start = error.problem or "", error.problem_mark, error.context_mark
-        at: Any = place or start
+        said, position, start = error.problem or "", error.problem_mark, error.context_mark
+        shown: Any = position or start
         if (
             "maximum nesting depth" in said
-        ):  # libyaml has a bound of its own, which it reaches while it looks ahead
-            self.too_deep(at)
-        if place is not None and self.text[place.index : place.index + 1] == "\t":
+        ):  # libyaml has its own bound, which it may reach while looking ahead
+            self.too_deep(shown)
+        if position is not None and self.text[position.index : position.index + 1] == "\t":
             said = "tab character"
         elif "expected ':'" in said:
-            at = start or at  # the parser notices only where the next line starts
-        elif "mapping values" in said and (line := self.line_without_colon(place)) is not None:
-            said, at = "could not find expected ':'", line
+            shown = start or shown  # the parser notices only at the start of the next line
+        elif "mapping values" in said and (line := self.line_without_colon(position)) is not None:
+            said, shown = "could not find expected ':'", line
         other = (said, f"the text must be valid YAML: {said}", "Put a string with punctuation in quotes.")
         _, rule, remedy = next((entry for entry in _SYNTAX if entry[0] in said), other)
         if not remedy:
             remedy = "Close it." if self.inline or start is None else f"It starts at {self.mark(start)}."
-        self.fail(rule, at, remedy)
+        self.fail(rule, shown, remedy)
 
-    def line_without_colon(self, place: Any) -> _Place | None:
-        """The start of a line without ':' that the parser joined with the next line, whose ':' is at ``place``."""
+    def line_without_colon(self, position: Any) -> _TextPosition | None:
+        """The start of a line without ':' that the parser joined with the next line, whose ':' is at ``position``."""
         lines = _NEWLINE.split(self.text)
-        above = next((n for n in range(place.line - 1, -1, -1) if lines[n].strip()), None)
-        if above is None or ":" in lines[above] or ":" in lines[place.line][: place.column]:
+        above = next((n for n in range(position.line - 1, -1, -1) if lines[n].strip()), None)
+        if above is None or ":" in lines[above] or ":" in lines[position.line][: position.column]:
             return None
         text = lines[above].lstrip()
-        return None if text[0] in "#-" else _Place(above, len(lines[above]) - len(text))
+        return None if text[0] in "#-" else _TextPosition(above, len(lines[above]) - len(text))
 
     def node(self, path: SpecPath) -> Any:
         """Read the value that starts at the next event."""
-        index, event = self.at, self.events[self.at]
-        place, tag = event.start_mark, getattr(event, "tag", None)
-        self.at += 1
+        index, event = self.next, self.events[self.next]
+        position, tag = event.start_mark, getattr(event, "tag", None)
+        self.next += 1
         if isinstance(event, yaml.AliasEvent):
-            self.at, after = self.targets[index], self.at
+            self.next, after = self.targets[index], self.next
             value = self.node(path)
-            self.at = after
-            self.marks[path] = self.mark(place)
+            self.next = after
+            self.marks[path] = self.mark(position)
             return value
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            self.too_many(place, path)
-        self.marks[path] = self.mark(place)
+            self.too_many(position, path)
+        self.marks[path] = self.mark(position)
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event, path)
         if tag is not None:
             self.bad_tag(event, path)
         if len(path) >= MAX_DEPTH:
-            self.too_deep(place, path)
+            self.too_deep(position, path)
         value = self.sequence(path) if isinstance(event, yaml.SequenceStartEvent) else self.mapping(path)
-        self.at += 1
+        self.next += 1
         return value
 
     def sequence(self, path: SpecPath) -> list[Any]:
         items: list[Any] = []
-        while not isinstance(self.events[self.at], yaml.SequenceEndEvent):
+        while not isinstance(self.events[self.next], yaml.SequenceEndEvent):
             items.append(self.node((*path, len(items))))
         return items
 
     def mapping(self, path: SpecPath) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
-        while not isinstance(self.events[self.at], yaml.MappingEndEvent):
-            place = self.events[self.at].start_mark
+        while not isinstance(self.events[self.next], yaml.MappingEndEvent):
+            position = self.events[self.next].start_mark
             key = self.key(path)
-            here = (*path, key)
+            key_path = (*path, key)
             if key in mapping:
-                first = self.key_marks[here].line
-                lines = "" if self.inline else f", but this one is on lines {first} and {place.line + 1}"
-                self.fail(f"a mapping must have each key once{lines}", place, "Remove one of the two.", here)
-            self.key_marks[here] = self.mark(place)
-            mapping[key] = self.node(here)
+                first = self.key_marks[key_path].line
+                lines = "" if self.inline else f", but this one is on lines {first} and {position.line + 1}"
+                self.fail(
+                    f"a mapping must have each key once{lines}", position, "Remove one of the two.", key_path
+                )
+            self.key_marks[key_path] = self.mark(position)
+            mapping[key] = self.node(key_path)
         return mapping
 
     def key(self, path: SpecPath) -> str:
-        event = self.events[self.targets.get(self.at, self.at)]
-        place = self.events[self.at].start_mark
-        self.at += 1
+        event = self.events[self.targets.get(self.next, self.next)]
+        position = self.events[self.next].start_mark
+        self.next += 1
         key: object = self.scalar(event, path) if isinstance(event, yaml.ScalarEvent) else MISSING
         if key == "<<" and not event.style:
             rule = "a mapping must not use the merge key '<<'"
-            self.fail(rule, place, "Use `extends`, or named `blocks`.", path)
+            self.fail(rule, position, "Use `extends`, or named `blocks`.", path)
         if not isinstance(key, str):
             if key is MISSING:
                 what, remedy = "a list or mapping", "Write a name and a ':'."
             else:
                 what, remedy = TYPES[type(key)], f"Put it in quotes: '{event.value}'."
-            self.fail(f"a key must be a string, but this is {what}", place, remedy, path, key)
+            self.fail(f"a key must be a string, but this is {what}", position, remedy, path, key)
         if len(key) > MAX_KEY:
-            self.fail(f"a key must have at most {MAX_KEY} characters", place, "Shorten it.", path, key)
+            self.fail(f"a key must have at most {MAX_KEY} characters", position, "Shorten it.", path, key)
         return key
 
     def scalar(self, event: yaml.ScalarEvent, path: SpecPath) -> str | int | float | bool | None:
-        text, tag, place = event.value, event.tag, event.start_mark
+        text, tag, position = event.value, event.tag, event.start_mark
         if tag is not None and tag not in TAGS:
             self.bad_tag(event, path)
         if tag == "tag:yaml.org,2002:str" or (tag is None and event.style):
             return str(text)
         if is_huge(text):
             rule = f"an integer must have at most {MAX_DIGITS} digits"
-            self.fail(rule, place, "Write it as a decimal number, such as 1.0e+200.", path, text)
+            self.fail(rule, position, "Write it as a decimal number, such as 1.0e+200.", path, text)
         value = resolve(text)
         if tag is None:
             return value
@@ -232,7 +234,7 @@ class Reader:
             return float(value)
         if type(value) is not TAGS[tag]:
             rule = f"a value tagged !!{tag.rpartition(':')[2]} must be {TYPES[TAGS[tag]]}"
-            self.fail(rule, place, "Remove the tag, or change the value.", path, text)
+            self.fail(rule, position, "Remove the tag, or change the value.", path, text)
         return value
 
     def bad_tag(self, event: Any, path: SpecPath) -> NoReturn:
@@ -247,7 +249,7 @@ class Reader:
         blank = isinstance(start, yaml.ScalarEvent) and not start.value and not start.style
         if blank or not isinstance(start, yaml.NodeEvent):
             refuse(self.source, "a spec must not be empty", example)
-        self.at = 2
+        self.next = 2
         data = self.node(())
         if not isinstance(data, dict):
             rule = f"a spec must be a mapping, but this is {TYPES[type(data)]}"
@@ -263,5 +265,5 @@ def refuse(source: str, rule: str, remedy: str) -> NoReturn:
 
 
 def read_text(text: str, source: str) -> Document:
-    """Read YAML text; `source` is the name that marks and errors show. Raises `SpecError`."""
+    """Read YAML text; `source` is its name in marks and errors. Raises `SpecError`."""
     return Reader(text, source).document()

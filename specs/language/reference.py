@@ -18,7 +18,7 @@ _FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json", *SUFFIXES)
 
 
 _OF_CHECKPOINTS = ("config.json", "adapter_config.json")
-"""Files that a checkpoint's directory has."""
+"""The files that identify a checkpoint's directory."""
 
 
 def is_hub_id(reference: str) -> bool:
@@ -30,7 +30,7 @@ def is_hub_id(reference: str) -> bool:
 
 
 def locate(reference: str) -> Path:
-    """The file of a preset or of a path.  Raises :class:`SpecError` if neither exists."""
+    """The file of a preset or of a path. Raises :class:`SpecError` if neither exists."""
     if (preset := _preset(reference)) is not None:
         return preset
     if os.path.exists(reference) and reference:

@@ -20,7 +20,7 @@ def _integer(text: str) -> int:
 
 
 def is_huge(text: str) -> bool:
-    """Whether a text is an integer out of bounds; very long ones are not converted."""
+    """Whether a text is an integer out of bounds; very long texts are not converted."""
     if not _INT.fullmatch(text):
         return False
     return len(text) > MAX_DIGITS + 2 or abs(_integer(text)) >= 10**MAX_DIGITS

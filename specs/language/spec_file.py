@@ -15,7 +15,7 @@ from specs.language.reading import TOO_LARGE, read_text, refuse
 def read_file(path: str | os.PathLike[str]) -> Document:
     """Read a YAML file of at most 1 MB of UTF-8, with or without a byte order mark.
 
-    A pipe is read to its end; one without a writer is refused.  Raises `SpecError`, also for unreadable files.
+    A pipe is read to its end; a pipe without a writer is refused. Raises `SpecError`, also for unreadable files.
     """
     source, file = os.fspath(path), Path(path)
     try:
@@ -57,10 +57,10 @@ def _content(source: str) -> bytes:
 
 
 def _first_written(source: str, descriptor: int) -> bytes:
-    """The bytes already in a pipe.  Later reads block until its writers close it."""
+    """The bytes already in a pipe. Later reads block until its writers close it."""
     try:
         written = os.read(descriptor, MAX_BYTES)
-    except BlockingIOError:  # it has a writer that has not written yet
+    except BlockingIOError:  # a writer has opened it but not written yet
         written = b""
     else:
         if not written:
@@ -76,8 +76,8 @@ def _decoded(content: bytes, source: str) -> str:
         lines = content[: error.start].split(b"\n")
         mark = Mark(source, len(lines), len(lines[-1].decode("utf-8-sig")) + 1)
         utf16 = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-        found = "UTF-16" if utf16 else f"the byte 0x{content[error.start]:02x}"
-        rule = f"a spec must be UTF-8 text, but it contains {found}"
+        content_kind = "UTF-16" if utf16 else f"the byte 0x{content[error.start]:02x}"
+        rule = f"a spec must be UTF-8 text, but it contains {content_kind}"
         raise SpecError([Problem(rule, remedy="Save the file as UTF-8.", mark=mark)]) from None
 
 

@@ -18,7 +18,7 @@ _NAMED = 3
 def remedy_for(path: SpecPath, known: Collection[str], root: type[Spec], data: Mapping[str, Any]) -> str:
     """The remedy for the unknown key at the end of a path in the data of a spec of class ``root``.
 
-    ``known`` are the valid keys of its mapping.  In order of preference: the same key deeper in that mapping, a synonym
+    ``known``: the valid keys of its mapping. In order of preference: the same key deeper in that mapping, a synonym
     or near spelling in that mapping, either of these anywhere in the spec, and the list of valid keys.
     """
     word = str(path[-1])
@@ -28,17 +28,17 @@ def remedy_for(path: SpecPath, known: Collection[str], root: type[Spec], data: M
     parent = path[:-1]
     meant = SYNONYMS.get(word.casefold().replace("-", "_"), word)
     same = list(_places(root, data, word, ()))
-    if deeper := [place for place in same if place[: len(parent)] == parent]:
+    if deeper := [known_path for known_path in same if known_path[: len(parent)] == parent]:
         return _named(deeper)
     if near := meant if meant in known else nearest(word, known):
         return _named([(near,)])
     elsewhere = same or list(_places(root, data, meant, ()))
-    within = [place for place in elsewhere if place[: len(parent)] == parent]
+    within = [known_path for known_path in elsewhere if known_path[: len(parent)] == parent]
     return _named(within or elsewhere) if elsewhere else suggestion(word, known)
 
 
 def _named(places: Sequence[SpecPath]) -> str:
-    names = [repr(path_text(place)) for place in places[:_NAMED]]
+    names = [repr(path_text(known_path)) for known_path in places[:_NAMED]]
     *others, last = [*names, "others"] if len(places) > _NAMED else names
     return f"Did you mean {' or '.join(filter(None, [', '.join(others), last]))}?"
 
@@ -65,7 +65,7 @@ def _class_of(annotations: Sequence[Any], value: Mapping[str, Any]) -> type[Spec
         if isinstance(part, type) and issubclass(part, Spec) and part is not Component:
             return part
         if part is not dict and getattr(part, "__origin__", None) is not dict and get_args(part):
-            found = _class_of(get_args(part), value)
-            if found is not None:
-                return found
+            candidate = _class_of(get_args(part), value)
+            if candidate is not None:
+                return candidate
     return None

@@ -20,7 +20,7 @@ REQUIRED = "is required"
 
 
 def validate(document: Document) -> Model:
-    """Validate a document.  Raises :class:`SpecError` with every problem found."""
+    """Validate a document. Raises :class:`SpecError` with every problem found."""
     try:
         return Model.model_validate(document.data)
     except ValidationError as error:
@@ -28,11 +28,11 @@ def validate(document: Document) -> Model:
 
 
 def problems(error: ValidationError, document: Document, root: type[Spec]) -> list[Problem]:
-    """One problem per place in the document of a ``root``, in the order of the document's lines."""
+    """One problem per path in the document of a ``root``, in the order of the document's lines."""
     by_path: dict[SpecPath, Problem] = {}
     for line in error.errors(include_url=False):
         if line["type"] == "too_short" and len(line["input"]) >= line["ctx"]["min_length"]:
-            continue  # its items are wrong, and reported one by one
+            continue  # its wrong items are reported one by one
         problem = _problem(line, document, root)
         earlier = by_path.get(problem.path)
         if earlier is not None and earlier.rule != problem.rule:  # the branches of a union
@@ -104,7 +104,7 @@ def _nearest(error: str, value: Any, context: Mapping[str, Any]) -> str:
 
 
 def _resolved(value: Any) -> Any:
-    """The number that a string would be in YAML, or else the value itself."""
+    """The number that a string is in YAML; any other value unchanged."""
     number = resolve(value) if isinstance(value, str) and len(value) < MAX_DIGITS else value
     return number if type(number) in (int, float) else value
 

@@ -1,4 +1,4 @@
-"""What a variant says about itself: its base and its changes, and nothing that its base alone may claim."""
+"""The self-description of a variant: it names its base and its changes, and inherits no claims of its base."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specs.language.document import Document
 from specs.language.writing import flow
 
 CLAIMS = ("summary", "source", "year", "expect")
-"""Keys with which a spec describes and vouches for itself."""
+"""The keys of a spec's claims about itself."""
 
 _PUBLICATION = ("source", "year")
 _LISTED = 4
@@ -18,13 +18,13 @@ _WIDTH = 60
 
 
 def unclaimed(base: Document, *, published: bool = False) -> Document:
-    """A base as its variants inherit it: without what it says about itself. ``published``: a preset inherits the publication of
-    the preset that it extends."""
+    """A base without its claims, for inheritance by variants; ``published``: a preset inherits the publication of the preset that
+    it extends."""
     return without(base, *(key for key in CLAIMS if not (published and key in _PUBLICATION)))
 
 
 def describe(variant: Document, base: Document, overrides: Sequence[Document]) -> None:
-    """Let a variant that has no summary say what it is derived from, and what the overrides change."""
+    """Add a summary to a variant without one: its base, and the changes of the overrides."""
     name = base.data.get("name")
     changes = [text for override in overrides for text in _changes(override.data)]
     derived = f"Variant of {name}: {_listed(changes)}" if changes else f"Same architecture as {name}"
@@ -40,13 +40,13 @@ def without(document: Document, *keys: str) -> Document:
 def _changes(data: Any, path: SpecPath = ()) -> Iterator[str]:
     """The values of an override, each as ``path=value``."""
     for key, value in data.items():
-        here = (*path, key)
-        if here[0] in (*CLAIMS, "name"):
+        key_path = (*path, key)
+        if key_path[0] in (*CLAIMS, "name"):
             continue
         if isinstance(value, Mapping) and value:
-            yield from _changes(value, here)
+            yield from _changes(value, key_path)
         else:
-            text = f"{path_text(here)}={flow(value)}"
+            text = f"{path_text(key_path)}={flow(value)}"
             yield text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 

@@ -272,7 +272,7 @@ def test_texts_fit_images(target: str, fits: Fits) -> None:
     fits(TRANSFORMERS_JS, "transformers-js", target, class_name="AutoModel")
 
 
-SEEN = dict(
+IMAGE_FEATURES = dict(
     hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8,
 )  # fmt: skip
 SAID = dict(
@@ -283,7 +283,7 @@ READERS: dict[str, tuple[type, Any, int]] = {
     "llava": (
         LlavaForConditionalGeneration,
         LlavaConfig(
-            vision_config={**SEEN, "model_type": "clip_vision_model", "projection_dim": 16},
+            vision_config={**IMAGE_FEATURES, "model_type": "clip_vision_model", "projection_dim": 16},
             text_config=SAID,
             image_token_index=7,
         ),
@@ -291,13 +291,13 @@ READERS: dict[str, tuple[type, Any, int]] = {
     ),
     "idefics3": (
         Idefics3ForConditionalGeneration,
-        Idefics3Config(vision_config=SEEN, text_config=SAID, image_token_id=7),
+        Idefics3Config(vision_config=IMAGE_FEATURES, text_config=SAID, image_token_id=7),
         4,
     ),
     "paligemma": (
         PaliGemmaForConditionalGeneration,
         PaliGemmaConfig(
-            vision_config={**SEEN, "model_type": "siglip_vision_model", "vision_use_head": False},
+            vision_config={**IMAGE_FEATURES, "model_type": "siglip_vision_model", "vision_use_head": False},
             text_config={**SAID, "model_type": "gemma", "head_dim": 12},
             image_token_index=7,
             projection_dim=48,
@@ -306,7 +306,7 @@ READERS: dict[str, tuple[type, Any, int]] = {
     ),
     "smolvlm": (
         SmolVLMForConditionalGeneration,
-        SmolVLMConfig(vision_config=SEEN, text_config=SAID, image_token_id=7, scale_factor=4),
+        SmolVLMConfig(vision_config=IMAGE_FEATURES, text_config=SAID, image_token_id=7, scale_factor=4),
         1,
     ),
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporters.verification.engines.find import PLACE
+from exporters.verification.engines.find import VARIABLE
 
 ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
 
@@ -14,4 +14,4 @@ ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
 @pytest.fixture(autouse=True)
 def _environments(monkeypatch: pytest.MonkeyPatch) -> None:
     if ENVIRONMENTS.is_dir():  # or those that ZOO_ENGINES names
-        monkeypatch.setenv(PLACE, str(ENVIRONMENTS))
+        monkeypatch.setenv(VARIABLE, str(ENVIRONMENTS))

@@ -22,9 +22,9 @@ from exporters.steps.verify import proof_of, reduced_model_files
 from exporters.verification.compare import verify
 from exporters.verification.engines.engine import Engine
 from exporters.verification.engines.result import EngineResult
-from exporters.verification.request import Proof
+from exporters.verification.request import VerificationRequest
 from exporters.verification.result import VerificationError
-from exporters.verification.verified_model import Subject
+from exporters.verification.verified_model import VerifiedModel
 from specs.base.errors import UserError
 from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import structure
@@ -80,7 +80,7 @@ def shown_by(kind: Kind, engines: Sequence[Engine]) -> dict[str, EngineResult]:
 
 
 @contextmanager
-def proof_for(kind: Kind) -> Iterator[Proof]:
+def proof_for(kind: Kind) -> Iterator[VerificationRequest]:
     """Yield what is verified of the files of a kind, which are temporary."""
     with TemporaryDirectory() as name:
         place = Path(name) / "out"
@@ -95,7 +95,7 @@ def proof_for(kind: Kind) -> Iterator[Proof]:
             return
         plan = kind.plan()
         source = RandomWeights(plan.model, plan.spec)
-        subject = Subject(plan.spec, source, is_reduced=True, description=str(kind))
+        subject = VerifiedModel(plan.spec, source, is_reduced=True, description=str(kind))
         with reduced_model_files(plan, subject, place, _quiet) as (files, reference):
             yield proof_of(plan, files, subject, reference, _quiet)
 

@@ -117,7 +117,7 @@ def _seen(
     """The pass over an image, and the steps of the decoder that reads its vectors in the place of placeholders."""
 
     def see(values: Tensor, *_: Any) -> Outputs:
-        return Outputs({"vectors": model.see(values)})
+        return Outputs({"vectors": model.encode_images(values)})
 
     outputs, step = _whole(model, reading, choice, "image", see)
     if "image" in choice.layers:
@@ -127,7 +127,9 @@ def _seen(
 
     def read(past: Any, ids: Tensor) -> Outputs:
         x = model.embed(ids, outputs.vectors if past is None else None)
-        return model.decode(x, model.positions(x, None, past, None).seeing(model.ahead(ids)), past, ids)
+        return model.decode(
+            x, model.positions(x, None, past, None).with_lookahead(model.ahead(ids)), past, ids
+        )
 
     yield from _decoded(model, choice, reading.ids, read, new_tokens, stop)
 

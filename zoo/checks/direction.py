@@ -66,7 +66,7 @@ def within_images(side: StackRunner, subject: CheckedModel) -> Check:
         ids[1, -1] = another(ids[1, -1], side.vocabulary)
         x = model.embed(ids)  # embeddings of tokens stand for the vectors of an image
         ahead = model.ahead(torch.full_like(ids, model.placeholder))
-        at = model.positions(x, None, None, None).seeing(ahead)
+        at = model.positions(x, None, None, None).with_lookahead(ahead)
         hidden, _ = model.decoder(x, at.positions, at.mask, reach=at.reach)
         return apart([hidden[:1, 0]], [hidden[1:, 0]])
 

@@ -244,7 +244,7 @@ def reads_images(model: VisionLanguage, spec: Model) -> Read:
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
         if spec.packs_images:
             images = packed(ids, spec)
-            hidden, vectors = model.image_output(*images), model.see(*images)  # 1 (M N) E, (M V) D
+            hidden, vectors = model.image_output(*images), model.encode_images(*images)  # 1 (M N) E, (M V) D
             vectors = vectors.unflatten(0, (len(ids), -1))
             return StackOutput((hidden[0].unflatten(0, (len(ids), -1)),), (vectors,))
         hidden = model.image_output(ids)

@@ -30,8 +30,8 @@ from zoo.registry import build_component, builds
 
 
 @dataclass
-class Turn:
-    """What the branches of a block read in one forward beside x, and the state that they leave.
+class LayerCall:
+    """The inputs of one call of a block other than x, and its output state.
 
     ``encoded`` holds the encoder's keys and values, if there is an encoder.
     """
@@ -42,7 +42,7 @@ class Turn:
     present: State = ()
 
 
-Branch = Callable[[Tensor, Turn], Tensor]
+Branch = Callable[[Tensor, LayerCall], Tensor]
 """B T D -> B T D."""
 
 
@@ -89,21 +89,21 @@ class Block(nn.Module):
         self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
     ) -> tuple[Tensor, State]:
         """x: B T D, past and encoded: the state of this layer, and its keys and values of the encoder -> B T D and state."""
-        turn = Turn(context, past, encoded)
+        call = LayerCall(context, past, encoded)
         if self.altup is not None:
-            return self._updated(x, turn), turn.present
-        x = self.layer(x, turn)
+            return self._updated(x, call), call.present
+        x = self.layer(x, call)
         if self.per_layer_embedding is not None:
             x = x + self.dropout(self.per_layer_embedding(x, context.tokens, context.inputs))
-        return x if self.output_scale is None else self.output_scale(x), turn.present
+        return x if self.output_scale is None else self.output_scale(x), call.present
 
-    def _updated(self, x: Tensor, turn: Turn) -> Tensor:
+    def _updated(self, x: Tensor, call: LayerCall) -> Tensor:
         """All streams, of which the branches pass the first and an embedding joins the others: B T N D -> B T N D."""
         assert self.altup is not None
         predicted = self.altup.predict(x)
-        x = self.altup.correct(predicted, self.layer(predicted[:, :, 0], turn))
+        x = self.altup.correct(predicted, self.layer(predicted[:, :, 0], call))
         if self.per_layer_embedding is not None:
-            first, context = self.altup.scaled_first(x), turn.context
+            first, context = self.altup.scaled_first(x), call.context
             added = self.dropout(self.per_layer_embedding(first, context.tokens, context.inputs))  # B T D
             x = torch.cat([x[:, :, :1], x[:, :, 1:] + added[:, :, None]], 2)
         return x if self.output_scale is None else self.output_scale(x)
@@ -114,7 +114,7 @@ class Block(nn.Module):
             return output
         return output + self.low_rank_residual(read)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         """The formula that places norms and residuals: B T D -> B T D."""
         raise NotImplementedError
 
@@ -163,22 +163,22 @@ class Block(nn.Module):
         """A branch by its name."""
         return {"cross_attention": self._cross, "feed_forward": self._feed}.get(name, self._mix)
 
-    def _mix(self, x: Tensor, turn: Turn) -> Tensor:
+    def _mix(self, x: Tensor, call: LayerCall) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""
-        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.states))])
+        return functools.reduce(operator.add, [self._pass(i, x, call) for i in range(len(self.states))])
 
-    def _pass(self, index: int, x: Tensor, turn: Turn) -> Tensor:
+    def _pass(self, index: int, x: Tensor, call: LayerCall) -> Tensor:
         """The output of a mixer; mixers pass in their order: B T D -> B T D."""
         begin = sum(map(len, self.states[:index]))
-        past = None if turn.past is None else turn.past[begin : begin + len(self.states[index])]
-        output, state = self.mixers[index](x, turn.context, past)
-        turn.present = turn.present + state
+        past = None if call.past is None else call.past[begin : begin + len(self.states[index])]
+        output, state = self.mixers[index](x, call.context, past)
+        call.present = call.present + state
         return output
 
-    def _cross(self, x: Tensor, turn: Turn) -> Tensor:
-        return self.cross_attention(x, turn.context, turn.encoded)  # type: ignore[misc]
+    def _cross(self, x: Tensor, call: LayerCall) -> Tensor:
+        return self.cross_attention(x, call.context, call.encoded)  # type: ignore[misc]
 
-    def _feed(self, x: Tensor, turn: Turn) -> Tensor:
+    def _feed(self, x: Tensor, call: LayerCall) -> Tensor:
         return self.feed_forward(x)  # type: ignore[misc]
 
 
@@ -190,11 +190,11 @@ class PreNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
             read = self.norm_of(name)(x)
-            x = self.joined(name, x, self.augmented(name, branch(read, turn), read))
+            x = self.joined(name, x, self.augmented(name, branch(read, call), read))
         return x
 
 
@@ -206,9 +206,9 @@ class PostNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         for name, branch in self.branches():
-            x = self.norm_of(name)(self.joined(name, x, branch(x, turn)))
+            x = self.norm_of(name)(self.joined(name, x, branch(x, call)))
         return x
 
 
@@ -225,12 +225,12 @@ class Parallel(Block):
         else:
             self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         (name, branch), *others = self.branches()
-        total = self.scaled(name, branch(self.norm_of(name)(x), turn))
+        total = self.scaled(name, branch(self.norm_of(name)(x), call))
         for name, branch in others:
-            total = total + self.scaled(name, branch(self.norm_of(name)(x), turn))
+            total = total + self.scaled(name, branch(self.norm_of(name)(x), call))
         return self.residual(x, self.dropout(total))
 
 
@@ -242,10 +242,10 @@ class ReorderedNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
-            x = self.joined(name, x, self.norm_of(name)(branch(x, turn)))
+            x = self.joined(name, x, self.norm_of(name)(branch(x, call)))
         return x
 
 
@@ -258,11 +258,11 @@ class Sandwich(Block):
         self.add_norms(spec, context)
         self.add_norms(spec, context, "output_norm")
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
             read = self.norm_of(name)(x)
-            mixed = self.norm_of(name, "output_norm")(branch(read, turn))
+            mixed = self.norm_of(name, "output_norm")(branch(read, call))
             x = self.joined(name, x, self.augmented(name, mixed, read))
         return x
 
@@ -275,10 +275,10 @@ class NormedResidual(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         for name, branch in self.branches():
             x = self.norm_of(name)(x)
-            x = self.joined(name, x, branch(x, turn))
+            x = self.joined(name, x, branch(x, call))
         return x
 
 
@@ -304,9 +304,9 @@ class SideTransformer(Block):
         self.side = Linear(context.d_model, context.d_model, bias=False)
         self.mixer_norm = build_component(spec.norm_of("mixer"), context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
-        side = self._pass(0, self.attention_norm(self.beside(x, turn.context.inputs)), turn)
-        side = self.side(self._feed(self.feed_forward_norm(side), turn))
-        mixed = self._pass(1, self.mixer_norm(x + side), turn)
+        side = self._pass(0, self.attention_norm(self.beside(x, call.context.inputs)), call)
+        side = self.side(self._feed(self.feed_forward_norm(side), call))
+        mixed = self._pass(1, self.mixer_norm(x + side), call)
         return self.joined("mixer", x, mixed)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 EMBEDDED = "inputs_embeds"
-"""The embeddings of tokens, and what takes the place of some, as output and as input."""
+"""The embeddings of tokens, with image vectors in place of placeholders: an output and an input."""
 
-AHEAD = "tokens_ahead"
-"""The number of tokens after each that it sees, as output and as input, where images are seen in both directions."""
+TOKENS_AHEAD = "tokens_ahead"
+"""The number of later tokens that each token attends to, if images are bidirectional: an output and an input."""
 
-SEEN = "image_features"
-"""The vectors of images, as output and as input."""
+IMAGE_FEATURES = "image_features"
+"""The vectors of images: an output and an input."""
 
 GRID = "image_grid_thw"
-"""The frames, rows and columns of patches of each image, as input, where images have any size."""
+"""The frames, rows and columns of patches of each image, if images have any size: an input."""
 
 COORDINATES = "position_ids"
-"""The frame, row and column of each token, as output and as input, where the decoder rotates by them."""
+"""The frame, row and column of each token, if the decoder rotates by them: an output and an input."""
 
 COORDINATES_BESIDE_SLOTS = "axis_position_ids"
-"""The same as input of a decoder whose position_ids are slots of a static cache."""
+"""The input of these coordinates in a decoder whose position_ids are slots of a static cache."""
 
 VISION_ENCODER = "vision_encoder"
 """The graph of images."""

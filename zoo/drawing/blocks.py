@@ -54,7 +54,11 @@ class BlockReader:
         """The parts of the block, or a single box if its forward cannot be followed."""
         read = way_through(self._block)
         if read is None or not self._weighted() <= {id(self._block.get_submodule(n)) for n in _names(read)}:
-            return (self._part("other", wording.title(self._spec.kind), wording.said(self._spec), ""),)
+            return (
+                self._part(
+                    "other", wording.title(self._spec.kind), wording.plain_fields_text(self._spec), ""
+                ),
+            )
         return tuple(self._elements(read))
 
     def _weighted(self) -> set[int]:

@@ -191,7 +191,7 @@ class _Embedding:
     def other(self, embedding: EmbeddingKind, position: list[Joined]) -> Iterator[Element]:
         """A plugin's embedding."""
         without = [path for joined in position for path in joined.part.modules]
-        said = wording.said(embedding)
+        said = wording.plain_fields_text(embedding)
         title = wording.title(embedding.kind)
         yield self._counts.part("embedding", title, said, self._path, without=without)
         yield from position

@@ -61,7 +61,7 @@ def head_elements(
             yield head.matrix("Replaced-token detection", "score")
             yield Label("Logits", sizes("B", length), "end")
         case _:
-            yield counts.part("head", wording.title(stated.kind), wording.said(stated), path)
+            yield counts.part("head", wording.title(stated.kind), wording.plain_fields_text(stated), path)
             yield Label("Outputs", "", "end")
 
 

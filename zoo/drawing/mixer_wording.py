@@ -12,13 +12,13 @@ from specs.kinds.mamba2 import Mamba2
 from specs.kinds.rg_lru import RGLRU
 from specs.kinds.rwkv import RWKV7, RWKVChannelMix
 from specs.kinds.short_convolution import ShortConvolution
-from zoo.drawing.wording import ACTIVATIONS, TIMES, said
+from zoo.drawing.wording import ACTIVATIONS, TIMES, plain_fields_text
 
 
 @singledispatch
 def mixer_details(spec: Component) -> list[str]:
     """Heads or channels, states and kernel of a mixer; the plain fields of a plugin's."""
-    return said(spec)
+    return plain_fields_text(spec)
 
 
 @mixer_details.register

@@ -115,7 +115,7 @@ def attention_details(spec: Component, d_model: int, *, causal: bool, cross: boo
             *sees,
         ]
     if not isinstance(spec, MultiHeadShape):
-        return [*said(spec), *sees]
+        return [*plain_fields_text(spec), *sees]
     width, groups = spec.head_width(d_model), spec.key_value_heads
     heads = [f"{spec.heads:,} heads {TIMES} {width:,}"]
     if groups != spec.heads:
@@ -171,7 +171,7 @@ def feed_forward_details(spec: Component, d_model: int, reads: int | None = None
     if isinstance(spec, SideBySide):
         return [detail for branch in spec.branches.values() for detail in _of_branch(branch.feed_forward)]
     if not isinstance(spec, TwoLayer):
-        return said(spec)
+        return plain_fields_text(spec)
     hidden = sizes(2, spec.hidden) if isinstance(spec, Gated) else f"{spec.hidden:,}"
     widths = f"{reads or d_model:,} → {hidden} → {d_model:,}"
     details = [widths] if isinstance(spec, Gated) else [widths, ACTIVATIONS[spec.activation]]
@@ -263,7 +263,7 @@ def position_details(spec: Component, rows: int | None, width: int) -> list[str]
         return [sizes(rows or 0, width)]
     if isinstance(spec, Sinusoidal):
         return ["fixed", *([sizes(rows, width)] if rows else [])]
-    return said(spec)
+    return plain_fields_text(spec)
 
 
 def _scaling(spec: Component) -> str:
@@ -293,7 +293,7 @@ def pooling_words(pooling: Pooling) -> str:
     return f"{pooling.replace('_', ' ')} of tokens"
 
 
-def said(spec: Component) -> list[str]:
+def plain_fields_text(spec: Component) -> list[str]:
     """Return the plain fields of a spec of any kind, such as a plugin's."""
     fields = {name: getattr(spec, name) for name in type(spec).model_fields if name != "kind"}
     return [

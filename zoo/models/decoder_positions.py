@@ -48,8 +48,8 @@ class DecoderPositions:
         positions = position_ids.clamp(min=0)  # B T
         return cls(positions, (position_ids >= 0).to(torch.int64), None, positions[:, 0])
 
-    def seeing(self, ahead: Tensor | None) -> DecoderPositions:
-        """The same where each token sees as many after it: B T; None for none."""
+    def with_lookahead(self, ahead: Tensor | None) -> DecoderPositions:
+        """Let each token attend to ``ahead`` later tokens, B T; None for none."""
         return self if ahead is None else replace(self, reach=Reach(self.positions + ahead))
 
     def along(self, coordinates: Tensor | None) -> DecoderPositions:

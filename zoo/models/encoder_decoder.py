@@ -13,7 +13,7 @@ from zoo.components.embedding import Embedding, Tokens
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import BuildContext
-from zoo.generation.generate import How, Prompts, generate_from
+from zoo.generation.generate import GenerationOptions, Prompts, generate_from
 from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
 from zoo.models.stack import Stack
@@ -121,8 +121,10 @@ class EncoderDecoder(nn.Module):
         *,
         start: int = 0,
         attention_mask: Tensor | None = None,
-        **how: Unpack[How],
+        **options: Unpack[GenerationOptions],
     ) -> list[list[int]]:
         """The tokens that the decoder generates for each input, beginning with ``start``: see
         :func:`zoo.generation.generate.generate_from`."""
-        return generate_from(self, inputs, max_new_tokens, start=start, attention_mask=attention_mask, **how)
+        return generate_from(
+            self, inputs, max_new_tokens, start=start, attention_mask=attention_mask, **options
+        )

@@ -71,13 +71,13 @@ class VisionLanguage(Decoder):
         then be frame, row and column of each token, 3 B T, and must be where the cache holds images: see ``coordinates``.
         Tokens that see each other in both directions belong in one call: those of an image, or of the whole prompt.
         """
-        seen = None if pixel_values is None else self.see(pixel_values, image_grid_thw)
+        seen = None if pixel_values is None else self.encode_images(pixel_values, image_grid_thw)
         x = self.embed(input_ids, seen, token_type_ids)  # B T D
         if position_ids is None and image_grid_thw is not None and self.rotates_by_axis:
             position_ids = self.coordinates(input_ids, attention_mask, image_grid_thw)
         by_axis = position_ids is not None and position_ids.ndim == 3
         slots, coordinates = (None, position_ids) if by_axis else (position_ids, None)
-        at = self.positions(x, attention_mask, past_key_values, slots).seeing(self.ahead(input_ids))
+        at = self.positions(x, attention_mask, past_key_values, slots).with_lookahead(self.ahead(input_ids))
         at = at.along(coordinates)
         return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
 
@@ -129,9 +129,11 @@ class VisionLanguage(Decoder):
 
         return super().decode(x, at, past_key_values, input_ids, last_only=last_only, after=after)
 
-    def see(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
-        """The vectors of images: M channels height width -> M V D, or N W and M 3 -> those of all images, V D, each followed by
-        what is added after the first layers of the decoder, V (1 + deep) D."""
+    def encode_images(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
+        """The vectors of images: M channels height width -> M V D; images of any size, N W and M 3 -> V D for all images.
+
+        With DeepStack, each vector is followed by its features for the first layers of the decoder: V (1 + deep) D.
+        """
         if image_grid_thw is None:
             return wide(self.connector(self.image_output(pixel_values), self.side))
         deep: dict[int, Tensor] = {}

@@ -1,6 +1,6 @@
 """One entry per functional operation: shape, FLOPs, tensors saved by autograd, mixing of tokens.
 
-There is one file per kind of operation.  A plugin adds its own with :func:`register_operation`.
+There is one file per kind of operation. A plugin adds its own with :func:`register_operation`.
 """
 
 from zoo.ops import (

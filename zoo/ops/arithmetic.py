@@ -63,7 +63,7 @@ def _quotient(call: GradientCall) -> Iterator[SavedTensor]:
     a, b = call.args
     yield from call.save_for_gradient(a, b)
     if b in call.trained:
-        yield from (call.save(each) for each in call.tensors)
+        yield from (call.save(tensor) for tensor in call.tensors)
 
 
 ONE = {"flops": per_element(), "mixing": separate}

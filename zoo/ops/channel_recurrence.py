@@ -1,4 +1,4 @@
-"""Recurrences in which every channel has a decay of its own.
+"""Recurrences with one decay per channel.
 
 Shapes: batch B, length T, channels D, state width N.
 """
@@ -39,7 +39,7 @@ def _diagonal_flops(
 def _diagonal_saved(call: GradientCall) -> Iterator[SavedTensor]:
     """Decays, and the state before each token."""
     state, real = call.args[2:]
-    yield from (call.save(given) for given in (state, real) if given is not None)
+    yield from (call.save(operand) for operand in (state, real) if operand is not None)
 
     def made(infos: NodeInfos) -> int:
         (_, length, _), new = infos[call.node][0].shape, infos[call.node][1]
@@ -80,7 +80,7 @@ def _selective_flops(
     state: TensorInfo | None,
     real: TensorInfo | None,
 ) -> Flops:
-    """The product of c with the state; the decay and its exponential, the input times b, and their step."""
+    """The product of c with the state; the decay and its exponential, the input times b, and the step of the state."""
     states = x.elements * a.shape[1]
     return Flops(2 * states, 5 * states + (1 if real is None else 2) * x.elements)
 
@@ -92,9 +92,9 @@ def _wide_bytes(node: fx.Node, part: fx.Node, infos: NodeInfos) -> int:
 
 
 def _selective_saved(call: GradientCall) -> Iterator[SavedTensor]:
-    """What the call reads, c as a copy; decays and states, these both apart and as one tensor, and x times delta.
+    """The inputs of the call, with a copy of c; decays; states, both separate and stacked; and x times delta.
 
-    An upper bound where one of them gets no gradient.
+    An upper bound if one of them gets no gradient.
     """
     x, delta, a, b, c, state, real = call.args
     for part in (x, delta, a, b, c):
@@ -102,7 +102,7 @@ def _selective_saved(call: GradientCall) -> Iterator[SavedTensor]:
             yield call.make(partial(_wide_bytes, call.node, part))
         else:
             yield call.save(part)
-    yield from (call.save(given) for given in (state, real) if given is not None)
+    yield from (call.save(operand) for operand in (state, real) if operand is not None)
 
     def made(infos: NodeInfos) -> int:
         new = infos[call.node][1]

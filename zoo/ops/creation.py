@@ -15,7 +15,7 @@ from zoo.ops.tokens import mixed
 
 
 def size(tensor: Any, axis: int) -> int:
-    """One size of a tensor; the call that stands for ``tensor.shape[axis]`` in a traced graph."""
+    """One size of a tensor: the form of ``tensor.shape[axis]`` in a traced graph."""
     return int(tensor.shape[axis])
 
 

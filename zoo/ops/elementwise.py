@@ -51,9 +51,9 @@ def _to_float32(x: TensorInfo) -> TensorInfo:
 
 
 def drops(node: fx.Node) -> bool:
-    """Whether a call of F.dropout(x, p, training, inplace) drops anything."""
-    given = dict(zip(("input", "p", "training"), node.args, strict=False)) | node.kwargs
-    return bool(given.get("p", 0.5)) and bool(given.get("training", True))
+    """Whether a call of F.dropout(x, p, training, inplace) drops values."""
+    arguments = dict(zip(("input", "p", "training"), node.args, strict=False)) | node.kwargs
+    return bool(arguments.get("p", 0.5)) and bool(arguments.get("training", True))
 
 
 def _dropout_mask(call: GradientCall) -> Iterator[SavedTensor]:

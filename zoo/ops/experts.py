@@ -33,7 +33,7 @@ def _expert_linear_flops(
 
 
 def _expert_linear_factors(call: GradientCall) -> Iterator[SavedTensor]:
-    """Each factor whose counterpart gets a gradient, and which expert each row chose."""
+    """Each factor whose counterpart gets a gradient, and the expert of each row."""
     x, weight, _, experts = call.args
     yield from call.save_for_gradient(x, weight)
     yield from call.save_for_gradient(weight, x)
@@ -45,7 +45,7 @@ def _gather(x: TensorInfo, dim: int, index: TensorInfo) -> TensorInfo:
 
 
 def _gathered(call: GradientCall) -> Iterator[SavedTensor]:
-    """The tensor, for its shape alone, and the index."""
+    """The tensor, only for its shape, and the index."""
     x, _, index = call.args
     yield call.save(x)
     yield call.save(index)

@@ -1,4 +1,4 @@
-"""FLOPs of a call, and the rules that most operations use.
+"""FLOPs of a call, and the common rules of operations.
 
 An m x k by k x n matrix product counts 2 m n k FLOPs.  An elementwise operation counts one per element of its result for each
 step; a reduction counts one per element that it reads.

@@ -24,12 +24,11 @@ def _getitem(x: Any, index: Any) -> Any:
 def indexed_axes(
     shape: Shape, index: Any, number: Callable[[Any], Any] = lambda part: part
 ) -> list[tuple[int | None, int | None, Any]]:
-    """(size, axis, part) for each axis that an index reads or adds.
+    """Yield (size, axis, part) for each axis that an index reads or adds.
 
-    The size is None where an integer drops the axis; the axis is None where None adds one.  ``number`` turns a part into
-    one of plain numbers.
+    The size is None if an integer drops the axis; the axis is None if None adds one. ``number`` converts a part to plain numbers.
 
-    Raises TypeError, IndexError or ValueError for what torch refuses, and for indexing with tensors.
+    Raises TypeError, IndexError or ValueError for an index that torch rejects, and for indexing with tensors.
     """
     parts = list(index) if isinstance(index, tuple) else [index]
     if any(isinstance(part, TensorInfo | list | bool) for part in parts):
@@ -39,8 +38,8 @@ def indexed_axes(
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > len(shape):
         raise IndexError(f"{used} indices for a tensor with {len(shape)} axes")
-    at = next(place for place, part in enumerate(parts) if part is Ellipsis)
-    parts[at : at + 1] = [slice(None)] * (len(shape) - used)
+    ellipsis = next(index for index, part in enumerate(parts) if part is Ellipsis)
+    parts[ellipsis : ellipsis + 1] = [slice(None)] * (len(shape) - used)
     result: list[tuple[int | None, int | None, Any]] = []
     axis = 0
     for part in parts:
@@ -66,21 +65,23 @@ def _indexed_size(size: int, part: Any) -> int | None:
 def refuse_clamped_slice(node: fx.Node) -> None:
     """Raise TypeError if a fixed axis is sliced at a symbolic size beyond its end.
 
-    The numbers that stand for symbols are larger than real sizes, so the clamped result would be wrong.
+    The numbers of symbols in a trace are larger than real sizes, so the clamped result would be wrong.
     """
     x, second = node.args[0].meta["info"]  # type: ignore[union-attr]
     if not isinstance(x, TensorInfo):
         return
-    here = fx.map_arg(node.args[1], lambda n: n.meta["info"][0])
-    there = fx.map_arg(node.args[1], lambda n: n.meta["info"][1])
+    first_index = fx.map_arg(node.args[1], lambda n: n.meta["info"][0])
+    second_index = fx.map_arg(node.args[1], lambda n: n.meta["info"][1])
     for (_, axis, part), (_, _, other) in zip(
-        indexed_axes(x.shape, here), indexed_axes(second.shape, there), strict=True
+        indexed_axes(x.shape, first_index), indexed_axes(second.shape, second_index), strict=True
     ):
         if axis is None or part == other or not isinstance(part, slice):
             continue
         if x.shape[axis] != second.shape[axis]:
             continue
-        bounds = (bound for each in (part, other) for bound in (each.start, each.stop) if bound is not None)
+        bounds = (
+            bound for piece in (part, other) for bound in (piece.start, piece.stop) if bound is not None
+        )
         if any(abs(bound) > x.shape[axis] for bound in bounds):
             raise TypeError(
                 f"an axis of size {x.shape[axis]} is sliced at a size known only at run time: "

@@ -20,12 +20,12 @@ from zoo.ops.tokens import mixed_unless_masked
 
 
 def chunk_lengths(tokens: int, longest: int) -> list[int]:
-    """The lengths of the chunks that ``split`` makes of some tokens."""
+    """The lengths of the chunks of a sequence."""
     return [longest] * (tokens // longest) + [tokens % longest] * (tokens % longest > 0)
 
 
 def expect_state(function: str, state: TensorInfo | None, *shape: int, like: torch.dtype) -> TensorInfo:
-    """The new state of a recurrence over values of a dtype.  Raises ValueError if the given one is unlike it."""
+    """The new state of a recurrence over values of a dtype. Raises ValueError if ``state`` has another shape or dtype."""
     new = TensorInfo(shape, torch.promote_types(like, torch.float32))
     if state is not None and state != new:
         raise ValueError(
@@ -73,12 +73,12 @@ def _flops(
 
 
 def _saved(call: GradientCall) -> Iterator[SavedTensor]:
-    """What each chunk makes: copies of queries, keys and values, whose heads are not apart in memory, and the rest.
+    """The tensors made by each chunk: contiguous copies of queries, keys and values, scores, decays and states.
 
-    An upper bound where a query, key or value gets no gradient.
+    An upper bound if a query, key or value gets no gradient.
     """
     _, key, _, decay, state, real = call.args
-    yield from (call.save(given) for given in (state, real) if given is not None)
+    yield from (call.save(operand) for operand in (state, real) if operand is not None)
     last = any(user in call.trained and user.args[1] == 1 for user in call.node.users)
 
     def made(infos: NodeInfos) -> int:
@@ -93,10 +93,10 @@ def _saved(call: GradientCall) -> Iterator[SavedTensor]:
 def _made(
     key: TensorInfo, value: TensorInfo, state: TensorInfo, *, from_zeros: bool, last: bool, decays: bool
 ) -> int:
-    """Bytes of copies, scores and decays, values weighted by decays, and states.
+    """The bytes of copies, scores and decays, values weighted by decays, and states.
 
-    ``last``: the last state gets a gradient, so that the keys and values that make it are saved too.
-    ``decays``: decays get a gradient, so that what they scale is saved too.
+    ``last``: the last state gets a gradient, so its keys and values are saved too. ``decays``: decays get a gradient, so the
+    tensors that they scale are saved too.
     """
     batch, heads, length, width = value.shape
     _, groups, _, keys = key.shape
@@ -106,9 +106,9 @@ def _made(
         length * (2 * groups * keys + heads * width) + (len(lengths) - 1 + from_zeros) * heads * keys * width
     )
     pairs = 2 * heads + decays * (heads + groups)
-    for place, chunk in enumerate(lengths):
-        reads = heads * (1 + decays * width) + (place > 0) * repeated
-        writes = (place < len(lengths) - 1 or last) * (heads * width + repeated)
+    for index, chunk in enumerate(lengths):
+        reads = heads * (1 + decays * width) + (index > 0) * repeated
+        writes = (index < len(lengths) - 1 or last) * (heads * width + repeated)
         elements += chunk * (chunk * pairs + reads + writes)
     return batch * elements * state.dtype.itemsize
 

@@ -1,6 +1,6 @@
 """The entry of an operation, and the table of all entries.
 
-An operation is a function, or a method by its name.  Operations that behave alike share one entry.
+An operation is a function, or a method by its name. Operations with the same properties share one entry.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Operation:
     """The properties of an operation.
 
     shape: from the call's arguments, in which tensors are :class:`zoo.ops.tensor_info.TensorInfo`, to its result.
-        Raises ValueError, TypeError or IndexError for arguments that torch refuses.
+        Raises ValueError, TypeError or IndexError for arguments that torch rejects.
     flops: from the result and the arguments to :class:`zoo.ops.flops.Flops`.
     saved: the tensors that autograd saves for the backward pass.
     mixing: whether a call mixes the tokens of a sequence.
@@ -58,7 +58,7 @@ _operations: dict[Any, Operation] = {}
 
 
 def register_operation(*targets: Any, **fields: Any) -> None:
-    """Add one entry for some functions and method names; ``fields`` are those of :class:`Operation`.
+    """Add one entry for functions and method names; ``fields`` are the fields of :class:`Operation`.
 
     Raises :class:`specs.base.errors.PluginError` if a target already has an entry.
     """
@@ -80,14 +80,14 @@ def operations() -> dict[Any, Operation]:
 
 
 def target_name(target: Any) -> str:
-    """A traced function or method as messages name it."""
+    """The name of a traced function or method in messages."""
     return target if isinstance(target, str) else getattr(target, "__name__", str(target))
 
 
 def result_info(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Shape and dtype of a call's result, from arguments in which tensors are :class:`TensorInfo`.
 
-    An operation without an entry is run on meta tensors.  (Meta kernels would do for all, but the first one costs a
+    An operation without an entry runs on meta tensors. (Meta kernels would work for all operations, but the first one costs a
     second of imports.)
     """
     entry = operation_of(target)

@@ -1,4 +1,4 @@
-"""Matrix products and look-ups: linear layers, matmul, convolutions, embeddings."""
+"""Matrix products and lookups: linear layers, matmul, convolutions, embeddings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _linear_flops(
 
 
 def _linear_factors(call: GradientCall) -> Iterator[SavedTensor]:
-    """The factors; an input from which tokens were cut is copied, as its rows do not lie one after another."""
+    """The factors; an input sliced along tokens is copied, because its rows are not contiguous."""
     x, weight = call.args[:2]
     yield from call.save_for_gradient(x, weight)
     if weight in call.trained:
@@ -38,7 +38,7 @@ def _linear_factors(call: GradientCall) -> Iterator[SavedTensor]:
 
 
 def _cut_inside(x: fx.Node) -> bool:
-    """Whether a value is a slice of another along axes between its first and its last."""
+    """Whether a value is a slice along axes between the first and the last."""
     if x.target is not operator.getitem:
         return False
     own, source = info(x), info(x.all_input_nodes[0])
@@ -60,7 +60,7 @@ def _matmul_flops(result: TensorInfo, a: TensorInfo, b: TensorInfo) -> Flops:
 
 
 def _matmul_factors(call: GradientCall) -> Iterator[SavedTensor]:
-    """The factors; one that is broadcast along the batch is copied."""
+    """The factors; a factor that is broadcast along the batch is copied."""
     batch = info(call.node).shape[:-2]
     for factor, wanted in (call.args, call.args[::-1]):
         if wanted in call.trained:
@@ -77,12 +77,12 @@ def _repeated(call: GradientCall, factor: fx.Node) -> SavedTensor:
 
 
 def _matmul_mixing(node: fx.Node, tokens: TokenAxes) -> Mixing:
-    """Two tensors with tokens are scores, or their product with values: softmax has excluded padding, or will."""
+    """Two tensors with tokens make scores, or a product of weights and values: softmax excludes padding in between."""
     return Mixing.MASKED if tokens.has_tokens(node.args[1]) else Mixing.SEPARATE
 
 
 def per_axis(value: Any, axes: int) -> list[int]:
-    """An option of a convolution for each axis, from one number for all or a list."""
+    """A convolution option per axis, from one number for all axes or a list."""
     if isinstance(value, str):
         raise TypeError("string padding is not traced: pass numbers")
     return [value] * axes if isinstance(value, int) else [*value]
@@ -104,7 +104,7 @@ def _convolution(
         )
     if x.shape[1] != weight.shape[1] * groups:
         raise ValueError(f"a convolution expects {weight.shape[1] * groups} input channels, got {x.shape[1]}")
-    steps, around, apart = (per_axis(each, axes) for each in (stride, padding, dilation))
+    steps, around, apart = (per_axis(option, axes) for option in (stride, padding, dilation))
     sizes = tuple(
         (size + 2 * around[i] - apart[i] * (weight.shape[2 + i] - 1) - 1) // steps[i] + 1
         for i, size in enumerate(x.shape[2:])

@@ -63,10 +63,10 @@ def _generalized_shape(
     real: TensorInfo | None,
 ) -> tuple[TensorInfo, TensorInfo]:
     others = (key, decay, recall, erase)
-    if value.shape[:3] != query.shape[:3] or any(each.shape != query.shape for each in others):
+    if value.shape[:3] != query.shape[:3] or any(other.shape != query.shape for other in others):
         raise ValueError(
             "a generalized delta rule cannot combine queries, keys, values, decays and keys that recall and erase of shapes "
-            + ", ".join(str(each.shape) for each in (query, key, value, *others[1:]))
+            + ", ".join(str(other.shape) for other in (query, key, value, *others[1:]))
         )
     return _results(query, value, state)
 
@@ -114,8 +114,8 @@ def _generalized_flops(
 
 
 def _delta_mixing(node: fx.Node, tokens: TokenAxes) -> Mixing:
-    place = 6 if node.target is functional.gated_delta_rule else 7
-    real = node.args[place] if len(node.args) > place else node.kwargs.get("real")
+    index = 6 if node.target is functional.gated_delta_rule else 7
+    real = node.args[index] if len(node.args) > index else node.kwargs.get("real")
     return Mixing.MIXED if real is None else Mixing.MASKED
 
 

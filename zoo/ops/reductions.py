@@ -1,4 +1,4 @@
-"""Operations along an axis: sums, largest values, softmax and norms."""
+"""Operations along an axis: sums, maxima, softmax and norms."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from zoo.ops.tokens import separate, separate_unless_along
 
 def reduced_axes(rank: int, dim: int | tuple[int, ...] | None) -> list[int]:
     """The axes of a reduction, counted from the front; all for None."""
-    given = range(rank) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
-    return [from_front(axis, rank) for axis in given]
+    axes = range(rank) if dim is None or dim == () else (dim,) if isinstance(dim, int) else dim
+    return [from_front(axis, rank) for axis in axes]
 
 
 def _reduced(x: TensorInfo, dim: Any = None, keepdim: bool = False) -> TensorInfo:
@@ -61,7 +61,7 @@ def _softmax(x: TensorInfo, dim: int, _stacklevel: int = 3, dtype: torch.dtype |
 
 
 def _norm_input(statistics: int, scaled: bool) -> Callable[[GradientCall], Iterable[SavedTensor]]:
-    """A norm's input, ``statistics`` float32 numbers per vector, and a weight that is computed.
+    """A rule that saves a norm's input, ``statistics`` float32 numbers per vector, and a computed weight.
 
     ``scaled``: without a fused kernel, the normalized input that a weight scales is saved too.
     """
@@ -84,7 +84,7 @@ def _norm_input(statistics: int, scaled: bool) -> Callable[[GradientCall], Itera
 
 
 def _normalized(call: GradientCall) -> Iterator[SavedTensor]:
-    """The input, and two numbers per vector: its length, and that length limited from below, which divides."""
+    """The input, and two numbers per vector: its norm, and the clamped norm that divides it."""
     x, *rest = call.args
     dim = call.node.kwargs.get("dim", rest[1] if len(rest) > 1 else 1)
     yield call.save(x)
@@ -102,7 +102,7 @@ register_operation(
     shape=_cumsum, flops=per_input_element, saved=saves_nothing, mixing=separate_unless_along(1),
 )  # fmt: skip
 SOFTMAX_STEPS = 5
-"""Softmax finds the maximum, subtracts it, exponentiates, sums and divides."""
+"""The steps of softmax: maximum, subtraction, exponential, sum and division."""
 
 register_operation(
     F.softmax, "softmax",

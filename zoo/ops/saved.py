@@ -1,4 +1,4 @@
-"""The tensors that autograd saves for the backward pass, and the rules that most operations use."""
+"""The tensors that autograd saves for the backward pass, and the common rules of operations."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NodeInfos = Mapping[fx.Node, Any]
 
 @dataclass(frozen=True)
 class SavedTensor:
-    """A tensor saved for the backward pass of the call ``by``: a value of the graph, or one that the call makes.
+    """A tensor saved for the backward pass of the call ``by``: a value of the graph, or a tensor made by the call.
 
-    ``extra`` gives the bytes of a tensor that the call makes; two of the same call are told apart by it.
+    ``extra`` gives the bytes of a tensor made by the call, and distinguishes several tensors of one call.
     """
 
     by: fx.Node
@@ -34,8 +34,8 @@ class SavedTensor:
 class GradientCall:
     """A call through which gradients flow.
 
-    ``trained`` are the values that get a gradient; ``root`` finds the value that owns the memory of another;
-    ``fused`` says that attention and RMS norm run as one kernel each.
+    ``trained``: the values that get a gradient; ``root`` finds the value that owns another's memory; ``fused``: attention and
+    RMS norm run as one kernel each.
     """
 
     node: fx.Node
@@ -51,18 +51,18 @@ class GradientCall:
     @property
     def tensors(self) -> list[fx.Node]:
         """The tensors among the arguments."""
-        return [given for given in self.node.all_input_nodes if isinstance(info(given), TensorInfo)]
+        return [node for node in self.node.all_input_nodes if isinstance(info(node), TensorInfo)]
 
     def save(self, value: fx.Node) -> SavedTensor:
-        """A value, or the value that it is a view of."""
+        """Save a value, or the value that owns its memory."""
         return SavedTensor(self.node, self.root(value))
 
     def make(self, size: Callable[[NodeInfos], int]) -> SavedTensor:
-        """A tensor that the call makes, of ``size`` bytes."""
+        """Save a tensor of ``size`` bytes made by the call."""
         return SavedTensor(self.node, self.node, size)
 
     def save_for_gradient(self, wanted: Any, factor: Any) -> Iterator[SavedTensor]:
-        """``factor``, if the gradient of the other factor, ``wanted``, needs it."""
+        """Save ``factor`` if the other factor, ``wanted``, gets a gradient."""
         if wanted in self.trained and isinstance(factor, fx.Node) and factor in self.tensors:
             yield self.save(factor)
 
@@ -83,22 +83,22 @@ def saves_result(call: GradientCall) -> Iterator[SavedTensor]:
 
 
 def saves_tensors(call: GradientCall) -> Iterable[SavedTensor]:
-    """The gradient is computed from the tensors that the call reads."""
+    """The gradient is computed from the tensor arguments."""
     return map(call.save, call.tensors)
 
 
 def saves_all(call: GradientCall) -> Iterator[SavedTensor]:
-    """All tensors that the call reads, and its result: an upper bound, for operations without an entry too."""
+    """All tensor arguments and the result: an upper bound, also for operations without an entry."""
     yield from map(call.save, [*call.tensors, call.node])
 
 
 def saves_first(call: GradientCall) -> Iterator[SavedTensor]:
-    """The first argument alone, such as a condition or ids."""
+    """Only the first argument, such as a condition or ids."""
     yield call.save(call.args[0])
 
 
 def saves_other_factor(call: GradientCall) -> Iterator[SavedTensor]:
-    """Of a product, each factor whose counterpart gets a gradient."""
+    """Each factor of a product whose counterpart gets a gradient."""
     a, b = call.args[:2]
     yield from call.save_for_gradient(a, b)
     yield from call.save_for_gradient(b, a)

@@ -1,4 +1,4 @@
-"""Operations that regroup, reorder or join axes without changing elements."""
+"""Operations that reshape, permute, split or join tensors without changing elements."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from zoo.ops.tokens import Mixing, TokenAxes, mixed, separate
 
 
 def _filled(sizes: Shape, total: int) -> Shape | None:
-    """Sizes that multiply to ``total``, with -1 worked out; None if they cannot."""
+    """Resolve -1 in sizes that multiply to ``total``; None if they cannot."""
     known = math.prod(size for size in sizes if size != -1)
     full = tuple(total // known if size == -1 and known else size for size in sizes)
     return full if math.prod(full) == total and min(full, default=0) >= 0 else None
 
 
 def _listed(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Sizes or axes that are given one by one or as one list."""
+    """Sizes or axes from separate arguments or from one list."""
     return tuple(values[0]) if isinstance(values[0], (tuple, list)) else values
 
 
@@ -50,7 +50,7 @@ def _reshape(x: TensorInfo, *shape: Any) -> TensorInfo:
 
 
 def _reshape_mixing(node: fx.Node, tokens: TokenAxes) -> Mixing:
-    """Tokens stay apart where batch and tokens stay the first two axes."""
+    """Tokens do not mix if batch and tokens stay the first two axes."""
     kept = tokens.axis(node) == tokens.axis(node.all_input_nodes[0]) == 1
     return Mixing.SEPARATE if kept else Mixing.MIXED
 
@@ -93,9 +93,13 @@ def _parts(x: TensorInfo, sizes: list[int], axis: int) -> tuple[TensorInfo, ...]
 
 
 def _split(x: TensorInfo, split_size_or_sections: Any, dim: int = 0) -> tuple[TensorInfo, ...]:
-    axis, given = x.axis(dim), split_size_or_sections
+    axis, sections = x.axis(dim), split_size_or_sections
     total = x.shape[axis]
-    sizes = [min(given, total - at) for at in range(0, total, given)] if isinstance(given, int) else [*given]
+    sizes = (
+        [min(sections, total - start) for start in range(0, total, sections)]
+        if isinstance(sections, int)
+        else [*sections]
+    )
     if sum(sizes) != total:
         raise ValueError(f"cannot split an axis of size {total} into {sizes}")
     return _parts(x, sizes or [0], axis)
@@ -145,7 +149,7 @@ def _scatter(x: TensorInfo, dim: int, index: TensorInfo, source: TensorInfo) -> 
 
 
 def _keeps_order(node: fx.Node) -> bool:
-    """Whether a reshape is a view: that of permuted axes, of which it joins some, copies."""
+    """Whether a reshape is a view; a reshape that joins permuted axes copies."""
     source = node.all_input_nodes[0]
     if source.target != "permute":
         return True

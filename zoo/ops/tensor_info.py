@@ -1,4 +1,4 @@
-"""Shape and dtype of a traced tensor, and the arithmetic of shapes and dtypes that shape rules share."""
+"""Shape and dtype of a traced tensor, and the common arithmetic of shape rules."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TensorInfo:
         return self.elements * self.dtype.itemsize
 
     def axis(self, axis: int) -> int:
-        """``axis`` counted from the front.  Raises IndexError if it is out of range."""
+        """``axis`` counted from the front. Raises IndexError if it is out of range."""
         return from_front(axis, self.ndim)
 
     def with_shape(self, *shape: int) -> TensorInfo:
@@ -49,7 +49,7 @@ class TensorInfo:
 
 
 def from_front(axis: int, rank: int) -> int:
-    """``axis`` counted from the front.  Raises IndexError if it is out of range."""
+    """``axis`` of a tensor of ``rank`` counted from the front. Raises IndexError if it is out of range."""
     if not -rank <= axis < rank:
         raise IndexError(f"axis {axis} is out of range for a tensor with {rank} axes")
     return axis % rank
@@ -75,7 +75,7 @@ def shapes_of(*values: Any) -> list[Shape]:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The common shape.  Raises ValueError if the shapes do not broadcast."""
+    """The common shape. Raises ValueError if the shapes do not broadcast."""
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     result = []
@@ -120,11 +120,11 @@ def info_on_meta(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
             return tuple(info(item) for item in value)
         return value
 
-    given, named = [tensor(arg) for arg in args], {key: tensor(arg) for key, arg in kwargs.items()}
+    positional, named = [tensor(arg) for arg in args], {key: tensor(arg) for key, arg in kwargs.items()}
     with torch.device("meta"):
         result = (
-            getattr(given[0], target)(*given[1:], **named)
+            getattr(positional[0], target)(*positional[1:], **named)
             if isinstance(target, str)
-            else target(*given, **named)
+            else target(*positional, **named)
         )
     return info(result)

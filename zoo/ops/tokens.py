@@ -1,6 +1,6 @@
-"""Whether a call mixes the tokens of a sequence, and the rules that most operations use.
+"""Whether a call mixes the tokens of a sequence, and the common rules of operations.
 
-Operations that keep tokens apart can run on packed tokens, without the padding between them.
+Operations that do not mix tokens can run on packed tokens, without the padding between them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from torch import fx
 
 
 class Mixing(Enum):
-    """How a call treats the tokens of a sequence."""
+    """The effect of a call on the tokens of a sequence."""
 
     SEPARATE = "separate"
-    """Each token of the result depends on that token alone, if the result has all tokens."""
+    """Each token of a result with all tokens depends only on the same token of the inputs."""
     MASKED = "masked"
     """Tokens mix, and a mask excludes padding."""
     MIXED = "mixed"
@@ -24,7 +24,7 @@ class Mixing(Enum):
 
 
 class TokenAxes(Protocol):
-    """Where the tensors of a graph have their tokens."""
+    """The token axes of the tensors of a graph."""
 
     def axis(self, node: fx.Node) -> int:
         """The token axis of a tensor."""
@@ -34,7 +34,7 @@ class TokenAxes(Protocol):
 
 
 def separate(node: fx.Node, tokens: TokenAxes) -> Mixing:
-    """Tokens stay apart."""
+    """Tokens do not mix."""
     return Mixing.SEPARATE
 
 
@@ -49,8 +49,8 @@ def separate_unless_along(
     """Tokens mix if the argument ``dim``, at ``position``, is the token axis."""
 
     def rule(node: fx.Node, tokens: TokenAxes) -> Mixing:
-        given = node.args[position] if len(node.args) > position else default
-        dim: Any = node.kwargs.get("dim", given)
+        along = node.args[position] if len(node.args) > position else default
+        dim: Any = node.kwargs.get("dim", along)
         rank = node.meta["info"][0].ndim
         return Mixing.MIXED if tokens.axis(node) == dim % rank else Mixing.SEPARATE
 
@@ -58,12 +58,12 @@ def separate_unless_along(
 
 
 def separate_unless_second(node: fx.Node, tokens: TokenAxes) -> Mixing:
-    """Tokens mix if the second argument, weights as a rule, has tokens too."""
+    """Tokens mix if the second argument, usually weights, also has tokens."""
     return Mixing.MIXED if tokens.has_tokens(node.args[1]) else Mixing.SEPARATE
 
 
 def mixed_unless_masked(position: int, name: str) -> Callable[[fx.Node, TokenAxes], Mixing]:
-    """Tokens mix; the argument at ``position``, of this name, excludes padding where it is given."""
+    """Tokens mix; the argument ``name``, at ``position``, excludes padding if it is not None."""
 
     def rule(node: fx.Node, tokens: TokenAxes) -> Mixing:
         mask = node.args[position] if len(node.args) > position else node.kwargs.get(name)

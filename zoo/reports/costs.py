@@ -36,9 +36,9 @@ from zoo.tracing.tasks import cost_tasks
 class StageCosts:
     """The costs of one kind of call: FLOPs of each module, without its submodules.
 
-    ``modules``: matrix products; ``elements``: everything else.  ``weights``: the weight values that the call reads if it
-    selects every expert, without embedding tables; ``outputs``: the values that it returns, without caches; ``estimated`` names
-    the operations without an entry in :mod:`zoo.ops`.
+    ``modules``: matrix products; ``elements``: everything else. ``weights``: the weight values that the call reads if it
+    selects every expert, without embedding tables; ``outputs``: the values that it returns, without caches; ``estimated``: the
+    operations without an entry in :mod:`zoo.ops`.
     """
 
     modules: Spread[Polynomial]
@@ -64,7 +64,7 @@ class StageCosts:
     def given(self, **sizes: int) -> StageCosts:
         """These costs with numbers for some of the symbols."""
         modules, elements = (
-            part.mapped(lambda each: each.given(**sizes)) for part in (self.modules, self.elements)
+            part.mapped(lambda value: value.given(**sizes)) for part in (self.modules, self.elements)
         )
         return StageCosts(modules, elements, self.weights, self.outputs.given(**sizes), self.estimated)
 
@@ -106,7 +106,7 @@ class Costs:
 
     def share_of(self, path: str) -> tuple[int, int] | None:
         """The experts selected per token and their total, if a module belongs to experts."""
-        around = (path[:place] for place, letter in enumerate(path) if letter == ".")
+        around = (path[:index] for index, letter in enumerate(path) if letter == ".")
         return next((self.routed[outer] for outer in around if outer in self.routed), None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -127,7 +127,9 @@ def _total(parts: Spread[Polynomial]) -> Polynomial:
 def within(parts: Mapping[str, Polynomial], path: str) -> Polynomial:
     """The sum over a module and its submodules; over all modules for the empty path."""
     return Polynomial.sum(
-        part for each, part in parts.items() if not path or each == path or each.startswith(f"{path}.")
+        part
+        for module_path, part in parts.items()
+        if not path or module_path == path or module_path.startswith(f"{path}.")
     )
 
 
@@ -166,7 +168,7 @@ def _stage(trace: Trace, spec: Model, small: Model) -> StageCosts:
             elements[path].append(other)
     kinds = layer_kinds(spec, small)
     at_modules, at_elements = (
-        Spread({path: Polynomial.sum(each) for path, each in part.items()}, kinds)
+        Spread({path: Polynomial.sum(terms) for path, terms in part.items()}, kinds)
         for part in (modules, elements)
     )
     outputs = Polynomial.sum(

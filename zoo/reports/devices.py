@@ -12,13 +12,13 @@ from zoo.machine.memory import available_memory
 from zoo.reports.roofline import THIS
 
 READ = 256_000_000
-"""Bytes to read when measuring bandwidth: more than processor caches hold."""
+"""The bytes to read when measuring bandwidth: more than processor caches hold."""
 
 SMALL, LARGE, LARGEST = 256, 1024, 8192
-"""Sizes of the square matrices to multiply; the time of each tells whether to try the next."""
+"""The sizes of square matrices to multiply; a larger one is tried while the time limit allows."""
 
 LONGEST = 0.05
-"""Longest time of a matrix product, in seconds."""
+"""The time limit of a matrix product, in seconds."""
 
 
 def this_device(precision: FloatPrecision) -> Device:
@@ -49,7 +49,7 @@ def _cuda_device(precision: FloatPrecision) -> Device:
 def _product_rates(precision: FloatPrecision, device: str, largest: int) -> dict[FloatPrecision, float]:
     """FLOPs per second in a precision, and in float32, which may be faster on processors."""
     wanted: tuple[FloatPrecision, ...] = ("fp32", precision)
-    return {each: _product_rate(each, device, largest) for each in wanted}
+    return {dtype: _product_rate(dtype, device, largest) for dtype in wanted}
 
 
 def _product_rate(precision: FloatPrecision, device: str, largest: int) -> float:

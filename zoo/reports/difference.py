@@ -17,10 +17,10 @@ from zoo.reports.spec_difference import SpecDifference
 class ModelDifference(Tabular):
     """All differences between two sides.
 
-    ``assignments`` turn the first spec into the second, or are None if no assignments can; ``faults`` explain missing FLOPs.
+    ``assignments`` turn the first spec into the second; None if no assignments can. ``faults`` explain missing FLOPs.
     """
 
-    found: SpecDifference
+    specs: SpecDifference
     assignments: list[str] | None
     modules: ModulePair
     quantities: tuple[Quantity, ...]
@@ -28,18 +28,21 @@ class ModelDifference(Tabular):
     faults: tuple[str, ...]
 
     def table(self) -> ResultTable:
-        """The differences between the specs, then those in cost."""
+        """The differences between the specs, followed by the differences in cost."""
         specs = [
-            (path_text(each.path), *("" if value is None else str(value) for value in (each.a, each.b)))
-            for each in self.found.spec
+            (
+                path_text(changed.path),
+                *("" if value is None else str(value) for value in (changed.a, changed.b)),
+            )
+            for changed in self.specs.spec
         ]
         costs = [
-            (f"{each.name} ({each.unit})" if each.unit != each.name else each.name,
-             *("" if value is None else f"{value:,}" for value in (each.a, each.b)))
-            for each in self.quantities
-            if each.a != each.b
+            (f"{cost.name} ({cost.unit})" if cost.unit != cost.name else cost.name,
+             *("" if value is None else f"{value:,}" for value in (cost.a, cost.b)))
+            for cost in self.quantities
+            if cost.a != cost.b
         ]  # fmt: skip
-        a, b = self.found.a.label, self.found.b.label
+        a, b = self.specs.a.label, self.specs.b.label
         return ResultTable(
             f"{a} and {b}: {len(specs)} {'difference' if len(specs) == 1 else 'differences'}",
             ("", a, b),
@@ -48,34 +51,34 @@ class ModelDifference(Tabular):
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
-        found = self.found
+        specs = self.specs
         return {
-            "same": found.same,
-            "same_architecture": found.same_architecture,
-            "a": {"name": found.a.spec.name, "parameters": self.modules.parameters[0]},
-            "b": {"name": found.b.spec.name, "parameters": self.modules.parameters[1]},
-            "spec": [each.as_dict() for each in found.spec],
+            "same": specs.same,
+            "same_architecture": specs.same_architecture,
+            "a": {"name": specs.a.spec.name, "parameters": self.modules.parameters[0]},
+            "b": {"name": specs.b.spec.name, "parameters": self.modules.parameters[1]},
+            "spec": [changed.as_dict() for changed in specs.spec],
             "set": self.assignments,
-            "modules": [each.as_dict() for each in self.modules.walk() if each.differs_itself],
+            "modules": [pair.as_dict() for pair in self.modules.walk() if pair.differs_itself],
             "sizes": asdict(self.sizes),
-            "costs": [each.as_dict() for each in self.quantities],
+            "costs": [cost.as_dict() for cost in self.quantities],
             "faults": list(self.faults),
-            **found.exports_dict(),
+            **specs.exports_dict(),
         }
 
 
-def compare_models(found: SpecDifference, *, batch: int, length: int | None) -> ModelDifference:
+def compare_models(specs: SpecDifference, *, batch: int, length: int | None) -> ModelDifference:
     """Add the modules of both, built without weights, and their costs at a batch size and length.
 
     The default length is 1024, or the shortest context.  Raises :class:`specs.base.errors.UserError` for a longer one.
     """
-    sizes = ComparedSizes.of((found.a.spec, found.b.spec), batch, length)
-    a, b = Measured.of(found.a.spec), Measured.of(found.b.spec)
+    sizes = ComparedSizes.of((specs.a.spec, specs.b.spec), batch, length)
+    a, b = Measured.of(specs.a.spec), Measured.of(specs.b.spec)
     faults = tuple(side.fault for side in (a, b) if side.fault)
     flops = ({}, {}) if faults else (a.flops(sizes), b.flops(sizes))
     return ModelDifference(
-        found,
-        assignments(found.a.document, found.b.document),
+        specs,
+        assignments(specs.a.document, specs.b.document),
         pair(a.parameters.root, b.parameters.root, flops),
         tuple(quantities(a, b, sizes)),
         sizes,

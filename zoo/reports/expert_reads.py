@@ -1,4 +1,4 @@
-"""What decoder steps read of a mixture's weights: with more sequences in a batch, more experts are selected by some token."""
+"""The weights of a mixture that a decoder step reads: larger batches select more of the experts."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _OF_EXPORT = ("target", "precision", "layout", "weights", "seed", "providers", "
 _OF_GRAPH = ("nodes", "opset", "minimum_runtime", "operations")
 _OF_VERIFICATION = ("passed", "subject", "provider", "runtime")
 _IN_METADATA = ("zoo", "torch", "weights", "seed")
-"""Metadata of a graph other than the spec."""
+"""The metadata of a graph other than the spec."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class FactDifference:
 
 @dataclass(frozen=True)
 class WeightDifference:
-    """The stored weights that differ between two exports, and those that only one has, by name."""
+    """The stored weights that differ between two exports or are in only one, by name."""
 
     same: int
     differ: tuple[str, ...]
@@ -68,31 +68,32 @@ def weight_difference(a: Manifest, b: Manifest) -> WeightDifference:
 
 def _weights(manifest: Manifest) -> dict[str, frozenset[str]]:
     """The digests of each weight by name; several if data files differ."""
-    found = dict[str, set[str]]()
+    digests_by_name = dict[str, set[str]]()
     for tensors in manifest.tensors.values():
         for name, tensor in tensors.items():
-            found.setdefault(name, set()).add(tensor.sha256)
-    return {name: frozenset(digests) for name, digests in found.items()}
+            digests_by_name.setdefault(name, set()).add(tensor.sha256)
+    return {name: frozenset(digests) for name, digests in digests_by_name.items()}
 
 
 def export_differences(a: ExportRecord, b: ExportRecord) -> list[FactDifference]:
     """The manifest entries that differ: export options, files, verification."""
     ours, theirs = (dict(_facts(record)) for record in (a, b))
-    found = [
+    facts = [
         FactDifference(path, ours.get(path), theirs.get(path)) for path in in_order(list(ours), list(theirs))
     ]
-    return [*(each for each in found if each.a != each.b), *_contents(a.manifest, b.manifest)]
+    return [*(fact for fact in facts if fact.a != fact.b), *_contents(a.manifest, b.manifest)]
 
 
 def _contents(a: Manifest, b: Manifest) -> Iterator[FactDifference]:
     """Files of equal size with different contents, except data files, whose weights are compared one by one.
 
-    Graphs carry spec and versions in their metadata, so they differ wherever those do; specs are compared as specs.
+    Graphs carry spec and versions in their metadata, so they differ if spec or versions do; specs are compared as specs.
     """
-    stated = [
-        (each.files.get("spec.yaml"), *(getattr(each, name) for name in _IN_METADATA)) for each in (a, b)
+    metadata = [
+        (manifest.files.get("spec.yaml"), *(getattr(manifest, name) for name in _IN_METADATA))
+        for manifest in (a, b)
     ]
-    graphs = a.graphs if stated[0] != stated[1] else {}
+    graphs = a.graphs if metadata[0] != metadata[1] else {}
     for name in sorted((a.files.keys() & b.files.keys()) - {"spec.yaml"} - graphs.keys() - a.tensors.keys()):
         ours, theirs = a.files[name], b.files[name]
         if ours.size == theirs.size and ours.sha256 != theirs.sha256:
@@ -104,7 +105,7 @@ def _facts(record: ExportRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
     for key in _OF_EXPORT:
         yield from _flat((key,), manifest[key])
     for name, file in record.manifest.files.items():
-        if name != "spec.yaml":  # which is compared as a spec
+        if name != "spec.yaml":  # specs are compared as specs
             yield ("files", name), file.size
     for name, graph in manifest["graphs"].items():
         for key in _OF_GRAPH:

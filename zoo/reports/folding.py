@@ -19,10 +19,10 @@ from zoo.components.layer_sum import WeightedLayerSum
 class FoldedStack:
     """The built layers of a stack, and how the others map to them.
 
-    ``built``: indices of the built layers.  Of each block these are the first layer, which holds the weights that equal
-    attentions share, and the second, which stands for all later ones; of a block that shares weights, the first two of each
-    set; all layers of a block with a plugin's component, which may vary by layer.  ``like``: for every layer, the place in ``built`` of its equivalent.  ``owners``: for every layer, the
-    layer whose weights it uses.
+    ``built``: the indices of the built layers. For each block these are the first layer, which holds the weights that equal
+    attentions share, and the second, which represents all later ones; for a block that shares weights, the first two of each
+    set; for a block with a plugin's component, which may vary by layer, all layers. ``like``: for every layer, the index in
+    ``built`` of its equivalent. ``owners``: for every layer, the layer whose weights it uses.
     """
 
     built: list[int]
@@ -31,7 +31,7 @@ class FoldedStack:
 
     @property
     def copies(self) -> list[list[int]]:
-        """For each built layer, the layers with own weights that it stands for."""
+        """For each built layer, the layers with own weights that it represents."""
         layers: list[list[int]] = [[] for _ in self.built]
         for layer, owner in enumerate(self.owners):
             if owner == layer:
@@ -43,8 +43,8 @@ class FoldedStack:
 class Folded:
     """A spec with its folded model, on the meta device.
 
-    Each stack ends with one extra layer, which is not counted, so that the final norm is built as in the full model. A sum over
-    layers is that of the full model.
+    Each stack ends with one extra layer, which is not counted, so that the final norm is built as in the full model. Sums over
+    layers equal the full model's.
     """
 
     spec: Model
@@ -53,7 +53,7 @@ class Folded:
 
     @classmethod
     def of(cls, spec: Model) -> Folded:
-        """Fold a spec.  Raises as :func:`zoo.builder.assemble` does."""
+        """Fold a spec. Raises the errors of :func:`zoo.builder.assemble`."""
         stacks: dict[str, FoldedStack] = {name: _folded(stack) for name, stack in spec.stacks()}
         shorter: dict[str, Stack] = {
             name: stack.model_copy(update={"layers": _runs(stack, stacks[name].built)})
@@ -66,29 +66,29 @@ class Folded:
         return cls(spec, model, stacks)
 
     def copies(self, path: str) -> int:
-        """The number of modules or weights that one of the folded model stands for, by path."""
+        """The number of modules or weights in the full model that a path in the folded model represents."""
         layer = _layer(path)
         return len(self._layers[layer]) if layer in self._layers else 1
 
     def originals(self, path: str) -> list[str]:
-        """The paths in the full model that a path in the folded model stands for."""
+        """The paths in the full model that a path in the folded model represents."""
         layer = _layer(path)
         stack = layer.rpartition(".")[0]
         if layer not in self._layers:
             return [path]
-        return [f"{stack}.{each}{path[len(layer) :]}" for each in self._layers[layer]]
+        return [f"{stack}.{layer_index}{path[len(layer) :]}" for layer_index in self._layers[layer]]
 
     @cached_property
     def _layers(self) -> dict[str, list[int]]:
         return {
-            f"{name}.blocks.{place}": layers
+            f"{name}.blocks.{index}": layers
             for name, stack in self.stacks.items()
-            for place, layers in enumerate([*stack.copies, []])
+            for index, layers in enumerate([*stack.copies, []])
         }
 
 
 def _layer(path: str) -> str:
-    """The path of the layer around a module; outside layers, its own path or that of a parent."""
+    """The path of the layer around a module; outside layers, its own path or a parent's."""
     return ".".join(path.split(".")[:3])
 
 
@@ -98,7 +98,7 @@ def _folded(stack: Stack) -> FoldedStack:
     for layer, (block, owner) in enumerate(zip(blocks, owners, strict=True)):
         if owner == layer:
             uses[id(block)].append(layer)
-    standing = {}  # for each layer with own weights, the layer that is built for it
+    standing = {}  # for each layer with own weights, the built layer that represents it
     for block in {id(block): block for block in blocks}.values():
         layers = uses[id(block)]
         period = 1 if block.sharing is None else block.sharing.sets
@@ -106,8 +106,8 @@ def _folded(stack: Stack) -> FoldedStack:
         for use, layer in enumerate(layers):
             standing[layer] = layers[use if use < most else most - period + (use - most) % period]
     built = sorted(set(standing.values()))
-    places = {layer: place for place, layer in enumerate(built)}
-    return FoldedStack(built, [places[standing[owner]] for owner in owners], owners)
+    indices = {layer: index for index, layer in enumerate(built)}
+    return FoldedStack(built, [indices[standing[owner]] for owner in owners], owners)
 
 
 def _has_plugin(spec: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Kinds of layers: a reduced model has one layer of each, and one more layer shows what each adds."""
+"""Kinds of layers: a reduced model has one layer of each kind; one more layer shows the kind's contribution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specs.model.model import Model
 
 
 def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
-    """For each layer of a reduced model, such as ``decoder.blocks.0``, the layers that it stands for."""
+    """For each layer of a reduced model, such as ``decoder.blocks.0``, the layers that it represents."""
     kinds = defaultdict(list)
     for name, stack in spec.stacks():
         kept = getattr(small, name).layer_kinds()
@@ -20,8 +20,8 @@ def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
 
 def with_another(small: Model, kind: str) -> Model:
     """The reduced model with one more layer of a kind."""
-    name, _, place = kind.split(".")
+    name, _, index = kind.split(".")
     stack = getattr(small, name)
     runs = list(stack.runs())
-    runs[int(place)] = runs[int(place)].model_copy(update={"repeat": 2})
+    runs[int(index)] = runs[int(index)].model_copy(update={"repeat": 2})
     return small.model_copy(update={name: stack.model_copy(update={"layers": tuple(runs)})})

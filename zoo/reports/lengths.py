@@ -1,4 +1,4 @@
-"""The sizes that a report is for."""
+"""The sizes of a report."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ DEFAULT_LENGTH = 1024
 
 @dataclass(frozen=True)
 class Lengths:
-    """The sizes of a report: batch, tokens per sequence, past tokens of a decoding step, encoder tokens, or vectors of an
-    image, of which each sequence has one."""
+    """The sizes of a report: batch, tokens per sequence, past tokens of a decoding step, encoder tokens, or vectors of the one
+    image per sequence."""
 
     batch: int
     length: int
@@ -31,7 +31,7 @@ class Lengths:
         past: int | None = None,
         source: int | None = None,
     ) -> Lengths:
-        """The given sizes, with defaults for the others.
+        """The sizes of a report, with defaults for missing ones.
 
         Raises :class:`specs.base.errors.UserError` for sizes that do not fit or do not apply to the model.
         """
@@ -65,18 +65,18 @@ class Lengths:
         return self.batch * {"step": 1, "encode": self.source, "see": self.source}.get(stage, self.length)
 
 
-def _length(spec: Model, stack: StackSpec, option: str, given: int | None) -> int:
+def _length(spec: Model, stack: StackSpec, option: str, wanted: int | None) -> int:
     most, fixed = spec.context_length_of(stack), not spec.embedding_of(stack).any_length
-    if given is None:
+    if wanted is None:
         return most if fixed and most else min(DEFAULT_LENGTH, most or DEFAULT_LENGTH)
-    if fixed and given != most:
+    if fixed and wanted != most:
         raise UserError(
-            f"{option} of {spec.name} is fixed: its embedding produces {most} vectors\n  value: {given}\n  Leave it out."
+            f"{option} of {spec.name} is fixed: its embedding produces {most} vectors\n  value: {wanted}\n  Leave it out."
         )
-    if most and given > most:
-        raise UserError(_too_long(spec, option, given, most))
-    return given
+    if most and wanted > most:
+        raise UserError(_too_long(spec, option, wanted, most))
+    return wanted
 
 
-def _too_long(spec: Model, option: str, given: int, most: int) -> str:
-    return f"{option} must fit the context of {spec.name}\n  value: {given}\n  Use {most} or less."
+def _too_long(spec: Model, option: str, wanted: int, most: int) -> str:
+    return f"{option} must fit the context of {spec.name}\n  value: {wanted}\n  Use {most} or less."

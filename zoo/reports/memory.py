@@ -61,12 +61,12 @@ class CacheSizes:
     @property
     def bytes_per_token(self) -> int:
         """Bytes per decoder token in all layers, before any window is full."""
-        return sum(each.layers * each.values for each in self.own) * self.dtype.itemsize
+        return sum(group.layers * group.values for group in self.own) * self.dtype.itemsize
 
     @property
     def state_bytes(self) -> int:
         """Bytes per sequence, whatever its length, in all layers."""
-        return sum(each.layers * each.state for each in self.own)
+        return sum(group.layers * group.state for group in self.own)
 
     @property
     def encoder_bytes_per_token(self) -> int:
@@ -75,20 +75,22 @@ class CacheSizes:
 
     @property
     def latent_bytes_per_token(self) -> int | None:
-        """As ``bytes_per_token`` for a runtime that caches latents; None without latent attention."""
-        if all(each.latent is None for each in self.own):
+        """``bytes_per_token`` for a runtime that caches latents; None without latent attention."""
+        if all(group.latent is None for group in self.own):
             return None
-        values = sum(each.layers * (each.values if each.latent is None else each.latent) for each in self.own)
+        values = sum(
+            group.layers * (group.values if group.latent is None else group.latent) for group in self.own
+        )
         return values * self.dtype.itemsize
 
     @property
     def windowed(self) -> bool:
         """Whether any layer has an attention window."""
-        return any(each.window is not None for each in self.own)
+        return any(group.window is not None for group in self.own)
 
     def needed(self, batch: int, length: int, source: int = 0) -> int:
         """Bytes after ``length`` tokens of ``batch`` sequences, without tokens that windows have passed."""
-        tokens = sum(each.layers * each.values * min(length, each.window or length) for each in self.own)
+        tokens = sum(group.layers * group.values * min(length, group.window or length) for group in self.own)
         return batch * ((tokens + self.encoder * source) * self.dtype.itemsize + self.state_bytes)
 
     def held(self, batch: int, length: int, source: int = 0) -> int:
@@ -105,12 +107,12 @@ class CacheSizes:
             "state_bytes": self.state_bytes,
             "windows": [
                 {
-                    "layers": each.layers,
-                    "window": each.window,
-                    "bytes_per_token": each.values * self.dtype.itemsize,
+                    "layers": group.layers,
+                    "window": group.window,
+                    "bytes_per_token": group.values * self.dtype.itemsize,
                 }
-                for each in self.own
-                if each.values
+                for group in self.own
+                if group.values
             ],
         }
 
@@ -131,12 +133,14 @@ def cache(spec: Model, dtype: torch.dtype) -> CacheSizes | None:
             block.attention.kv_rank + block.attention.rotated if isinstance(block.attention, Latent) else None
         )
         window = getattr(block.attention, "window", None) or getattr(block.attention, "chunk", None)
-        constant = sum(each.values * (each.dtype or dtype).itemsize for each in block.state if not each.grows)
+        constant = sum(
+            tensor.values * (tensor.dtype or dtype).itemsize for tensor in block.state if not tensor.grows
+        )
         own[_values(block.state), window, latent, constant] += len(layers)
         if block.cross_attention is not None:
             encoder += len(layers) * _values(block.cross_attention.state)
     return CacheSizes(
-        tuple(CachedLayers(layers, *each) for each, layers in own.items()),
+        tuple(CachedLayers(layers, *sizes) for sizes, layers in own.items()),
         encoder,
         dtype,
     )
@@ -144,7 +148,7 @@ def cache(spec: Model, dtype: torch.dtype) -> CacheSizes | None:
 
 def _values(state: tuple[StateTensor, ...]) -> int:
     """The values per token."""
-    return sum(each.values for each in state if each.grows)
+    return sum(tensor.values for tensor in state if tensor.grows)
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,7 @@ class TrainingState:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum of all parts."""
         return self.weights + self.gradients + self.moments + self.master
 
     def as_dict(self) -> dict[str, int]:

@@ -18,7 +18,7 @@ Flops = Mapping[str, int]
 class ModulePair:
     """The modules of two models at one path, either of which may be missing, and the pairs of their submodules.
 
-    Modules without weights are left out.  If both models have a single stack, the two form a pair whatever their names.
+    Modules without weights are excluded. If both models have a single stack, the two form a pair whatever their names.
     ``flops`` of both include submodules; 0 for a missing module.
     """
 
@@ -30,9 +30,9 @@ class ModulePair:
     @property
     def module(self) -> ModuleParameters:
         """The first module, or the second if the first is missing."""
-        found = self.a or self.b
-        assert found is not None
-        return found
+        module = self.a or self.b
+        assert module is not None
+        return module
 
     @property
     def differs_itself(self) -> bool:
@@ -61,7 +61,7 @@ class ModulePair:
         return self.a.parameters if self.a else 0, self.b.parameters if self.b else 0
 
     def walk(self) -> Iterator[ModulePair]:
-        """This pair and the pairs within it, depth first; within a module that only one model has, only members of lists."""
+        """This pair and the pairs within it, depth first; inside a module of only one model, only members of lists."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -99,11 +99,11 @@ def pair(a: ModuleParameters, b: ModuleParameters, flops: tuple[Flops, Flops]) -
 def _one_sided(
     a: ModuleParameters | None, b: ModuleParameters | None, flops: tuple[Flops, Flops]
 ) -> ModulePair:
-    """The pair of a module that only one model has; a list is shown as its members."""
+    """The pair of a module in only one model; a list is shown as its members."""
     module = a or b
     assert module is not None
     members = module.children if module.kind == "ModuleList" else ()
-    pairs = (_one_sided(each if a else None, each if b else None, flops) for each in members)
+    pairs = (_one_sided(member if a else None, member if b else None, flops) for member in members)
     return ModulePair(a, b, _flops(a, b, flops), tuple(pairs))
 
 
@@ -114,15 +114,15 @@ def _flops(
 
 
 _STACKS = ("encoder", "decoder")
-"""The stacks that form a pair where each model has one."""
+"""The stacks that form a pair if each model has one stack."""
 
 
 def in_order(ours: list[Name], theirs: list[Name]) -> list[Name]:
-    """The names of both, each once: ours in order, each name that is only theirs after its predecessor there."""
+    """Merge two lists of names: ours in order, and each name only in theirs after its predecessor there."""
     merged = list(ours)
-    for place, name in enumerate(theirs):
+    for index, name in enumerate(theirs):
         if name not in ours:
-            merged.insert(merged.index(theirs[place - 1]) + 1 if place else 0, name)
+            merged.insert(merged.index(theirs[index - 1]) + 1 if index else 0, name)
     return merged
 
 

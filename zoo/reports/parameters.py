@@ -1,7 +1,7 @@
 """The parameters of a model, module by module.
 
-Counts come from the tensors of the built modules.  Each tensor counts once, at the first module that holds it; other
-modules name that owner.
+Counts come from the tensors of the built modules. Each tensor counts once, at the first module that holds it; other modules
+name that owner.
 """
 
 from __future__ import annotations
@@ -105,14 +105,14 @@ class ParameterReport(Tabular):
         return [module for module in self.root.walk() if module.has_weights]
 
     def module(self, path: str) -> ModuleParameters:
-        """The module at a path.  Raises :class:`UserError` with the nearest existing path."""
+        """The module at a path. Raises :class:`UserError` with the nearest existing path."""
         paths = {module.path: module for module in self.root.walk()}
         if path not in paths:
             raise UserError(f"{self.name} has no module {path!r}. {suggestion(path, _near(path, paths))}")
         return paths[path]
 
     def select(self, paths: Iterable[str]) -> list[ModuleParameters]:
-        """The modules at some paths, without those inside another one, so that their counts add up."""
+        """The modules at some paths, without modules inside another one, so that their counts add up."""
         chosen = {path: self.module(path) for path in paths}
         return [
             module
@@ -123,15 +123,17 @@ class ParameterReport(Tabular):
     def table(self) -> ResultTable:
         """The modules of the first two levels."""
         total = self.total_parameters
-        shown = [each for top in self.root.children for each in (top, *top.children) if each.has_weights]
+        shown = [
+            module for top in self.root.children for module in (top, *top.children) if module.has_weights
+        ]
         rows = [
             (
-                "  " * each.path.count(".") + each.name,
-                each.kind,
-                f"{each.parameters:,}",
-                f"{each.parameters / total:.1%}",
+                "  " * module.path.count(".") + module.name,
+                module.kind,
+                f"{module.parameters:,}",
+                f"{module.parameters / total:.1%}",
             )
-            for each in shown
+            for module in shown
         ]
         return ResultTable(
             f"{self.name}: {total_and_active(total, self.active_parameters)}",
@@ -190,7 +192,7 @@ def built_tree(model: nn.Module) -> ModuleParameters:
 
 
 def _unfolded(module: ModuleParameters, folded: Folded) -> ModuleParameters:
-    """The tree of the full model, from that of the folded one."""
+    """Expand the tree of a folded model to the full model's."""
     name, _, rest = module.path.partition(".")
     if name in folded.stacks and rest == "blocks":
         children = tuple(_layers(module, folded.stacks[name], folded))
@@ -203,10 +205,10 @@ def _unfolded(module: ModuleParameters, folded: Folded) -> ModuleParameters:
 
 def _layers(blocks: ModuleParameters, stack: FoldedStack, folded: Folded) -> Iterator[ModuleParameters]:
     built = blocks.children
-    for layer, (place, owner) in enumerate(zip(stack.like, stack.owners, strict=True)):
-        here = f"{blocks.path}.{owner}"
-        moved = _moved(built[place], built[place].path, here, folded)
-        yield moved if owner == layer else _alias(moved, here, f"{blocks.path}.{layer}")
+    for layer, (index, owner) in enumerate(zip(stack.like, stack.owners, strict=True)):
+        path = f"{blocks.path}.{owner}"
+        moved = _moved(built[index], built[index].path, path, folded)
+        yield moved if owner == layer else _alias(moved, path, f"{blocks.path}.{layer}")
 
 
 def _moved(module: ModuleParameters, old: str, new: str, folded: Folded) -> ModuleParameters:
@@ -233,10 +235,10 @@ def _tree(module: nn.Module, path: str, owners: dict[int, str]) -> ModuleParamet
     """A module's tree; ``owners`` maps each tensor seen, by identity, to the path of its first holder."""
     weights, shared, count = {}, {}, 0
     for name, weight in module.named_parameters(recurse=False, remove_duplicate=False):
-        here = f"{path}.{name}" if path else name
+        weight_path = f"{path}.{name}" if path else name
         weights[name] = tuple(weight.shape)
-        owner = owners.setdefault(id(weight), here)
-        if owner == here:
+        owner = owners.setdefault(id(weight), weight_path)
+        if owner == weight_path:
             count += weight.numel()
         else:
             shared[name] = owner
@@ -252,12 +254,12 @@ def _tree(module: nn.Module, path: str, owners: dict[int, str]) -> ModuleParamet
 
 
 def _embedding_parameters(folded: Folded) -> int:
-    """The parameters of the embedding tables of tokens, token types and positions, and of those of single layers."""
+    """The parameters of all embedding tables: tokens, token types, positions, and per-layer embeddings."""
     tables = {
         id(table): table.weight.numel() * folded.copies(f"{path}.{name}")
-        for path, each in folded.model.named_modules()
-        if isinstance(each, Embedding | PerLayerEmbedding)
-        for name, table in each.named_modules()
+        for path, module in folded.model.named_modules()
+        if isinstance(module, Embedding | PerLayerEmbedding)
+        for name, table in module.named_modules()
         if isinstance(table, nn.Embedding)
     }
     return sum(tables.values())
@@ -278,7 +280,7 @@ def _comparisons(report: ParameterReport, spec: Model) -> Iterator[ParameterChec
 
 
 def _near(path: str, paths: Mapping[str, ModuleParameters]) -> list[str]:
-    """Paths to suggest for a wrong one: those below its deepest existing parent."""
+    """Suggestions for a wrong path: the paths below its deepest existing parent."""
     parts = path.split(".")
     there = next(".".join(parts[:n]) for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in paths)
     return [child.path for child in paths[there].children]

@@ -13,13 +13,13 @@ from typing import Any, Final
 BATCH: Final = "B"
 LENGTHS: Final = ("T", "P", "S")
 WHOLE: Final = 64
-"""A multiple of the tokens of every chunk in which recurrences are computed."""
+"""A multiple of the chunk lengths of all recurrences."""
 MEANINGS = {"B": "batch", "T": "new tokens", "P": "past tokens", "S": "encoder tokens"}
 
 Powers = tuple[tuple[str, int], ...]
 """A product of symbols, each with its power, in the order of :data:`MEANINGS`."""
 
-_ORDER = {symbol: place for place, symbol in enumerate(MEANINGS)}
+_ORDER = {symbol: index for index, symbol in enumerate(MEANINGS)}
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -51,8 +51,8 @@ class Polynomial:
     @property
     def symbols(self) -> list[str]:
         """The symbols that occur."""
-        found = {symbol for powers in self.terms for symbol, _ in powers}
-        return [symbol for symbol in MEANINGS if symbol in found]
+        names = {symbol for powers in self.terms for symbol, _ in powers}
+        return [symbol for symbol in MEANINGS if symbol in names]
 
     def __hash__(self) -> int:
         return hash(frozenset(self.terms.items()))
@@ -75,7 +75,7 @@ class Polynomial:
     __rmul__ = __mul__
 
     def __floordiv__(self, divisor: int) -> Polynomial:
-        """The exact quotient.  Raises ValueError if a coefficient is not divisible."""
+        """The exact quotient. Raises ValueError if a coefficient is not divisible."""
         if any(coefficient % divisor for coefficient in self.terms.values()):
             raise ValueError(f"{self} cannot be divided by {divisor}")
         return Polynomial({powers: coefficient // divisor for powers, coefficient in self.terms.items()})
@@ -83,13 +83,13 @@ class Polynomial:
     def given(self, **sizes: int) -> Polynomial:
         """The polynomial with numbers for some of its symbols."""
         return Polynomial.sum(
-            Polynomial({tuple(each for each in powers if each[0] not in sizes): value})
+            Polynomial({tuple(power for power in powers if power[0] not in sizes): value})
             for powers, coefficient in self.terms.items()
             if (value := coefficient * math.prod(sizes[s] ** n for s, n in powers if s in sizes))
         )
 
     def at(self, **sizes: int) -> int:
-        """The value at some sizes; surplus symbols are ignored.  Raises KeyError for a symbol without a number."""
+        """The value at some sizes; surplus symbols are ignored. Raises KeyError for a symbol without a number."""
         return sum(
             coefficient * math.prod(sizes[symbol] ** power for symbol, power in powers)
             for powers, coefficient in self.terms.items()
@@ -124,7 +124,7 @@ def _product(a: Powers, b: Powers) -> Powers:
     powers = dict(a)
     for symbol, power in b:
         powers[symbol] = powers.get(symbol, 0) + power
-    return tuple(sorted(powers.items(), key=lambda each: _ORDER[each[0]]))
+    return tuple(sorted(powers.items(), key=lambda item: _ORDER[item[0]]))
 
 
 def _rank(powers: Powers) -> list[int]:
@@ -137,8 +137,8 @@ def _rank(powers: Powers) -> list[int]:
 class Interpolation:
     """Interpolates polynomials that are quadratic in lengths, and linear in B, from their values at ``points``.
 
-    Lengths are multiples of :data:`WHOLE`, at which chunks of tokens are full.  The last point is redundant: it detects
-    functions that are not such polynomials.
+    Lengths are multiples of :data:`WHOLE`, so that chunks of tokens are full. The last point is redundant: it detects functions
+    that are not such polynomials.
     """
 
     points: tuple[Mapping[str, int], ...]
@@ -147,22 +147,22 @@ class Interpolation:
 
     @classmethod
     def over(cls, symbols: Iterable[str], batches: int = 1) -> Interpolation:
-        """Interpolation over some of the symbols; of degree ``batches`` in B, where so many batches meet."""
+        """Interpolation over some of the symbols, of degree ``batches`` in B (2 if every text meets every image)."""
         return _interpolation(tuple(symbols), batches)
 
     def polynomial(self, values: Sequence[int]) -> Polynomial:
-        """The polynomial with these values at the points, with coefficients rounded up to integers: a chunk may have
-        parts that are not shared out among its tokens.  Raises ValueError if no polynomial has them."""
+        """The polynomial with these values at the points. Coefficients are rounded up to integers, because the cost of a chunk
+        may not divide evenly among its tokens. Raises ValueError if no polynomial has these values."""
         *enough, check = values
         solved = [sum(map(Fraction.__mul__, row, map(Fraction, enough)), Fraction()) for row in self.inverse]
         exact = dict(zip(self.products, solved, strict=True))
-        found = Polynomial({powers: math.ceil(value) for powers, value in exact.items() if value})
+        polynomial = Polynomial({powers: math.ceil(value) for powers, value in exact.items() if value})
         if (
             sum(value * Polynomial({powers: 1}).at(**self.points[-1]) for powers, value in exact.items())
             != check
         ):
             raise ValueError("not a polynomial that is linear in each batch and at most quadratic in lengths")
-        return found
+        return polynomial
 
 
 @functools.cache
@@ -191,11 +191,11 @@ def _inverted(matrix: list[list[int]]) -> tuple[tuple[Fraction, ...], ...]:
     rows = [
         [Fraction(n) for n in row] + [Fraction(i == j) for j in range(size)] for i, row in enumerate(matrix)
     ]
-    for at in range(size):
-        pivot = next(row for row in range(at, size) if rows[row][at])
-        rows[at], rows[pivot] = rows[pivot], rows[at]
-        rows[at] = [value / rows[at][at] for value in rows[at]]
+    for column in range(size):
+        pivot = next(row for row in range(column, size) if rows[row][column])
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        rows[column] = [value / rows[column][column] for value in rows[column]]
         for other in range(size):
-            if other != at and (factor := rows[other][at]):
-                rows[other] = [a - factor * b for a, b in zip(rows[other], rows[at], strict=True)]
+            if other != column and (factor := rows[other][column]):
+                rows[other] = [a - factor * b for a, b in zip(rows[other], rows[column], strict=True)]
     return tuple(tuple(row[size:]) for row in rows)

@@ -23,7 +23,7 @@ PRECISION = DTYPES["fp16"]
 class Quantity:
     """A cost of two models in a unit: parameters, FLOPs or bytes; None for a model without it.
 
-    ``tokens``: the number of tokens that it is for; None if it does not depend on them.
+    ``tokens``: the number of tokens that it covers; None if it does not depend on tokens.
     """
 
     name: str
@@ -47,12 +47,12 @@ class ComparedSizes:
 
     @classmethod
     def of(cls, specs: tuple[Model, Model], batch: int, length: int | None = None) -> ComparedSizes:
-        """The given length, or the default, limited by the shortest context.
+        """The sizes for a length, by default the usual one, limited by the shortest context.
 
         Raises :class:`specs.base.errors.UserError` for a length that exceeds a context.
         """
         limits = [(limit, spec) for spec in specs if (limit := _context(spec)) is not None]
-        shortest, spec = min(limits, key=lambda each: each[0], default=(None, specs[0]))
+        shortest, spec = min(limits, key=lambda context: context[0], default=(None, specs[0]))
         if length is not None and shortest is not None and length > shortest:
             raise UserError(
                 f"{option_name('length')} must fit the context of {spec.name}\n  value: {length}\n  Use {shortest} or less."
@@ -71,7 +71,7 @@ def _context(spec: Model) -> int | None:
 
 @dataclass(frozen=True)
 class Amount:
-    """A cost of one model in a unit; ``tokens``: the number of tokens that it is for, or None."""
+    """A cost of one model in a unit; ``tokens``: the number of tokens that it covers, or None."""
 
     count: int
     unit: str
@@ -111,11 +111,10 @@ class Measured:
     def amounts(self, sizes: ComparedSizes) -> dict[str, Amount]:
         """The model's parameters, FLOPs, and memory in half precision.
 
-        FLOPs are those of matrix products.  Training memory is weights, gradients and Adam's
-        state, without activations.
+        FLOPs count matrix products. Training memory is weights, gradients and Adam's state, without activations.
         """
         report = self.parameters
-        found = {
+        amounts = {
             "parameters": Amount(report.total_parameters, "parameters"),
             "active parameters": Amount(report.active_parameters, "parameters"),
             "without embeddings": Amount(report.non_embedding_parameters, "parameters"),
@@ -124,16 +123,16 @@ class Measured:
         for name, stage in self.stages.items():
             total, tokens = stage.total, sizes.past if name == "step" else sizes.length
             by_length = {"T", "P", "S"}.intersection(total.symbols)
-            found[name] = Amount(total.at(**symbols), "FLOPs", tokens if by_length else None)
-        found["weights"] = Amount(stored_bytes(self.folded, PRECISION), "bytes")
+            amounts[name] = Amount(total.at(**symbols), "FLOPs", tokens if by_length else None)
+        amounts["weights"] = Amount(stored_bytes(self.folded, PRECISION), "bytes")
         if kept := cache(self.spec, PRECISION):
-            found["cache per token"] = Amount(kept.bytes_per_token, "bytes")
+            amounts["cache per token"] = Amount(kept.bytes_per_token, "bytes")
             if kept.state_bytes:
-                found["state"] = Amount(kept.state_bytes, "bytes")
+                amounts["state"] = Amount(kept.state_bytes, "bytes")
             needed = kept.needed(sizes.batch, sizes.length, symbols["S"])
-            found["cache"] = Amount(needed, "bytes", sizes.length)
-        found["training"] = Amount(TrainingState.of(self.folded, PRECISION).total, "bytes")
-        return found
+            amounts["cache"] = Amount(needed, "bytes", sizes.length)
+        amounts["training"] = Amount(TrainingState.of(self.folded, PRECISION).total, "bytes")
+        return amounts
 
     def _symbols(self, sizes: ComparedSizes) -> dict[str, int]:
         """The values of the cost symbols: an encoder reads as many tokens as a decoder, unless its input size is fixed."""
@@ -159,11 +158,11 @@ def quantities(a: Measured, b: Measured, sizes: ComparedSizes) -> list[Quantity]
         )
     if all(side["active parameters"] == side["parameters"] for side in (ours, theirs)):
         del ours["active parameters"], theirs["active parameters"]
-    found = []
+    pairs = []
     for name in in_order(list(ours), list(theirs)):
         x, y = ours.get(name), theirs.get(name)
         first = x or y
         assert first is not None
-        tokens = next((each.tokens for each in (x, y) if each and each.tokens is not None), None)
-        found.append(Quantity(name, first.unit, x.count if x else None, y.count if y else None, tokens))
-    return found
+        tokens = next((side.tokens for side in (x, y) if side and side.tokens is not None), None)
+        pairs.append(Quantity(name, first.unit, x.count if x else None, y.count if y else None, tokens))
+    return pairs

@@ -31,7 +31,7 @@ OUTPUT_BYTES = 4
 
 @dataclass(frozen=True)
 class Report(Tabular):
-    """The costs of a model with weights in a precision.  ``weights``: bytes of its file in each known precision."""
+    """The costs of a model with weights in a precision. ``weights``: bytes of its file in each known precision."""
 
     spec: Model
     folded: Folded
@@ -99,7 +99,7 @@ class Report(Tabular):
         )
 
     def demand(self, stage: str) -> Demand:
-        """FLOPs and bytes of a stage: weights and caches are read once, and only experts that its tokens select."""
+        """FLOPs and bytes of a stage: weights and caches are read once, and of experts only those that its tokens select."""
         costs, sizes, tokens = (
             self.costs.stages[stage],
             self.lengths.symbols(stage),
@@ -186,7 +186,7 @@ class Report(Tabular):
 
     @property
     def room(self) -> Room:
-        """The room that memory leaves for sequences."""
+        """The memory need of sequences, to find how many fit."""
         longest = self.spec.context_length_of(self.spec.last_stack)
         return Room(self.need, self.lengths.batch, max(self.lengths.length, self.lengths.past), longest)
 
@@ -205,11 +205,11 @@ class Report(Tabular):
             sizes["source_length"] = self.lengths.source
         stages = self.costs.as_dict()
         for name, stage in self.costs.stages.items():
-            at = self.lengths.symbols(name)
+            symbols = self.lengths.symbols(name)
             stages[name]["at"] = {
-                "matmul": stage.total.at(**at),
-                "roles": {role: part.at(**at) for role, part in self.costs.by_role(name).items()},
-                "other": stage.total_elements.at(**at),
+                "matmul": stage.total.at(**symbols),
+                "roles": {role: part.at(**symbols) for role, part in self.costs.by_role(name).items()},
+                "other": stage.total_elements.at(**symbols),
                 **self.demand(name).as_dict(),
             }
         return {
@@ -226,37 +226,37 @@ class Report(Tabular):
             "estimated_operations": self.estimated_operations,
             "memory": {
                 "weights": dict(self.weights),
-                "step_reads": [each.as_dict() for each in self.expert_reads],
+                "step_reads": [item.as_dict() for item in self.expert_reads],
                 **self._cache_dict(),
             },
             "training": self._training_dict(),
-            "devices": [each.as_dict() for each in self.rooflines],
+            "devices": [item.as_dict() for item in self.rooflines],
         }
 
     def _cache_dict(self) -> dict[str, Any]:
         if self.cache is None:
             return {}
         tokens = max(self.lengths.length, self.lengths.past)
-        at = (self.lengths.batch, tokens, self.lengths.source)
+        sizes = (self.lengths.batch, tokens, self.lengths.source)
         return {
             "cache": {
                 **self.cache.as_dict(),
-                "bytes": self.cache.needed(*at),
-                "held_bytes": self.cache.held(*at),
+                "bytes": self.cache.needed(*sizes),
+                "held_bytes": self.cache.held(*sizes),
             }
         }
 
     def _training_dict(self) -> dict[str, Any]:
-        at, found = self.lengths.symbols("train"), self.training
+        sizes, training = self.lengths.symbols("train"), self.training
         return {
-            **found.as_dict(),
+            **training.as_dict(),
             "state": self.state.as_dict(),
             "at": {
-                "matmul": found.passes.total.at(**at),
-                "matmul_checkpointed": found.passes.checkpointed.at(**at),
-                "activations": found.activations.at(**at),
-                "activations_unfused": found.unfused.at(**at),
-                "activations_checkpointed": found.checkpointed.at(**at),
+                "matmul": training.passes.total.at(**sizes),
+                "matmul_checkpointed": training.passes.checkpointed.at(**sizes),
+                "activations": training.activations.at(**sizes),
+                "activations_unfused": training.unfused.at(**sizes),
+                "activations_checkpointed": training.checkpointed.at(**sizes),
             },
         }
 
@@ -278,5 +278,5 @@ def report(
     if precision not in known:
         raise UserError(f"Precision {precision!r} is unknown\n  {suggestion(precision, known)}")
     computed = COMPUTED_IN[precision]
-    found = tuple(this_device(computed) if each == THIS else load_device(each) for each in devices)
-    return Report(spec, folded, lengths or Lengths.of(spec), precision, known, found)
+    loaded = tuple(this_device(computed) if device == THIS else load_device(device) for device in devices)
+    return Report(spec, folded, lengths or Lengths.of(spec), precision, known, loaded)

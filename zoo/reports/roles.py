@@ -36,7 +36,7 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class RoleParameters:
-    """The parameters of one role; ``active``: those that process each token, of experts only the selected ones."""
+    """The parameters of one role; ``active`` parameters process each token: of experts, only the selected ones."""
 
     name: str
     parameters: int

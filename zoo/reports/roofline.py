@@ -1,7 +1,7 @@
 """Roofline bounds: the minimum time of calls on a device, and the sequences that fit into its memory.
 
 A call takes at least as long as its matrix products at peak rate, and at least as long as reading its weights and cache
-once (Williams et al., 2009).  If a model exceeds one device's memory, several share the work evenly, at no cost of
+once (Williams et al., 2009). If a model exceeds one device's memory, several share the work evenly, at no cost of
 communication.
 """
 
@@ -28,7 +28,7 @@ THIS = "this"
 """The name of this machine as a device."""
 
 WIDEST: FloatPrecision = "fp32"
-"""Wider precisions to compute in, if a device is faster in one or has no other."""
+"""A wider precision to compute in, if a device is faster in it or has no other."""
 
 MOST = 2**40
 """Upper limit of batch sizes and contexts."""
@@ -117,9 +117,9 @@ class Roofline:
 def roofline(
     device: Device, precision: FloatPrecision, demands: Mapping[str, Demand], room: Room
 ) -> Roofline:
-    """The bounds of some calls on as few devices as hold the model."""
+    """The bounds of some calls on the fewest devices that hold the model."""
     count = max(1, math.ceil(room.need(room.batch, room.length) / device.memory))
-    count = 1 if device.name == THIS else count  # there is no other
+    count = 1 if device.name == THIS else count  # a machine has one
     rate = best_rate(device, precision)
     roofs = rate and {
         name: _roof(demand, count * rate, count * device.bandwidth) for name, demand in demands.items()
@@ -130,7 +130,7 @@ def roofline(
 
 def best_rate(device: Device, precision: FloatPrecision) -> float | None:
     """FLOPs per second in a precision, or in a wider one if that is faster; None if unknown."""
-    return max((device.flops[each] for each in (precision, WIDEST) if each in device.flops), default=None)
+    return max((device.flops[dtype] for dtype in (precision, WIDEST) if dtype in device.flops), default=None)
 
 
 def _roof(demand: Demand, rate: float, bandwidth: float) -> Roof:

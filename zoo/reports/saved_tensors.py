@@ -1,4 +1,4 @@
-"""The tensors that autograd saves in a forward pass, from the entries of its operations.
+"""The tensors that autograd saves in a forward pass, from the entries of operations.
 
 A view saves the tensor that it views, and a tensor that several calls save counts once.
 """
@@ -16,13 +16,13 @@ from zoo.reports.trace import outputs_by_name
 
 
 def saved_tensors(graph: fx.Graph, *, fused: bool) -> list[SavedTensor]:
-    """The tensors that a graph with trained parameters saves, and its outputs; each tensor once.
+    """The tensors that autograd saves for a graph with trained parameters, and its outputs; each tensor once.
 
     ``fused``: attention runs as one kernel, which never saves its scores, and so does RMS norm.
-    An operation without an entry is taken to save all that it reads and its result.
+    An operation without an entry counts as saving all of its inputs and its result.
     """
     trained = trained_values(graph)
-    found: dict[Any, SavedTensor] = {}
+    tensors: dict[Any, SavedTensor] = {}
     for node in graph.nodes:
         if node not in trained or node.op not in CALLS:
             continue
@@ -31,10 +31,10 @@ def saved_tensors(graph: fx.Graph, *, fused: bool) -> list[SavedTensor]:
         for saved in rule(GradientCall(node, trained, root, fused)):
             if saved.extra is None and saved.value.op == "get_attr":
                 continue  # weights are in memory anyway
-            found.setdefault(saved.value if saved.extra is None else (saved.by, len(found)), saved)
+            tensors.setdefault(saved.value if saved.extra is None else (saved.by, len(tensors)), saved)
     for result in outputs_by_name(graph).values():
-        found.setdefault(root(result), SavedTensor(result, root(result)))
-    return list(found.values())
+        tensors.setdefault(root(result), SavedTensor(result, root(result)))
+    return list(tensors.values())
 
 
 def trained_values(graph: fx.Graph) -> set[fx.Node]:
@@ -46,7 +46,7 @@ def trained_values(graph: fx.Graph) -> set[fx.Node]:
     trained: set[fx.Node] = set()
     for node in graph.nodes:
         learns = node.meta.get("trained", False) or (
-            not _gives_device_only(node) and any(each in trained for each in node.all_input_nodes)
+            not _gives_device_only(node) and any(operand in trained for operand in node.all_input_nodes)
         )
         if learns and node in reached and _is_float(node):
             trained.add(node)
@@ -54,7 +54,7 @@ def trained_values(graph: fx.Graph) -> set[fx.Node]:
 
 
 def root(value: fx.Node) -> fx.Node:
-    """The value whose memory a value is in; one of several results has its own, unless all of them are views."""
+    """The value that owns the memory of a value; one of several results owns its memory, unless all of them are views."""
     while _is_view(value):
         source = value.all_input_nodes[0]
         if isinstance(source.meta["info"][0], tuple) and not _is_view(source):

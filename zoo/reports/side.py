@@ -22,7 +22,7 @@ from zoo.record.manifest import ExportRecord, read_record
 class Side:
     """A spec, the document that assignments change, and the manifest of an export, if it is one.
 
-    ``label``: the preset's name and changes, or the given path.
+    ``label``: the preset's name and changes, or the path.
     """
 
     label: str
@@ -32,7 +32,7 @@ class Side:
 
 
 def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
-    """The side that a reference names, with assignments applied to its spec.
+    """Read the side that a reference names, with assignments applied to its spec.
 
     Raises :class:`specs.base.errors.UserError` for an unknown reference or an invalid spec.
     """
@@ -50,8 +50,8 @@ def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
     return Side(label, document, spec, None if assignments else export)
 
 
-def side_of(given: Model | str | os.PathLike[str]) -> Side:
+def side_of(reference: Model | str | os.PathLike[str]) -> Side:
     """The side of a spec or reference.  Raises :class:`specs.base.errors.UserError`."""
-    if isinstance(given, Model):
-        return Side(given.name, Document(resolved(given)), given)
-    return read_side(os.fspath(given))
+    if isinstance(reference, Model):
+        return Side(reference.name, Document(resolved(reference)), reference)
+    return read_side(os.fspath(reference))

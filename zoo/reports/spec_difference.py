@@ -35,7 +35,7 @@ class SpecDifference:
         Measured verification errors are ignored.
         """
         alike = self.weights is None or self.weights.alike
-        intact = all(each is None or each.intact for each in self.integrity)
+        intact = all(integrity is None or integrity.intact for integrity in self.integrity)
         exported = not any(fact.path != ("verification", "max_abs") for fact in self.exports or ())
         return not self.spec and exported and alike and intact
 
@@ -48,9 +48,9 @@ class SpecDifference:
         """The differences between exports, as JSON data."""
         sides = zip("ab", self.integrity, strict=True)
         return {
-            "exports": None if self.exports is None else [each.as_dict() for each in self.exports],
+            "exports": None if self.exports is None else [item.as_dict() for item in self.exports],
             "weights": None if self.weights is None else self.weights.as_dict(),
-            "integrity": {side: None if each is None else each.as_dict() for side, each in sides},
+            "integrity": {side: None if item is None else item.as_dict() for side, item in sides},
         }
 
 

@@ -13,7 +13,7 @@ Other = TypeVar("Other")
 class Spread(Mapping[str, Value]):
     """A mapping from every module's path that stores each value once.
 
-    ``parts``: the values of a model with one layer of each kind; ``kinds``: the layers that each of its layers stands for,
+    ``parts``: the values of a model with one layer of each kind; ``kinds``: the layers that each of its layers represents,
     such as 0, 2 and 4 for ``decoder.blocks.0``.
     """
 
@@ -39,15 +39,15 @@ class Spread(Mapping[str, Value]):
         return self._parts[f"{self._kind_of[layer]}{inner}"]
 
     def __iter__(self) -> Iterator[str]:
-        return (place for path in self._parts for place in self._places(path))
+        return (full_path for path in self._parts for full_path in self._places(path))
 
     def __len__(self) -> int:
         return sum(map(self._count, self._parts))
 
     @cached_property
     def _kind_of(self) -> dict[str, str]:
-        """The layer that stands for each layer."""
-        return {place: kind for kind in self._kinds for place in self._places(kind)}
+        """For each layer, the layer that represents it."""
+        return {layer: kind for kind in self._kinds for layer in self._places(kind)}
 
     def _count(self, path: str) -> int:
         kind, _ = _split(path)

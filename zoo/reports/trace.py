@@ -1,4 +1,4 @@
-"""The graph of a task, with numbers of its calls as polynomials in the sizes of its inputs."""
+"""The graph of a task, with figures of its calls as polynomials in the sizes of its inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zoo.ops.operation import CALLS, target_name
 from zoo.ops.saved import NodeInfos
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
 from zoo.tracing.sizing import infos_at
-from zoo.tracing.symbols import SUM
+from zoo.tracing.symbols import summands
 from zoo.tracing.task import FRAMES, IMAGES, VECTORS, Task
 from zoo.tracing.tracer import Tracer
 
@@ -33,25 +33,27 @@ SYMBOLS = {
 
 
 def traced(model: ZooModel, task: Task) -> fx.Graph:
-    """The graph of a task.  Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+    """The graph of a task. Raises :class:`zoo.tracing.tracer.UntraceableError`."""
     return Tracer(model, task.symbols(())).run(task.call, task.inputs)
 
 
 class Trace:
-    """The graph of a task, with numbers for some of the symbols: a single token is computed otherwise than many."""
+    """The graph of a task, with numbers for some of the symbols: a single token is computed differently from many."""
 
     def __init__(self, graph: fx.Graph, task: Task, **fixed: int) -> None:
         self.graph = graph
         dims = [
             part
-            for each in task.inputs
-            for dim in each.dims
+            for placeholder in task.inputs
+            for dim in placeholder.dims
             if isinstance(dim, str)
-            for part in (task.derived[dim].source if dim in task.derived else dim).split(SUM)
+            for part in summands(task.derived[dim].source if dim in task.derived else dim)
         ]
         symbols = dict.fromkeys(SYMBOLS[name] for name in dims)
         batches = len({name for name in dims if SYMBOLS[name] == BATCH})
-        self._interpolation = Interpolation.over((each for each in symbols if each not in fixed), batches)
+        self._interpolation = Interpolation.over(
+            (symbol for symbol in symbols if symbol not in fixed), batches
+        )
         self._infos = [
             infos_at(
                 self.graph,
@@ -68,7 +70,7 @@ class Trace:
         return [node for node in self.graph.nodes if node.op in CALLS]
 
     def polynomial(self, node: fx.Node, number: Callable[[NodeInfos], int]) -> Polynomial:
-        """A number of ``node`` that depends on the sizes, as a polynomial.
+        """A figure of ``node`` as a polynomial in the sizes.
 
         Raises :class:`specs.base.errors.UserError` if it is not one.
         """

@@ -1,11 +1,11 @@
 """FLOPs and activations of a training step, from the trace of the whole forward pass.
 
-The backward pass has one matrix product of the same size for every gradient of a forward product: for its weight, and for
-its input if a parameter precedes it.  Activations are the tensors that autograd saves; with checkpointing, the inputs of
-every layer, plus those of one recomputed layer at a time.
+The backward pass has one matrix product of the same size for every gradient of a forward product: for its weight, and for its
+input if a parameter precedes it. Activations are the tensors that autograd saves; with checkpointing, the inputs of every layer,
+plus the activations of one recomputed layer at a time.
 
-A reduced model with one layer of each kind is traced, and one with an additional layer for each kind: the difference is
-that layer's.
+A reduced model with one layer of each kind is traced, and one model per kind with an additional layer: the difference is the
+layer's contribution.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Training:
 def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     """The costs of a training step of a spec's model, with weights in a dtype.
 
-    Raises as :func:`zoo.reports.costs.costs` does.
+    Raises the errors of :func:`zoo.reports.costs.costs`.
     """
     small = fewer_layers(spec, layers=1)
     base = _Step.of(small, dtype)
@@ -114,7 +114,7 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
 
 @dataclass(frozen=True)
 class _Step:
-    """The sums of one trace by name, and the bytes that each layer saves besides its inputs."""
+    """The sums of one trace by name, and the bytes that each layer saves in addition to its inputs."""
 
     sums: dict[str, Polynomial]
     recomputed: list[Polynomial]
@@ -130,7 +130,7 @@ class _Step:
         sums = _passes(trace, layer_of)
 
         def size(kept: Iterable[SavedTensor]) -> Polynomial:
-            return Polynomial.sum(trace.polynomial(each.by, each.bytes_at) for each in kept)
+            return Polynomial.sum(trace.polynomial(tensor.by, tensor.bytes_at) for tensor in kept)
 
         fused = saved_tensors(trace.graph, fused=True)
         inputs = _inputs(trace.graph, fused, layer_of)
@@ -164,10 +164,10 @@ def _passes(trace: Trace, layer_of: dict[fx.Node, str | None]) -> dict[str, Poly
 
 
 def _gradients(node: fx.Node, trained: set[fx.Node]) -> int:
-    """The number of factors of a product that get a gradient; those of attention stand for its two products."""
+    """The number of factors of a product that get a gradient; for attention the query and key count for both products."""
     if node not in trained:
         return 0
-    factors = [each for each in node.args[:2] if each in trained]
+    factors = [factor for factor in node.args[:2] if factor in trained]
     return len(factors)
 
 
@@ -175,15 +175,15 @@ def _inputs(
     graph: fx.Graph, kept: Iterable[SavedTensor], layer_of: dict[fx.Node, str | None]
 ) -> list[SavedTensor]:
     """Tensors saved with checkpointing: inputs of layers, tensors saved outside layers, and outputs."""
-    found: dict[Any, SavedTensor] = {}
-    for each in kept:
-        if layer_of[each.by] is None:
-            found[each.value if each.extra is None else each] = each
+    tensors: dict[Any, SavedTensor] = {}
+    for tensor in kept:
+        if layer_of[tensor.by] is None:
+            tensors[tensor.value if tensor.extra is None else tensor] = tensor
     for node in graph.nodes:
-        for given in node.all_input_nodes if layer_of[node] else ():
-            outside = layer_of[given] != layer_of[node] and given.op != "get_attr"
-            if outside and isinstance(given.meta["info"][0], TensorInfo):
-                found.setdefault(root(given), SavedTensor(node, root(given)))
+        for operand in node.all_input_nodes if layer_of[node] else ():
+            outside = layer_of[operand] != layer_of[node] and operand.op != "get_attr"
+            if outside and isinstance(operand.meta["info"][0], TensorInfo):
+                tensors.setdefault(root(operand), SavedTensor(node, root(operand)))
     for result in outputs_by_name(graph).values():
-        found.setdefault(root(result), SavedTensor(result, root(result)))
-    return list(found.values())
+        tensors.setdefault(root(result), SavedTensor(result, root(result)))
+    return list(tensors.values())

@@ -1,4 +1,4 @@
-"""The task of a decoder: its tokens, or embeddings in their place, and its state."""
+"""The task of a decoder: tokens or embeddings, and its state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from specs.model.model import Model
-from zoo.core.graph_names import AHEAD, COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED
+from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED, TOKENS_AHEAD
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -35,8 +35,11 @@ def decoder_task(
     embedded: bool = False,
     with_ids: bool = False,
 ) -> Task:
-    """The decoder for every step; ``embedded``: it takes embeddings in place of tokens, batch x length x d_model, and ``with_ids``
-    the tokens beside them, where it needs to know which are of images."""
+    """The decoder for every step.
+
+    ``embedded``: it takes embeddings, batch x length x d_model, instead of tokens; ``with_ids``: it also takes the token ids, if
+    it needs to tell image tokens from text.
+    """
     assert spec.decoder is not None
     state = model.decoder.states
     past, present = state_names("past", state), state_names("present", state)
@@ -47,10 +50,12 @@ def decoder_task(
         if embedded:
             x = values[EMBEDDED]
             ids = values.get("input_ids")
-            ahead = values.get(AHEAD) if ids is None else model.ahead(ids)
-            at = model.positions(x, mask, before, slots).seeing(ahead)
-            at = at.along(values.get(_coordinates(cache_slots)) if spec.rotates_by_axis else None)
-            return model.decode(x, at, before, last_only=last_only)
+            ahead = values.get(TOKENS_AHEAD) if ids is None else model.ahead(ids)
+            positions = model.positions(x, mask, before, slots).with_lookahead(ahead)
+            positions = positions.along(
+                values.get(_coordinates(cache_slots)) if spec.rotates_by_axis else None
+            )
+            return model.decode(x, positions, before, last_only=last_only)
         types = values.get("token_type_ids")
         return model(values["input_ids"], mask, before, types, slots, last_only=last_only)
 
@@ -64,7 +69,7 @@ def decoder_task(
 
 
 def _coordinates(cache_slots: int | None) -> str:
-    """The name of the input that has the frame, row and column of each token."""
+    """The name of the input of each token's frame, row and column."""
     return COORDINATES if cache_slots is None else COORDINATES_BESIDE_SLOTS
 
 
@@ -78,10 +83,10 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool
     )
     if embedded:
         x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", spec.embedded_width))
-        name = "input_ids" if with_ids else AHEAD
+        name = "input_ids" if with_ids else TOKENS_AHEAD
         more = [ids_input(name, "sequence_length")] if spec.decoder.bidirectional == "image" else []
         if spec.rotates_by_axis:
             more.append(Placeholder(_coordinates(cache_slots), torch.int64, (3, BATCH, "sequence_length")))
         return [x, *more, seen]
-    given = stack_inputs(spec, spec.decoder, "sequence_length")
-    return [seen if each.name == "attention_mask" else each for each in given]
+    inputs = stack_inputs(spec, spec.decoder, "sequence_length")
+    return [seen if placeholder.name == "attention_mask" else placeholder for placeholder in inputs]

@@ -1,4 +1,4 @@
-"""The graphs of a dual encoder: each of its encoders alone, and both with the head in which their vectors meet."""
+"""The graphs of a dual encoder: each encoder alone, and the whole model with its head."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from zoo.tracing.task import BATCH, Task, stack_inputs
 
 TEXT_MODEL, VISION_MODEL = "text_model", "vision_model"
 READS: dict[str, StackName] = {TEXT_MODEL: "text", VISION_MODEL: "image"}
-"""The stack that each graph of one encoder runs."""
+"""The stack of each single-encoder graph."""
 
 
 def dual_encoder_tasks(spec: Model) -> list[Task]:
-    """The graph of each encoder, named as clients expect, and that of the whole."""
+    """The graph of each encoder, named as clients expect, and the graph of the whole model."""
     return [*(_alone(spec, task, name) for task, name in READS.items()), whole_task(spec, "model")]
 
 
 def whole_task(spec: Model, name: str) -> Task:
-    """All texts and all images, of which there may be another number."""
+    """The whole model on all texts and all images, whose numbers may differ."""
     text, image = (_inputs(spec, stack, f"{stack}_{BATCH}") for stack in READS.values())
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -48,6 +48,6 @@ def _alone(spec: Model, task: str, name: StackName) -> Task:
 
 
 def _inputs(spec: Model, name: StackName, batch: str) -> tuple[Placeholder, ...]:
-    """The inputs of an encoder, with the name of their number of rows."""
+    """The inputs of an encoder, with ``batch`` as the name of their first axis."""
     inputs = stack_inputs(spec, getattr(spec, name), "sequence_length")
-    return tuple(replace(each, dims=(batch, *each.dims[1:])) for each in inputs)
+    return tuple(replace(placeholder, dims=(batch, *placeholder.dims[1:])) for placeholder in inputs)

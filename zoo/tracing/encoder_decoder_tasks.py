@@ -1,7 +1,7 @@
 """The tasks of a model with an encoder and a decoder.
 
-Clients differ in where the keys and values that the decoder attends to are projected: with the encoder, in a decoder for the
-first step, or in one decoder for every step.
+Clients differ in the graph that projects the cross-attention keys and values: the encoder, a decoder for the first step, or one
+decoder for every step.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def encode_task(model: Any, spec: Model) -> Task:
 
 
 def encode_alone_task(model: Any, spec: Model) -> Task:
-    """The encoder, without the keys and values that the decoder projects from its output."""
+    """The encoder without the cross-attention keys and values."""
     task = encode_task(model, spec)
     return replace(task, call=lambda model, values: {HIDDEN: task.call(model, values)[HIDDEN]})
 
@@ -58,7 +58,7 @@ def encode_alone_task(model: Any, spec: Model) -> Task:
 def next_decoder_task(
     model: Any, spec: Model, name: str, last_only: bool, cache_slots: int | None = None
 ) -> Task:
-    """The decoder, given the keys and values of earlier tokens and of the encoder's."""
+    """The decoder for later steps: it takes the keys and values of earlier tokens and of the encoder's output."""
     past, encoded, present, _ = _decoder_names(model)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -73,8 +73,8 @@ def next_decoder_task(
         return {**outputs, **spread_state(present, outputs.present_key_values)}
 
     caches = _decoder_caches(model, ENCODER_LENGTH, cache_slots)
-    at = [] if cache_slots is None else [ids_input("position_ids", "decoder_sequence_length")]
-    inputs = (_NEW_TOKENS, *at, *_encoder_mask(spec), *caches)
+    slots = [] if cache_slots is None else [ids_input("position_ids", "decoder_sequence_length")]
+    inputs = (_NEW_TOKENS, *slots, *_encoder_mask(spec), *caches)
     constant = constant_names(past, model.decoder.states)
     return Task(
         name, inputs, call, () if cache_slots else (_TOKENS_SO_FAR,), last_only, cache_slots, constant
@@ -82,7 +82,7 @@ def next_decoder_task(
 
 
 def first_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
-    """The decoder's first step: it projects the encoder's output, and returns those keys and values too."""
+    """The decoder's first step: it projects the encoder's output, and also returns these keys and values."""
     _, _, present, encoded = _decoder_names(model)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -137,8 +137,10 @@ def merged_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
 
 
 def projecting_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
-    """The decoder for every step of a client that caches its own keys and values alone, named as those of a decoder without an
-    encoder: it projects the encoder's output on each step."""
+    """The decoder for clients that cache only its own keys and values: it projects the encoder's output on every step.
+
+    Its state has the names of a decoder without an encoder.
+    """
     states = model.decoder.states
     past, present = (state_names(moment, states) for moment in MOMENTS)
 
@@ -153,16 +155,16 @@ def projecting_decoder_task(model: Any, spec: Model, last_only: bool) -> Task:
         return {**outputs, **spread_state(present, outputs.present_key_values)}
 
     caches = [
-        each
+        placeholder
         for layer in state_inputs(past, states, model.decoder, "past_decoder_sequence_length")
-        for each in layer
+        for placeholder in layer
     ]
     inputs = (_NEW_TOKENS, *caches, _encoder_hidden(spec), *_encoder_mask(spec))
     return Task(MERGED, inputs, call, (_TOKENS_SO_FAR,), last_only, constant=constant_names(past, states))
 
 
 def projected_length(cached: Sequence[State]) -> int:
-    """The number of an encoder's tokens whose keys and values are in a cache."""
+    """The number of encoder tokens whose keys and values are in a cache."""
     return cached[0][0].shape[2]
 
 
@@ -174,7 +176,7 @@ _TOKENS_SO_FAR = "past_decoder_sequence_length + decoder_sequence_length"
 
 
 def _decoder_names(model: Any) -> list[StateNames]:
-    """Names of the decoder's own state and of the encoder's keys and values, as inputs and then as outputs."""
+    """The names of the decoder's own state and of the encoder's keys and values, as inputs and then as outputs."""
     states = {"decoder": model.decoder.states, "encoder": encoder_state(model.decoder)}
     return [state_names(moment, state, part) for moment in MOMENTS for part, state in states.items()]
 

@@ -8,14 +8,14 @@ from typing import Any
 from torch import fx
 
 from zoo.ops import TensorInfo, result_info
-from zoo.tracing.symbols import SUM, Placeholder
+from zoo.tracing.symbols import Placeholder, summands
 
 
 def infos_at(
     graph: fx.Graph, inputs: Sequence[Placeholder], numbers: Mapping[str, int]
 ) -> dict[fx.Node, Any]:
     """TensorInfo, size or tuple of every value except the outputs, with a number for each symbol in the inputs' dims."""
-    given = {each.name: each for each in inputs}
+    placeholders = {placeholder.name: placeholder for placeholder in inputs}
     infos: dict[fx.Node, Any] = {}
 
     def of(argument: Any) -> Any:
@@ -24,8 +24,10 @@ def infos_at(
     for node in graph.nodes:
         match node.op:
             case "placeholder":
-                each = given[str(node.target)]
-                infos[node] = TensorInfo(tuple(_number(dim, numbers) for dim in each.dims), each.dtype)
+                placeholder = placeholders[str(node.target)]
+                infos[node] = TensorInfo(
+                    tuple(_number(dim, numbers) for dim in placeholder.dims), placeholder.dtype
+                )
             case "get_attr":
                 infos[node] = node.meta["info"][0]
             case "call_function" | "call_method":
@@ -34,4 +36,4 @@ def infos_at(
 
 
 def _number(dim: int | str, numbers: Mapping[str, int]) -> int:
-    return dim if isinstance(dim, int) else sum(numbers[part] for part in dim.split(SUM))
+    return dim if isinstance(dim, int) else sum(numbers[symbol] for symbol in summands(dim))

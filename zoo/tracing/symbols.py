@@ -16,7 +16,7 @@ import torch
 SizePair = tuple[int, int]
 """A size in the two runs."""
 
-SUM = " + "
+_SUM = " + "
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Placeholder:
 
 @dataclass(frozen=True)
 class DerivedSize:
-    """A size that follows from that of another symbol, its ``source``."""
+    """A size computed from another symbol, its ``source``."""
 
     source: str
     size: Callable[[int], int]
@@ -38,7 +38,7 @@ class DerivedSize:
 
 @dataclass(frozen=True)
 class Symbols:
-    """Named sizes, each with a unique pair of numbers; no input has those in ``computed``."""
+    """Named sizes, each with a unique pair of numbers; no input has the sizes in ``computed``."""
 
     values: Mapping[str, SizePair]
     computed: frozenset[str] = frozenset()
@@ -51,24 +51,22 @@ class Symbols:
         sums: Iterable[str] = (),
         derived: Mapping[str, DerivedSize] = MappingProxyType({}),
     ) -> Symbols:
-        """Numbers for every name in ``inputs`` and ``sums``: primes that are not among the static sizes ``taken``, and the
-        sizes ``derived`` from them.
+        """Choose numbers for every name in ``inputs`` and ``sums``, and compute the sizes ``derived`` from them.
 
-        The second run has much larger ones, so that sliced and divided sizes differ between the runs too.
+        The numbers are primes other than the static sizes ``taken``. The second run has much larger ones, so that sliced and
+        divided sizes differ between the runs too.
         """
         small, large = _primes(1009, set(taken)), _primes(65_537, set(taken))
-        dims = [dim for given in inputs for dim in given.dims if isinstance(dim, str)]
-        names = dict.fromkeys([*dims, *sums, *(each.source for each in derived.values())])
-        names |= dict.fromkeys(part for name in names for part in name.split(SUM))
-        values: dict[str, SizePair] = {name: (next(small), next(large)) for name in names if SUM not in name}
+        dims = [dim for placeholder in inputs for dim in placeholder.dims if isinstance(dim, str)]
+        names = dict.fromkeys([*dims, *sums, *(size.source for size in derived.values())])
+        symbols = dict.fromkeys(symbol for name in names for symbol in summands(name))
+        values: dict[str, SizePair] = {symbol: (next(small), next(large)) for symbol in symbols}
         for name in names:
-            if SUM in name:
-                parts = [values[part] for part in name.split(SUM)]
-                values[name] = (sum(part[0] for part in parts), sum(part[1] for part in parts))
-        for name, each in derived.items():
-            first, second = values[each.source]
-            values[name] = each.size(first), each.size(second)
-        return cls(values, frozenset(each.source for each in derived.values()))
+            first, second = zip(*(values[symbol] for symbol in summands(name)), strict=True)
+            values[name] = sum(first), sum(second)
+        for name, size in derived.items():
+            values[name] = size.size(values[size.source][0]), size.size(values[size.source][1])
+        return cls(values, frozenset(size.source for size in derived.values()))
 
     def sizes(self, dim: int | str) -> SizePair:
         """The pair of a static size or a name."""
@@ -79,6 +77,11 @@ class Symbols:
         if sizes[0] == sizes[1]:
             return sizes[0]
         return next((name for name, value in self.values.items() if value == sizes), None)
+
+
+def summands(name: str) -> list[str]:
+    """The symbols in a sum such as ``past_sequence_length + sequence_length``; a single symbol is its own sum."""
+    return name.split(_SUM)
 
 
 def _primes(start: int, taken: set[int]) -> Iterator[int]:

@@ -21,10 +21,9 @@ from zoo.tracing.tracer import GraphCall
 
 BATCH = "batch_size"
 FRAMES, SAMPLES = "num_frames", "num_samples"
-"""The number of vectors made of samples, and that of the samples that an encoder-decoder reads."""
+"""The number of vectors computed from samples, and the number of samples of an encoder-decoder."""
 IMAGES, PATCHES, VECTORS = "num_images", "num_patches", "num_vectors"
-"""The number of images, in all rows together or in each, and where they have any size, those of all their patches and
-vectors."""
+"""The number of images, in all rows or per row, and, for images of any size, the total numbers of patches and of vectors."""
 ENCODER_LENGTH = "encoder_sequence_length"
 """The number of vectors that a decoder attends to."""
 ENCODER = "encoder_model"
@@ -37,10 +36,10 @@ HIDDEN, ENCODER_HIDDEN = "last_hidden_state", "encoder_hidden_states"
 class Task:
     """One graph: the name of its file (without .onnx), its inputs, and the call that computes its outputs.
 
-    ``sums`` are the sizes of outputs that no input has, ``derived`` the sizes of inputs that follow from those of outputs.
-    With ``last_only`` a decoder returns the scores of the last real
-    token of each row alone, B 1 vocabulary.  ``cache_slots`` is the length of a decoder's static caches; None if its caches
-    grow.  ``constant`` names the inputs that hold a state without a length, which begins with zeros.
+    ``sums``: the sizes of outputs that no input has; ``derived``: the sizes of inputs that are computed from sizes of outputs.
+    With ``last_only``, a decoder returns only the scores of the last real token of each row, B 1 vocabulary. ``cache_slots``:
+    the number of slots of a decoder's static caches; None if its caches grow. ``constant``: the inputs of a state without a
+    length, which begins with zeros.
     """
 
     name: str
@@ -53,8 +52,8 @@ class Task:
     derived: Mapping[str, DerivedSize] = field(default_factory=dict)
 
     def numbers(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """The numbers of all symbols in the dims of the inputs, from those of all that are not derived."""
-        return {**sizes, **{name: each.size(sizes[each.source]) for name, each in self.derived.items()}}
+        """The numbers of all symbols in the dims of the inputs, given ``sizes`` of the symbols that are not derived."""
+        return {**sizes, **{name: size.size(sizes[size.source]) for name, size in self.derived.items()}}
 
     def symbols(self, taken: Iterable[int]) -> Symbols:
         """Numbers for a trace; ``taken`` are static sizes."""
@@ -66,8 +65,8 @@ def ids_input(name: str, *dims: str) -> Placeholder:
 
 
 def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholder, ...]:
-    """The inputs of a stack: tokens, samples or frames of any length with their mask, patches with the grids of their images, or one
-    input of fixed sizes."""
+    """The inputs of a stack: tokens, or samples or frames of any length, with their mask; patches with image grids; or one input
+    of fixed size."""
     embedding = spec.embedding_of(stack)
     if isinstance(embedding, PackedPatches):
         pixels = Placeholder(embedding.input_name, torch.float32, (PATCHES, embedding.patch_width))
@@ -87,7 +86,7 @@ def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholde
 def derived_sizes(
     spec: Model, stack: StackSpec, length: str, vectors: str = FRAMES
 ) -> dict[str, DerivedSize]:
-    """The length of a stack's inputs, where it is not the number of ``vectors``."""
+    """The length of a stack's inputs, derived from the number of ``vectors`` if it differs from that number."""
     embedding = spec.embedding_of(stack)
     if not embedding.any_length or embedding.takes_tokens or isinstance(embedding, PackedPatches):
         return {}
@@ -95,7 +94,7 @@ def derived_sizes(
 
 
 def encoder_inputs(spec: Model) -> tuple[tuple[Placeholder, ...], dict[str, DerivedSize]]:
-    """The inputs of an encoder-decoder's encoder, and the length of those that is not the number of vectors."""
+    """The inputs of an encoder-decoder's encoder, and their length if it differs from the number of vectors."""
     assert spec.encoder is not None
     derived = derived_sizes(spec, spec.encoder, SAMPLES, ENCODER_LENGTH)
     return stack_inputs(spec, spec.encoder, SAMPLES if derived else ENCODER_LENGTH), derived
@@ -113,7 +112,7 @@ def encoder_state(stack: Stack) -> list[tuple[StateTensor, ...]]:
 def state_names(moment: Moment, state: Sequence[Sequence[StateTensor]], part: str = "") -> StateNames:
     """The names of inputs or outputs, such as ``past_key_values.0.key``."""
     return [
-        tuple(state_name(moment, i, each.name, grows=each.grows, part=part) for each in layer)
+        tuple(state_name(moment, i, tensor.name, grows=tensor.grows, part=part) for tensor in layer)
         for i, layer in enumerate(state)
     ]
 
@@ -121,7 +120,7 @@ def state_names(moment: Moment, state: Sequence[Sequence[StateTensor]], part: st
 def state_inputs(
     names: StateNames, state: Sequence[Sequence[StateTensor]], stack: Stack, length: str | int
 ) -> list[list[Placeholder]]:
-    """The inputs that take the state of each layer, with the name or number of its tokens."""
+    """The inputs for the state of each layer; ``length`` is the name or number of its tokens."""
     dtype = next(stack.parameters()).dtype
     return [
         [
@@ -137,7 +136,7 @@ def state_inputs(
 
 
 def constant_names(names: StateNames, state: Sequence[Sequence[StateTensor]]) -> frozenset[str]:
-    """The names of the tensors that have no length."""
+    """The names of the state tensors without a length."""
     return frozenset(
         name
         for layer, declared in zip(names, state, strict=True)

@@ -1,4 +1,4 @@
-"""The tasks of a model: the graphs that it is deployed as, and its training pass.
+"""The tasks of a model: its deployed graphs, and its training pass.
 
 Each is a plain call of the model, so that tracing it and running it in PyTorch are the same thing.
 """
@@ -42,7 +42,7 @@ def tasks(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
 
 
 def tasks_with_first_step(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
-    """As ``tasks``, but the encoder returns only its output, and a decoder for the first step projects it."""
+    """:func:`tasks` in which the encoder returns only its output, and a decoder for the first step projects it."""
     return _without_cross_attention(model, spec, last_only) or [
         encode_alone_task(model, spec),
         first_decoder_task(model, spec, last_only),
@@ -53,8 +53,10 @@ def tasks_with_first_step(model: Any, spec: Model, last_only: bool = False) -> l
 def tasks_with_merged_decoder(
     model: Any, spec: Model, last_only: bool = False, *, images_by_row: bool = False
 ) -> list[Task]:
-    """As ``tasks``, but the encoder returns only its output, and the decoder projects the part not yet in its cache; images
-    (in order, or as many in each row) and tokens are embedded apart, and put together by the client."""
+    """:func:`tasks` in which the encoder returns only its output, and the decoder projects the part not yet in its cache.
+
+    Images (in order, or the same number per row) and tokens are embedded separately, and the client merges them.
+    """
     if spec.architecture == "vision-language":
         return vision_language_tasks_apart(model, spec, last_only, images_by_row=images_by_row)
     return _without_cross_attention(model, spec, last_only) or [
@@ -64,19 +66,19 @@ def tasks_with_merged_decoder(
 
 
 def tasks_with_own_cache(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
-    """As ``tasks`` of an encoder-decoder, but the decoder caches its own keys and values alone."""
+    """:func:`tasks` in which the decoder of an encoder-decoder caches only its own keys and values."""
     return [encode_alone_task(model, spec), projecting_decoder_task(model, spec, last_only)]
 
 
 def tasks_by_ids(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
-    """As ``tasks``; the decoder of a vision-language model takes the token ids where it would take what follows from them."""
+    """:func:`tasks` in which a vision-language model's decoder takes token ids instead of inputs derived from them."""
     if spec.architecture == "vision-language":
         return vision_language_tasks_by_ids(model, spec, last_only)
     return tasks(model, spec, last_only)
 
 
 def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only: bool = False) -> list[Task]:
-    """As ``tasks``, but the decoder writes its own keys and values into static caches of ``cache_slots`` tokens."""
+    """:func:`tasks` in which the decoder writes its own keys and values into static caches of ``cache_slots`` slots."""
     return _without_cross_attention(model, spec, last_only, cache_slots) or [
         encode_task(model, spec),
         next_decoder_task(model, spec, "decoder_model", last_only, cache_slots),
@@ -84,14 +86,14 @@ def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only
 
 
 def cost_tasks(model: Any, spec: Model) -> list[Task]:
-    """As ``tasks``, with embeddings as part of the decoder."""
+    """:func:`tasks` with embeddings as part of the decoder."""
     if spec.architecture == "vision-language":
         return [vision_task(spec), decoder_task(model, spec, False, None)]
     return tasks(model, spec)
 
 
 def training_task(spec: Model) -> Task:
-    """The forward pass of training: without a cache, up to the output of the head.  It is never exported."""
+    """The forward pass of training: without a cache, up to the output of the head. It is never exported."""
     both = spec.architecture == "encoder-decoder"
     if spec.architecture == "dual-encoder":
         return whole_task(spec, "training")
@@ -106,7 +108,7 @@ def training_task(spec: Model) -> Task:
         derived |= image_sizes(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        named = {given.name: values[given.name] for given in inputs[1:]}
+        named = {placeholder.name: values[placeholder.name] for placeholder in inputs[1:]}
         return dict(model(values[inputs[0].name], **named))
 
     return Task("training", inputs, call, derived=derived)

@@ -1,8 +1,8 @@
-"""From a module to a graph of functional calls, with torch.fx.
+"""Tracing of a module as a graph of functional calls, with torch.fx.
 
-Calls are traced at the level of ``torch.nn.functional``, without further decomposition.  Semantic functions of
-:mod:`zoo.functional` are followed into their bodies, and their results record the call, so that a target that has an
-operation for it can replace the body.
+Calls are traced at the level of ``torch.nn.functional``, without further decomposition. Semantic functions of
+:mod:`zoo.functional` are traced into their bodies, and their results record the call, so that a target with an operation for it
+can replace the body.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class SemanticCall:
 
 
 class UntraceableError(UserError):
-    """A component whose forward cannot be traced; names the module and the line."""
+    """A component's forward cannot be traced; the message names the module and the line."""
 
 
 def node_info(node: fx.Node, run: int) -> Any:
-    """Shape and dtype of a node's result in one of the two runs, from those of its arguments."""
+    """Shape and dtype of a node's result in one of the two runs, computed from its arguments."""
 
     def of(argument: Any) -> Any:
         return fx.map_arg(argument, lambda n: n.meta["info"][run])
@@ -53,7 +53,7 @@ def node_info(node: fx.Node, run: int) -> Any:
 
 
 class SymbolicValue(fx.Proxy):
-    """A tensor or size under trace.  Rank, dtype, device and static sizes are plain Python; the rest is recorded."""
+    """A tensor or size under trace. Rank, dtype, device and static sizes are plain Python; the rest is recorded."""
 
     tracer: Tracer
 
@@ -65,20 +65,20 @@ class SymbolicValue(fx.Proxy):
         return super().__getattr__(name)
 
     def size(self, axis: int | None = None) -> Any:
-        """As ``Tensor.size``."""
+        """``Tensor.size``."""
         shape = self.tracer.shape_of(self)
         return shape if axis is None else shape[axis]
 
     def dim(self) -> int:
-        """As ``Tensor.dim``."""
+        """``Tensor.dim``."""
         return int(self.ndim)
 
 
 class Tracer(fx.Tracer):
     """Traces a call of a model.
 
-    The meta of each node has its ``info`` in the two runs, the ``path`` of its module, ``within``, the paths of all modules
-    being called, and ``semantic_calls``, the semantic functions that it is the result of, innermost first.
+    The meta of each node has its ``info`` in the two runs, the ``path`` of its module, the paths of all modules being called
+    (``within``), and the semantic calls whose result it is, innermost first (``semantic_calls``).
     """
 
     def __init__(self, model: nn.Module, symbols: Symbols) -> None:
@@ -90,7 +90,7 @@ class Tracer(fx.Tracer):
         self._entered: list[str] = []
 
     def run(self, call: GraphCall, inputs: Sequence[Placeholder]) -> fx.Graph:
-        """The graph of ``call(model, {name: value})``.  Raises :class:`UntraceableError`."""
+        """The graph of ``call(model, {name: value})``. Raises :class:`UntraceableError`."""
         self._call, self._inputs = call, inputs
         try:
             return self.trace(self.model)
@@ -119,11 +119,13 @@ class Tracer(fx.Tracer):
 
     def create_args_for_root(self, root_fn: Any, is_module: bool, concrete_args: Any = None) -> Any:
         values = {}
-        for given in self._inputs:
-            values[given.name] = self.create_proxy("placeholder", given.name, (), {})
-            pairs = [self.symbols.sizes(dim) for dim in given.dims]
+        for placeholder in self._inputs:
+            values[placeholder.name] = self.create_proxy("placeholder", placeholder.name, (), {})
+            pairs = [self.symbols.sizes(dim) for dim in placeholder.dims]
             shapes = (tuple(pair[run] for pair in pairs) for run in (0, 1))
-            values[given.name].node.meta["info"] = tuple(TensorInfo(shape, given.dtype) for shape in shapes)
+            values[placeholder.name].node.meta["info"] = tuple(
+                TensorInfo(shape, placeholder.dtype) for shape in shapes
+            )
         return (lambda model: dict(self._call(model, values))), [self.model]
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
@@ -168,7 +170,7 @@ class Tracer(fx.Tracer):
             refuse_clamped_slice(proxy.node)
         if kind in CALLS:
             first, second = node_info(proxy.node, 0), node_info(proxy.node, 1)
-            if isinstance(first, int) and first == second:  # a size that turns out static
+            if isinstance(first, int) and first == second:  # a static size
                 self.graph.erase_node(proxy.node)
                 return first
             proxy.node.meta["info"] = (first, second)
@@ -177,17 +179,19 @@ class Tracer(fx.Tracer):
         return proxy
 
     def _followed(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """The result of a semantic function's body, which records the call."""
+        """Trace the body of a semantic function, and record the call on its result."""
         result = function.__wrapped__(*args, **kwargs)
-        if isinstance(result, fx.Proxy) and not any(result is given for given in (*args, *kwargs.values())):
-            given, named = fx.node.map_aggregate((args, kwargs), _node)
+        if isinstance(result, fx.Proxy) and not any(
+            result is positional for positional in (*args, *kwargs.values())
+        ):
+            positional, named = fx.node.map_aggregate((args, kwargs), _node)
             result.node.meta.setdefault("semantic_calls", []).append(
-                SemanticCall(function, given, dict(named))
+                SemanticCall(function, positional, dict(named))
             )
         return result
 
     def shape_of(self, value: SymbolicValue) -> tuple[Any, ...]:
-        """The sizes of a tensor: static ones as ints, the others recorded."""
+        """The sizes of a tensor: static sizes as ints, others as recorded values."""
         first, second = value.node.meta["info"]
         return tuple(
             a if a == b else self.create_proxy("call_function", size, (value, axis), {})

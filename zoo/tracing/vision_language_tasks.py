@@ -1,4 +1,4 @@
-"""The graphs of a decoder that reads images: one for images, one for embeddings, and the decoder itself."""
+"""The graphs of a vision-language model: the image graph, the embedding graph, and the decoder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
-from zoo.core.graph_names import AHEAD, COORDINATES, EMBEDDED, GRID, SEEN, VISION_ENCODER
+from zoo.core.graph_names import COORDINATES, EMBEDDED, GRID, IMAGE_FEATURES, TOKENS_AHEAD, VISION_ENCODER
 from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.symbols import DerivedSize, Placeholder
 from zoo.tracing.task import BATCH, IMAGES, PATCHES, VECTORS, Task, stack_inputs
@@ -19,7 +19,7 @@ from zoo.tracing.task import BATCH, IMAGES, PATCHES, VECTORS, Task, stack_inputs
 def vision_language_tasks(
     model: Any, spec: Model, last_only: bool, cache_slots: int | None = None
 ) -> list[Task]:
-    """The graph of images, that of embeddings, in which images take the place of placeholders, and the decoder."""
+    """The image graph, the embedding graph, in which image vectors replace placeholders, and the decoder."""
     return [
         vision_task(spec),
         _embedding_task(spec, "embedding", images=True),
@@ -30,7 +30,7 @@ def vision_language_tasks(
 def vision_language_tasks_apart(
     model: Any, spec: Model, last_only: bool, *, images_by_row: bool = False
 ) -> list[Task]:
-    """As ``vision_language_tasks``, for clients that put images among the embeddings of tokens themselves."""
+    """:func:`vision_language_tasks` for clients that merge image vectors and token embeddings themselves."""
     return [
         _vision_task_by_row(spec) if images_by_row else vision_task(spec),
         _embedding_task(spec, "embed_tokens", images=False),
@@ -39,8 +39,8 @@ def vision_language_tasks_apart(
 
 
 def vision_language_tasks_by_ids(model: Any, spec: Model, last_only: bool) -> list[Task]:
-    """As ``vision_language_tasks``, for a client that passes the vectors of all images in one matrix, and no more than embeddings
-    and token ids to the decoder, which finds in these what images see."""
+    """:func:`vision_language_tasks` for a client that passes all image vectors as one matrix, and only embeddings and token ids
+    to the decoder, which derives the attention of images from the ids."""
     return [
         _vision_task_in_one(spec),
         _embedding_task(spec, "embedding", images=True, in_one=True),
@@ -49,16 +49,16 @@ def vision_language_tasks_by_ids(model: Any, spec: Model, last_only: bool) -> li
 
 
 def image_inputs(spec: Model) -> tuple[Placeholder, ...]:
-    """The images of all rows together, with their grids where they have any size."""
+    """The inputs for the images of all rows, with their grids if images have any size."""
     assert spec.image is not None
     inputs = stack_inputs(spec, spec.image, "")
     if spec.packs_images:
         return inputs
-    return tuple(replace(each, dims=(IMAGES, *each.dims[1:])) for each in inputs)
+    return tuple(replace(placeholder, dims=(IMAGES, *placeholder.dims[1:])) for placeholder in inputs)
 
 
 def image_sizes(spec: Model) -> dict[str, DerivedSize]:
-    """The number of patches of images of any size, from that of their vectors."""
+    """The number of patches of images of any size, derived from the number of their vectors."""
     if not spec.packs_images:
         return {}
     assert isinstance(spec.connector, ConnectorKind)
@@ -67,57 +67,60 @@ def image_sizes(spec: Model) -> dict[str, DerivedSize]:
 
 
 def vision_task(spec: Model) -> Task:
-    """The vectors of images."""
+    """The image graph: the vectors of images."""
     inputs = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {SEEN: model.see(values[inputs[0].name], values.get(GRID))}
+        return {IMAGE_FEATURES: model.encode_images(values[inputs[0].name], values.get(GRID))}
 
     return Task(VISION_ENCODER, inputs, call, derived=image_sizes(spec))
 
 
 def _vision_task_by_row(spec: Model) -> Task:
-    """As ``vision_task``, for as many images in each row: B num_images channels height width -> B num_images V D."""
+    """:func:`vision_task` with images per row: B num_images channels height width -> B num_images V D."""
     (pixels,) = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         images = values[pixels.name]
-        return {SEEN: model.see(images.flatten(0, 1)).unflatten(0, images.shape[:2])}
+        return {IMAGE_FEATURES: model.encode_images(images.flatten(0, 1)).unflatten(0, images.shape[:2])}
 
     return Task(VISION_ENCODER, (replace(pixels, dims=(BATCH, *pixels.dims)),), call)
 
 
 def _vision_task_in_one(spec: Model) -> Task:
-    """As ``vision_task``, with the vectors of all images in one matrix: num_vectors D."""
+    """:func:`vision_task` with the vectors of all images in one matrix: num_vectors D."""
     (pixels,) = image_inputs(spec)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {SEEN: model.see(values[pixels.name]).flatten(0, 1)}
+        return {IMAGE_FEATURES: model.encode_images(values[pixels.name]).flatten(0, 1)}
 
     return Task(VISION_ENCODER, (pixels,), call)
 
 
 def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = False) -> Task:
-    """The embeddings of tokens, with the vectors of ``images`` in the place of placeholders and what the decoder reads of them;
-    ``in_one``: those of all images are rows of one matrix, and the decoder reads token ids."""
+    """The embedding graph: token embeddings, with the vectors of ``images`` in place of placeholders, and the decoder's further
+    inputs.
+
+    ``in_one``: the vectors of all images are rows of one matrix, and the decoder reads token ids.
+    """
     assert spec.decoder is not None
     width, placed = spec.embedded_width, images and spec.rotates_by_axis
     inputs = [
-        each
-        for each in stack_inputs(spec, spec.decoder, "sequence_length")
-        if placed or each.name != "attention_mask"
+        placeholder
+        for placeholder in stack_inputs(spec, spec.decoder, "sequence_length")
+        if placed or placeholder.name != "attention_mask"
     ]
     if images:
         vectors = (VECTORS,) if spec.packs_images or in_one else (IMAGES, spec.vectors_per_image)
-        inputs.append(Placeholder(SEEN, torch.float32, (*vectors, width)))
+        inputs.append(Placeholder(IMAGE_FEATURES, torch.float32, (*vectors, width)))
     if placed:
         inputs.append(Placeholder(GRID, torch.int64, (IMAGES, 3)))
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         ids = values["input_ids"]
-        outputs = {EMBEDDED: model.embed(ids, values.get(SEEN), values.get("token_type_ids"))}
+        outputs = {EMBEDDED: model.embed(ids, values.get(IMAGE_FEATURES), values.get("token_type_ids"))}
         if not in_one and (ahead := model.ahead(ids)) is not None:
-            outputs[AHEAD] = ahead
+            outputs[TOKENS_AHEAD] = ahead
         if placed:
             outputs[COORDINATES] = model.coordinates(ids, values["attention_mask"], values[GRID])
         return outputs

@@ -37,7 +37,7 @@ def _binary(name: str, *targets: Any) -> None:
 
 
 def _named(call: Call) -> Value | None:
-    """Return the result as a named size, where an input has that size; otherwise None."""
+    """Return the result as a named size if an input has that size; otherwise None."""
     sizes = call.node.meta["info"]
     return call.graph.size(sizes) if call.graph.knows(sizes) else None
 

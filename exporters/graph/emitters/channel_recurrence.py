@@ -1,7 +1,7 @@
-"""Recurrences in which every channel has a decay of its own: a Scan over tokens.
+"""Recurrences with one decay per channel: a Scan over tokens.
 
-(com.microsoft's LinearAttention computes a diagonal recurrence as well, with heads of width 1, but its kernel for
-processors takes several times as long.)
+(com.microsoft's LinearAttention also computes a diagonal recurrence, with heads of width 1, but its CPU kernel takes
+several times as long.)
 
 Shapes: batch B, length T, channels D, state width N.
 """

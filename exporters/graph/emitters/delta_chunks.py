@@ -1,4 +1,4 @@
-"""Delta rules in standard operations: chunks in a Scan, and one token by itself.
+"""Delta rules in standard operations: a Scan over chunks, or over single tokens.
 
 Shapes: batch B, heads H, tokens T, key width K, value width V, rows R = B H, chunks N of C tokens.
 """
@@ -21,7 +21,7 @@ Shape = tuple[int, int]
 
 
 class DeltaRule(NamedTuple):
-    """A delta rule: one token after a state, what chunks compute without one, and a chunk after a state.
+    """A delta rule in three parts: a step by one token, the state-free part of all chunks, and a step by one chunk.
 
     ``scanned`` names the results of ``chunks`` and gives the sizes of each, after the rows.
     """
@@ -68,7 +68,7 @@ def emit_delta_rule(
     value: Operand,
     state: Operand | None,
 ) -> tuple[Value, Value]:
-    """The results of all tokens, B H T V in the dtype of the queries, and the last state, B H K V in float32."""
+    """Return the results of all tokens, B H T V in the dtype of the queries, and the last state, B H K V in float32."""
     graph, tokens = call.graph, value.dims[2]
     key, out = query.static(3), value.static(3)
     start = _start(call, value, key, state)
@@ -79,8 +79,8 @@ def emit_delta_rule(
     count = graph.size(tokens, value.value, 2)
     one = call.op("Squeeze", call.op("Equal", count, graph.ints(1)))
     with graph.body("one_token") as step:
-        given = [_argument(part.value, 1, part.width) for part in parts]
-        step.outputs += emit_traced(graph, rule.step, _argument(start, key, out), *given)
+        inputs = [_argument(part.value, 1, part.width) for part in parts]
+        step.outputs += emit_traced(graph, rule.step, _argument(start, key, out), *inputs)
     with graph.body("many_tokens") as many:
         many.outputs += _in_chunks(call, rule, parts, start, (key, out), count)
     for output in (*step.outputs, *many.outputs):
@@ -111,10 +111,10 @@ def _by_tokens(
     """One token after another: the inputs of a rule, R T ..., and the state before them -> R T V, R K V."""
     graph, axes = call.graph, [1] * len(parts)
     with graph.body("token", ("state", INSIDE), *(("part", INSIDE) for _ in parts)) as body:
-        so_far, *given = body.inputs
+        so_far, *arguments = body.inputs
         tokens = [
             _argument(call.op("Unsqueeze", x, graph.ints(1)), 1, part.width)
-            for x, part in zip(given, parts, strict=True)
+            for x, part in zip(arguments, parts, strict=True)
         ]
         mixed, last = emit_traced(graph, rule.step, _argument(so_far, *state), *tokens)
         body.outputs += [last, call.op("Squeeze", mixed, graph.ints(1))]
@@ -132,7 +132,7 @@ def _in_chunks(
 ) -> tuple[Value, Value]:
     """Many tokens: the inputs of a rule, R T ..., and the state before them -> R T V, R K V."""
     graph = call.graph
-    added = call.op("Mod", call.op("Neg", count), graph.ints(CHUNK))  # tokens of padding in the last chunk
+    added = call.op("Mod", call.op("Neg", count), graph.ints(CHUNK))  # padding tokens in the last chunk
     chunks = call.op("Div", call.op("Add", count, added), graph.ints(CHUNK))
     pads = call.op("Concat", graph.ints(0), added, axis=0)
 
@@ -150,8 +150,10 @@ def _in_chunks(
     results = emit_traced(graph, rule.chunks, *map(in_chunks, parts))
     scanned = [of_rows(x, shape) for x, shape in zip(results, rule.scanned.values(), strict=True)]
     with graph.body("chunk", ("state", INSIDE), *((label, INSIDE) for label in rule.scanned)) as body:
-        so_far, *given = body.inputs
-        arguments = [_argument(x, *shape) for x, shape in zip(given, rule.scanned.values(), strict=True)]
+        so_far, *parts_of_chunk = body.inputs
+        arguments = [
+            _argument(x, *shape) for x, shape in zip(parts_of_chunk, rule.scanned.values(), strict=True)
+        ]
         mixed, last = emit_traced(graph, rule.carry, _argument(so_far, *state), *arguments)
         body.outputs += [last, mixed]
     for output in body.outputs:

@@ -1,4 +1,4 @@
-"""Emitters of delta rules: LinearAttention, which computes the gated one, or else standard operations."""
+"""Emitters of delta rules: LinearAttention for the gated rule, standard operations otherwise."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _gated_delta_rule(
     if call.graph.target.takes(OPERATION, INSIDE):
         return linear_attention(call, "gated_delta", query, key, value, decay, beta, state, real)
     heads, width, out = value.static(1), query.static(3), value.static(3)
-    given = (rows(call, x, heads // x.static(1)) for x in (query, key, value))
-    parts = [*given, *(rows_without_padding(call, gate, real) for gate in (decay, beta))]
+    projected = (rows(call, x, heads // x.static(1)) for x in (query, key, value))
+    parts = [*projected, *(rows_without_padding(call, gate, real) for gate in (decay, beta))]
     scanned = {
         "query": (CHUNK, width),
         "key": (CHUNK, width),

@@ -1,6 +1,6 @@
-"""Mixtures of experts with static shapes: every row goes through every expert, and counts only where it chose that expert.
+"""Mixtures of experts with static shapes: every expert processes every row, and only the chosen results count.
 
-For targets without operations whose result's size depends on data.
+Used for targets without operations whose output shape depends on data.
 
 Shapes: rows R, width D, experts E, chosen experts K, hidden width H, blocks of a row B.
 """
@@ -29,11 +29,11 @@ def every_expert(experts: MixtureCall) -> Value:
     rows = call.op("Unsqueeze", experts.rows(experts.x), ints(0))  # 1 R D
     if experts.of_input:
         rows = call.op("Mul", rows, _per_row(call, shares))
-    hidden = _inner(experts, [_product(call, rows, each) for each in experts.into])  # E R H
+    hidden = _inner(experts, [_product(call, rows, matrices) for matrices in experts.into])  # E R H
     counted = call.op(
         "Where", call.cast(taken, dtype, torch.bool), call.op("Mul", hidden, share),
         call.graph.constant(0.0, dtype),
-    )  # fmt: skip  # a product that overflows in an expert that was not chosen is no NaN
+    )  # fmt: skip  # an overflow in an expert that was not chosen becomes no NaN
     width = experts.count * experts.down.weight.static(2)
     side_by_side = call.op(
         "Reshape", call.op("Transpose", counted, perm=[1, 0, 2]), ints(-1, width)
@@ -50,7 +50,7 @@ def every_expert(experts: MixtureCall) -> Value:
 
 
 def _chosen(experts: MixtureCall) -> tuple[Value, Value]:
-    """Which choices of each row are which expert, with 1 for yes, and the weight of each expert: R K E and R E."""
+    """The one-hot choices of each row, R K E, and the weight of each expert for each row, R E."""
     call, ints, dtype = experts.call, experts.call.graph.ints, experts.dtype
     choices = call.op("Unsqueeze", experts.rows(experts.chosen), ints(-1))
     same = call.op("Equal", choices, ints(*range(experts.count)))
@@ -61,7 +61,7 @@ def _chosen(experts: MixtureCall) -> tuple[Value, Value]:
 
 
 def _per_row(call: Call, values: Value) -> Value:
-    """Values of each row and expert, R E, as factors of its rows: E R 1."""
+    """One value per row and expert, R E, as factors for each expert's rows: E R 1."""
     result: Value = call.op("Unsqueeze", call.op("Transpose", values, perm=[1, 0]), call.graph.ints(-1))
     return result
 
@@ -76,17 +76,17 @@ def _product(call: Call, x: Value, matrices: ExpertWeights) -> Value:
 
 
 def _inner(experts: MixtureCall, values: Sequence[Value]) -> Value:
-    """What every expert does between its layers: E R H -> E R H."""
+    """The computation between the layers of all experts: E R H -> E R H."""
     graph, width = experts.call.graph, experts.down.weight.static(2)
     rows = (experts.call.op("Reshape", value, graph.ints(-1, width)) for value in values)
-    given = (Argument(value, experts.dtype, (ROWS, width)) for value in rows)
-    (result,) = emit_traced(graph, experts.inner, *given, module=experts.inner)
+    arguments = (Argument(value, experts.dtype, (ROWS, width)) for value in rows)
+    (result,) = emit_traced(graph, experts.inner, *arguments, module=experts.inner)
     apart: Value = experts.call.op("Reshape", result, graph.ints(experts.count, -1, width))
     return apart
 
 
 def _turned(call: Call, matrices: ExpertWeights) -> Value:
-    """The matrices of all experts as the right-hand side of a product, dequantized: E D H."""
+    """The matrices of all experts, dequantized and transposed for use as a right-hand side: E D H."""
     weight, blocks = matrices.weight, matrices.blocks(call)
     if blocks is None:
         turned: Value = call.op("Transpose", weight.value, perm=[0, 2, 1])

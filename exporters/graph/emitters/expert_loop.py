@@ -17,27 +17,27 @@ from exporters.graph.values import Value
 from zoo import functional
 
 SUM = torch.float32
-"""The dtype of the sum over experts: ScatterND adds no half floats on processors."""
+"""The dtype of the sum over experts: ScatterND does not add half floats on the CPU."""
 
 Step = Callable[[Value, Sequence[Sequence[Value]], Value], Value]
-"""The result with one expert: of the places that chose it, its slices of each matrix, and the result so far."""
+"""Add one expert's result: (indices of the choices of this expert, its slices of each matrix, the result so far)."""
 
 
 def expert_loop(experts: MixtureCall) -> Value:
     """The weighted sum of the chosen experts: B T D."""
     call, graph, dtype = experts.call, experts.call.graph, experts.dtype
     rows, weights, chosen = map(experts.rows, (experts.x, experts.weights, experts.chosen))
-    matrices = [ExpertMatrix.of(call, each) for each in (*experts.into, experts.down)]
+    matrices = [ExpertMatrix.of(call, matrix) for matrix in (*experts.into, experts.down)]
     start = call.cast(call.op("Mul", rows, graph.constant(0.0, dtype)), dtype, SUM)
 
-    def with_expert(places: Value, slices: Sequence[Sequence[Value]], so_far: Value) -> Value:
-        place = call.op(
-            "Gather", places, graph.constant(0, torch.int64), axis=0
+    def with_expert(choices: Value, slices: Sequence[Sequence[Value]], so_far: Value) -> Value:
+        token = call.op(
+            "Gather", choices, graph.constant(0, torch.int64), axis=0
         )  # N: rows; the others, which choice
-        weight = call.op("GatherND", weights, call.op("Transpose", places, perm=[1, 0]))  # N
-        result = _weighted(experts, matrices, slices, call.op("Gather", rows, place, axis=0), weight)
+        weight = call.op("GatherND", weights, call.op("Transpose", choices, perm=[1, 0]))  # N
+        result = _weighted(experts, matrices, slices, call.op("Gather", rows, token, axis=0), weight)
         added: Value = call.op(
-            "ScatterND", so_far, call.op("Unsqueeze", place, graph.ints(-1)), result, reduction="add"
+            "ScatterND", so_far, call.op("Unsqueeze", token, graph.ints(-1)), result, reduction="add"
         )
         return added
 
@@ -48,18 +48,22 @@ def expert_loop(experts: MixtureCall) -> Value:
 def _each_expert(
     call: Call, chosen: Value, matrices: Sequence[ExpertMatrix], start: Value, dtype: torch.dtype, step: Step
 ) -> Value:
-    """The result of a step for each chosen expert, which begins with ``start``, of a dtype."""
+    """Run a step for each chosen expert, starting from ``start``, and return the result, which has ``dtype``."""
     graph, scanned = call.graph, [value for matrix in matrices for value in matrix.scanned]
     numbers = graph.constant(list(range(matrices[0].experts)), torch.int64)
-    inputs = [("result", dtype), ("expert", torch.int64), *((each.name, dtype_of(each)) for each in scanned)]
+    inputs = [
+        ("result", dtype),
+        ("expert", torch.int64),
+        *((tensor.name, dtype_of(tensor)) for tensor in scanned),
+    ]
     with graph.body("each_expert", *inputs) as each_expert:
         so_far, expert, *rest = each_expert.inputs
         held = iter(rest)
         slices = [[next(held) for _ in matrix.scanned] for matrix in matrices]
-        places = call.op("NonZero", call.op("Equal", chosen, expert))  # axes of chosen, N
-        some = call.op("Greater", call.op("Size", places), graph.constant(0, torch.int64))
+        choices = call.op("NonZero", call.op("Equal", chosen, expert))  # axes of chosen, N
+        some = call.op("Greater", call.op("Size", choices), graph.constant(0, torch.int64))
         with graph.body("chosen") as taken:
-            taken.outputs.append(step(places, slices, so_far))
+            taken.outputs.append(step(choices, slices, so_far))
         with graph.body("not_chosen") as not_taken:
             not_taken.outputs.append(call.op("Identity", so_far))
         each_expert.outputs.append(call.op("If", some, then_branch=taken, else_branch=not_taken))
@@ -78,27 +82,27 @@ def _weighted(
     x: Value,
     weight: Value,
 ) -> Value:
-    """The weighted result of one expert, or that of its weighted input: N D and N -> N D."""
+    """One expert's weighted result, or its result for weighted inputs: N D and N -> N D."""
     call = experts.call
     factor = call.op("Unsqueeze", weight, call.graph.ints(-1))  # N 1
     x = call.op("Mul", x, factor) if experts.of_input else x
     *into, down = zip(matrices, slices, strict=True)
-    hidden = _inner(experts, [matrix.product(call, x, given) for matrix, given in into])  # N H
+    hidden = _inner(experts, [matrix.product(call, x, tensors) for matrix, tensors in into])  # N H
     result = down[0].product(call, hidden, down[1])  # N D
     weighted = result if experts.of_input else call.op("Mul", result, factor)
     return call.cast(weighted, experts.dtype, SUM)
 
 
 def _inner(experts: MixtureCall, values: Sequence[Value]) -> Value:
-    """What an expert does between its layers: N H -> N H."""
+    """The computation between an expert's layers: N H -> N H."""
     width = experts.down.weight.static(2)
-    given = (Argument(value, experts.dtype, (ROWS, width)) for value in values)
-    return emit_traced(experts.call.graph, experts.inner, *given, module=experts.inner)[0]
+    arguments = (Argument(value, experts.dtype, (ROWS, width)) for value in values)
+    return emit_traced(experts.call.graph, experts.inner, *arguments, module=experts.inner)[0]
 
 
 @emits(functional.expert_linear)
 def _expert_linear(call: Call, x: Operand, weight: Operand, bias: Operand | None, experts: Operand) -> Value:
-    """One product per expert.  The parts of a mixture are not written with it: see :func:`expert_loop`."""
+    """One product per expert. Whole mixtures use :func:`expert_loop` instead."""
     graph, matrix = call.graph, ExpertMatrix.of(call, ExpertWeights(weight, bias))
     readers = 1 if x.dims[-2] == experts.dims[-1] else experts.static(-1)  # choices that read the same row
     rows = graph.reshape(x.value, [-1, x.static(-1)])
@@ -106,11 +110,11 @@ def _expert_linear(call: Call, x: Operand, weight: Operand, bias: Operand | None
     sizes = call.op("Concat", call.op("Shape", chosen), graph.ints(weight.static(1)), axis=0)
     start = call.op("Expand", graph.constant(0.0, weight.dtype), sizes)
 
-    def with_expert(places: Value, slices: Sequence[Sequence[Value]], so_far: Value) -> Value:
-        place = call.op("Squeeze", places, graph.ints(0))  # N
-        row = place if readers == 1 else call.op("Div", place, graph.constant(readers, torch.int64))
+    def with_expert(choices: Value, slices: Sequence[Sequence[Value]], so_far: Value) -> Value:
+        choice = call.op("Squeeze", choices, graph.ints(0))  # N
+        row = choice if readers == 1 else call.op("Div", choice, graph.constant(readers, torch.int64))
         product = matrix.product(call, call.op("Gather", rows, row, axis=0), slices[0])
-        written: Value = call.op("ScatterND", so_far, call.op("Unsqueeze", place, graph.ints(-1)), product)
+        written: Value = call.op("ScatterND", so_far, call.op("Unsqueeze", choice, graph.ints(-1)), product)
         return written
 
     result = _each_expert(call, chosen, [matrix], start, weight.dtype, with_expert)

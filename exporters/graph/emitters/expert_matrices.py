@@ -1,4 +1,4 @@
-"""The matrices of experts as operations read them: all of them at once, or one expert's in a loop.
+"""The matrices of experts as inputs of operations: all experts at once, or one expert per step of a loop.
 
 Shapes: experts E, rows of one expert N, width D, rows of a matrix H, blocks of a row B, values of a block S.
 """
@@ -37,21 +37,21 @@ class ExpertWeights:
 
     def blocks(self, call: Call) -> Blocks | None:
         """The blocks of quantized matrices; None for floats."""
-        found = quantized(call, self.weight.value)
-        return None if found is None else found[1]
+        matrix = quantized(call, self.weight.value)
+        return None if matrix is None else matrix[1]
 
 
 def joint_name(matrices: Sequence[ExpertWeights]) -> str:
     """One name for matrices: ``experts.gate_up`` for ``experts.gate`` and ``experts.up``."""
     outer = matrices[0].name.rpartition(".")[0]
-    return f"{outer}.{'_'.join(each.name.rpartition('.')[2] for each in matrices)}"
+    return f"{outer}.{'_'.join(matrix.name.rpartition('.')[2] for matrix in matrices)}"
 
 
 def codes(call: Call, matrices: Sequence[ExpertWeights], blocks: Blocks) -> tuple[Value, Value]:
-    """Quantized matrices in blocks, of two those whose rows take turns: codes E H (bytes), and scales E H B."""
+    """Quantized matrices in blocks, the rows of two matrices interleaved: codes E H (bytes), and scales E H B."""
     weight = matrices[0].weight
     count, rows, width = weight.info[0].shape
-    names = tuple(each.weight.value.name for each in matrices)
+    names = tuple(expert_weights.weight.value.name for expert_weights in matrices)
     matrix = (
         InterleavedMatrix(names, width, blocks, "blocks", weight.dtype, rows)
         if len(names) > 1
@@ -73,7 +73,7 @@ def dtype_of(value: Value) -> torch.dtype:
 
 @dataclass(frozen=True)
 class ExpertMatrix:
-    """One matrix of every expert: the tensors that a loop goes through, and the product with one expert's."""
+    """One matrix of every expert: the tensors that a loop scans, and the product with one expert's slice."""
 
     experts: int
     scanned: Sequence[Value]
@@ -89,14 +89,14 @@ class ExpertMatrix:
         bias = [] if matrices.bias is None else [matrices.bias.value]
         return cls(weight.static(0), [*values, *bias], blocks, weight.static(2), weight.dtype, bool(bias))
 
-    def product(self, call: Call, x: Value, given: Sequence[Value]) -> Value:
+    def product(self, call: Call, x: Value, tensors: Sequence[Value]) -> Value:
         """x @ weight^T + bias: N D -> N H."""
-        bias = [given[-1]] if self.biased else []
+        bias = [tensors[-1]] if self.biased else []
         if self.blocks is None:
-            return call.op("Gemm", x, given[0], *bias, transB=1)
+            return call.op("Gemm", x, tensors[0], *bias, transB=1)
         codes, scale = (
-            call.cast(given[0], torch.uint8, self.dtype),
-            call.cast(given[1], dtype_of(given[1]), self.dtype),
+            call.cast(tensors[0], torch.uint8, self.dtype),
+            call.cast(tensors[1], dtype_of(tensors[1]), self.dtype),
         )
         scale = call.op("Unsqueeze", scale, call.graph.ints(-1))  # H B 1
         centred = call.op("Sub", codes, call.graph.constant(128.0, self.dtype))
@@ -105,7 +105,7 @@ class ExpertMatrix:
             return call.op("Gemm", x, whole, *bias, transB=1)
         pairs = call.op("Reshape", x, call.graph.ints(-1, self.width // 2, 2))
         even, odd = (
-            call.op("Gather", pairs, call.graph.constant(place, torch.int64), axis=2) for place in (0, 1)
+            call.op("Gather", pairs, call.graph.constant(index, torch.int64), axis=2) for index in (0, 1)
         )
         low, high = (self._scaled(call, half, scale, self.blocks) for half in self._halves(call, centred))
         first = call.op("Gemm", even, low, *bias, transB=1)
@@ -115,7 +115,7 @@ class ExpertMatrix:
     def _halves(self, call: Call, pairs: Value) -> tuple[Value, Value]:
         """The two numbers from -8 to 7 in each 16 (high + 8) + (low + 8) - 128: H D/2 -> H D/2 twice.
 
-        Floats, because runtimes vectorize these operations, and not those of bits.
+        Float operations, because runtimes vectorize these but not bit operations.
         """
         sixteen, eight = (call.graph.constant(number, self.dtype) for number in (16.0, 8.0))
         high = call.op("Floor", call.op("Div", pairs, sixteen))

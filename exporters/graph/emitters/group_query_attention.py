@@ -77,8 +77,8 @@ def _scales(call: Call, cache: CacheFormat, groups: int, width: int) -> list[Val
 def _lengths(call: Call, mask: Operand) -> tuple[Value, Value]:
     """Return the index of the last real token of each row of a cache, and the length of its longest row, int32.
 
-    The length is that of the first row: without one, its Gather fails, where the attention would divide by zero and end
-    the process.
+    The length is taken from the first row: without rows this Gather fails, whereas the attention would divide by zero and
+    end the process.
     """
     graph = call.graph
     count = call.op("ReduceSum", mask.value, graph.ints(1), keepdims=0)

@@ -138,7 +138,7 @@ def _skip_norm(
 def _normalize(
     call: Call, x: Operand, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: None = None
 ) -> Value:
-    """Return x divided by its length, or by ``eps`` where the length is smaller."""
+    """Return x divided by its norm, or by ``eps`` if the norm is smaller."""
     if p != 2.0:
         raise NotImplementedError("The norm must be Euclidean (p=2): for others divide by torch.sum")
     length = call.op("ReduceL2", x.value, call.graph.ints(dim % x.ndim), keepdims=1)

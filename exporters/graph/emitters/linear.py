@@ -1,4 +1,4 @@
-"""What is done with weight matrices: products, and looking up rows."""
+"""Emitters of products with weight matrices, and of embedding lookups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from exporters.target.targets import CONTRIB
 from zoo.weights.blocks import Blocks
 
 PART = 2.0**-4
-"""The part of a product that is computed in float16 where the whole may be too large for it."""
+"""The fraction of a product that is computed in float16 if the product itself might overflow."""
 
 
 @emits(F.linear)
@@ -39,15 +39,17 @@ def _joined_linear(
 
 
 def _agree(call: Call, weights: Sequence[Operand]) -> bool:
-    """Whether weights may be one matrix: none is in blocks that another does not have."""
+    """Whether weights can be stacked into one matrix: all have the same blocks."""
     quantization = call.graph.quantization
     declared = [call.graph.declared(weight.value) for weight in weights]
-    return quantization is None or quantization.agree(each.content.names[0] for each in declared if each)
+    return quantization is None or quantization.agree(
+        parameter.content.names[0] for parameter in declared if parameter
+    )
 
 
 @emits(wide_linear)
 def _wide_linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None) -> Value:
-    """A part of the product in float16, and the whole in float32."""
+    """A fraction of the product in float16, scaled up in float32."""
     scaled = product(call, x, weight.value, bias.value if bias else None, part=PART)
     wide = call.cast(scaled, x.dtype, torch.float32)
     if quantized(call, weight.value) is not None:
@@ -56,7 +58,7 @@ def _wide_linear(call: Call, x: Operand, weight: Operand, bias: Operand | None =
 
 
 def _joined(call: Call, parts: Sequence[Operand]) -> Value:
-    """Weights one below the other, named after all modules that they are of: attention.query_key_value.weight."""
+    """Weights stacked along the rows, named after all of their modules: attention.query_key_value.weight."""
     names = [part.value.name for part in parts]
     leaves = "_".join(name.split(".")[-2] for name in names)
     path = [*call.node.meta["path"].split("."), leaves, names[0].split(".")[-1]]
@@ -65,9 +67,9 @@ def _joined(call: Call, parts: Sequence[Operand]) -> Value:
 
 @emits(F.embedding)
 def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> Value:
-    found = quantized(call, weight.value)
-    if found is not None and is_table(found[0].content.names):
-        return quantized_rows(call, ids, *found)
+    matrix = quantized(call, weight.value)
+    if matrix is not None and is_table(matrix[0].content.names):
+        return quantized_rows(call, ids, *matrix)
     stored = _in_half(call, weight.value)
     if stored is not None:
         return call.cast(call.op("Gather", stored, ids.value, axis=0), torch.float16, torch.float32)
@@ -75,7 +77,7 @@ def _embedding(call: Call, ids: Operand, weight: Operand, **options: Any) -> Val
 
 
 def _in_half(call: Call, weight: Value) -> Value | None:
-    """A weight of a float32 model as the data file has it, where that is float16; else None."""
+    """A float32 model's weight as the data file stores it, if that is float16; otherwise None."""
     declared, quantization = call.graph.declared(weight), call.graph.quantization
     if declared is None or quantization is None or declared.dtype != torch.float32:
         return None
@@ -87,7 +89,7 @@ def _in_half(call: Call, weight: Value) -> Value | None:
 
 
 def quantized(call: Call, weight: Value) -> tuple[Parameter, Blocks] | None:
-    """A weight of the model that is to be stored in few bits, and how; else None."""
+    """The declaration and the blocks of a weight to quantize; None for any other value."""
     declared, quantization = call.graph.declared(weight), call.graph.quantization
     if declared is None or quantization is None:
         return None
@@ -96,15 +98,15 @@ def quantized(call: Call, weight: Value) -> tuple[Parameter, Blocks] | None:
 
 
 def product(call: Call, x: Operand, weight: Value, bias: Value | None, part: float = 1.0) -> Value:
-    """x @ weight^T + bias as one Gemm on rows, so that weights keep the layout that they are stored in.
+    """x @ weight^T + bias as one Gemm on rows, so that weights keep their stored layout.
 
-    Without a bias, a target that takes FusedMatMul has nothing to gain from rows: the weights of layers are turned when
-    the file is loaded, and a table, which other operations read as it is, is turned by the product.
+    Without a bias, a target with FusedMatMul gains nothing from rows: the weights of layers are transposed when the file is
+    loaded, and a table, which other operations read untransposed, is transposed by the product.
 
-    Where the precision has it in few bits, another product reads it; of others, it is a ``part`` of the product.
+    Quantized weights go to :func:`quantized_product`; ``part`` scales the product of any other.
     """
-    if (found := quantized(call, weight)) is not None:
-        return quantized_product(call, x, found[0], bias, found[1])
+    if (matrix := quantized(call, weight)) is not None:
+        return quantized_product(call, x, matrix[0], bias, matrix[1])
     if (stored := _in_half(call, weight)) is not None:
         weight = call.cast(stored, torch.float16, torch.float32)  # once, on loading
     if bias is None and part == 1.0 and x.ndim > 2 and call.graph.target.takes("FusedMatMul", x.dtype):

@@ -1,7 +1,7 @@
-"""LinearAttention, of com.microsoft or of opset 27, which computes recurrences whose state is a matrix per head.
+"""LinearAttention, of com.microsoft or of opset 27: recurrences whose state is one matrix per head.
 
-It runs in float32 whatever its inputs are: its kernels for CUDA take states only in the dtype of the inputs. The one of opset
-27 has no heads of keys that several heads of values share, so that they are repeated.
+It runs in float32 whatever its inputs are: its CUDA kernels take states only in the dtype of the inputs. In opset 27 value
+heads cannot share a key head, so key heads are repeated.
 
 Shapes: batch B, key heads G, heads H, tokens T, key width K, value width V.
 """
@@ -16,7 +16,7 @@ from exporters.graph.fusing.recurrences import OPERATION
 from exporters.graph.values import Value
 
 INSIDE = torch.float32
-"""The dtype of states, and of everything inside."""
+"""The dtype of states, and of all operands."""
 
 
 def linear_attention(
@@ -30,22 +30,22 @@ def linear_attention(
     state: Operand | None,
     real: Operand | None,
 ) -> tuple[Value, Value]:
-    """The results of all tokens, B H T V in the dtype that the call has, and the last state, B H K V in float32.
+    """Return the results of all tokens, B H T V in the call's dtype, and the last state, B H K V in float32.
 
     rule: ``gated_delta`` with ``beta``, B H T, or ``gated`` without, query and key: B G T K with G dividing H, value:
     B H T V, decay: its logarithm, B H T or B H T K, real: B T, 0 for padding, which changes no state.
     """
     domain = call.graph.target.domain(OPERATION)
-    each = 1 if domain else value.static(1) // key.static(1)
-    decays, keys, updates = _packed(call, decay), _packed(call, key, each), None
+    repeats = 1 if domain else value.static(1) // key.static(1)
+    decays, keys, updates = _packed(call, decay), _packed(call, key, repeats), None
     decays = without_padding(call, decays, real)
     if beta is None:
         keys = without_padding(call, keys, real)
     else:
         updates = without_padding(call, _packed(call, beta), real)
     mixed, last = call.op(
-        OPERATION, _packed(call, query, each), keys, _packed(call, value), None if state is None else state.value, decays, updates,
-        outputs=2, domain=domain, update_rule=rule, q_num_heads=each * query.static(1), kv_num_heads=value.static(1), scale=1.0,
+        OPERATION, _packed(call, query, repeats), keys, _packed(call, value), None if state is None else state.value, decays, updates,
+        outputs=2, domain=domain, update_rule=rule, q_num_heads=repeats * query.static(1), kv_num_heads=value.static(1), scale=1.0,
     )  # fmt: skip
     wanted = call.result.info[0][0].dtype
     batch, _, tokens, width = value.dims

@@ -1,4 +1,4 @@
-"""Linear attention with decay: LinearAttention where a target takes it, or else a Scan over chunks of tokens.
+"""Linear attention with decay: LinearAttention if the target has it, otherwise a Scan over chunks of tokens.
 
 Shapes: batch B, length T, heads H, heads of keys G, heads per head of keys R, key width K, value width V, chunks N of length C.
 """
@@ -35,7 +35,7 @@ def _linear_attention(
 
 
 def start_state(call: Call, state: Operand | None, batch: Operand, *sizes: int) -> Value:
-    """The state before the first token, B and ``sizes``: zeros where none is given."""
+    """The state before the first token, B and ``sizes``: zeros if ``state`` is None."""
     if state is not None:
         return call.graph.reshape(state.value, [batch.dims[0], *sizes])
     shape = call.op("Concat", call.graph.size(batch.dims[0], batch.value, 0), call.graph.ints(*sizes), axis=0)
@@ -45,7 +45,7 @@ def start_state(call: Call, state: Operand | None, batch: Operand, *sizes: int) 
 
 @dataclass(frozen=True)
 class Chunks:
-    """Tokens in chunks of equal length, one of them if they are few: the number of chunks, their length, the padding."""
+    """Tokens in chunks of equal length (a single chunk if they are few): the count, the length, the padding."""
 
     call: Call
     count: Value
@@ -82,17 +82,17 @@ def _chunked(
     """The body of :func:`zoo.functional.linear_attention`, with chunks of equal length."""
     graph, ints = call.graph, call.graph.ints
     groups, heads, key_width, width = key.static(1), value.static(1), key.static(3), value.static(3)
-    each = heads // groups
+    repeats = heads // groups
     tokens = graph.size(value.dims[2], value.value, 2)
     chunks = Chunks.of(call, tokens, CHUNK)
     parts = [chunks.split(part, 2, (groups, 1), (key_width,)) for part in (query, key)]  # B G 1 N C K
-    parts.append(chunks.split(value, 2, (groups, each), (width,)))  # B G R N C V
-    parts.append(chunks.split(decay, 2, (groups, each), ()))  # B G R N C
+    parts.append(chunks.split(value, 2, (groups, repeats), (width,)))  # B G R N C V
+    parts.append(chunks.split(decay, 2, (groups, repeats), ()))  # B G R N C
     if real is not None:
         mask = chunks.split(real, 1, (1, 1), ())  # B 1 1 N C
         parts[1] = call.op("Mul", parts[1], call.op("Unsqueeze", mask, ints(-1)))
         parts[3] = call.op("Mul", parts[3], mask)
-    past = start_state(call, state, value, groups, each, key_width, width)
+    past = start_state(call, state, value, groups, repeats, key_width, width)
     names = ("state", "query", "key", "value", "decay")
     with graph.body("each_chunk", *((name, INSIDE) for name in names)) as each_chunk:
         results = _one_chunk(call, each_chunk.inputs)
@@ -107,15 +107,15 @@ def _chunked(
     )
 
 
-def _one_chunk(call: Call, given: Sequence[Value]) -> tuple[Value, Value]:
+def _one_chunk(call: Call, inputs: Sequence[Value]) -> tuple[Value, Value]:
     """The new state and the output of one chunk: B G R K V and B G R C V."""
     op, ints = call.op, call.graph.ints
-    state, query, key, value, decay = given
-    # Made here, as OpenVINO's Scan takes no values that are computed outside.
+    state, query, key, value, decay = inputs
+    # Inside the body, because OpenVINO's Scan takes no values from outside.
     length = op("Shape", decay, start=-1)
     ones = op("Expand", call.graph.constant(1.0, INSIDE), op("Concat", length, length, axis=0))
     earlier, seen = (
-        op("Trilu", ones, call.graph.constant(place, torch.int64), upper=0) for place in (-1, 0)
+        op("Trilu", ones, call.graph.constant(diagonal, torch.int64), upper=0) for diagonal in (-1, 0)
     )  # C C: 1 at [t, s] where token s is before token t, or is that token, too
     rows, columns = (call.graph.constant(axis, torch.int64) for axis in (-2, -1))
     steps = op("Mul", op("Unsqueeze", decay, ints(-1)), earlier)  # B G R C C

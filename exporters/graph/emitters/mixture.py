@@ -1,6 +1,6 @@
-"""Mixtures of experts: com.microsoft's MoE or QMoE where a target takes them, or else a loop over the experts.
+"""Mixtures of experts: com.microsoft's MoE or QMoE if the target has them, otherwise a loop over the experts.
 
-All of them read only the matrices of the chosen experts; targets with static shapes read those of every expert.
+All forms read only the matrices of the chosen experts, except on targets with static shapes, which read every expert.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def _expert_mixture(
 def _moe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
     """MoE takes the experts with the highest logits and weights them by the softmax of these.
 
-    Each part of a chosen expert has its logit, so that the weights of one part are divided by their sum times the parts.
+    Each part of a chosen expert has the expert's logit, so the weights of a part are divided by their sum times the number of
+    parts.
     """
     parts = experts.parts
     if experts.parts == 1 and experts.logits is not None:
@@ -67,10 +68,10 @@ def _moe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
 
 
 def _chosen_logits(experts: MixtureCall) -> Value:
-    """The logits of the chosen experts, with the least number for the others, as equal ones could be chosen: R E.
+    """The logits of the chosen experts, R E, with the lowest number for all others, so that no other ties with them.
 
-    The logarithms of weights as logits give the weights divided by their sum.  Weights of 0 become the least number of
-    the dtype: of float16 the least subnormal one, as normal ones end at 6e-5.
+    Logarithms of weights as logits give the weights divided by their sum. Weights of 0 become the smallest positive number
+    of the dtype: in float16 a subnormal one, because normal ones end at 6e-5.
     """
     call, dtype = experts.call, experts.dtype
     limits = torch.finfo(dtype)
@@ -83,7 +84,7 @@ def _chosen_logits(experts: MixtureCall) -> Value:
 
 
 def _qmoe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
-    """QMoE takes logits as MoE does, or the weights of all experts, which are 0 for those that are not chosen."""
+    """QMoE takes logits, as MoE does, or the weights of all experts, with 0 for experts that are not chosen."""
     call, blocks, down = experts.call, experts.blocks, experts.down
     assert blocks is not None
     if experts.logits is None:
@@ -102,7 +103,7 @@ def _qmoe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
 
 
 def _times_total(experts: MixtureCall, mixed: Value, parts: int) -> Value:
-    """The sum weighted by weights whose sum is not 1, in so many parts: B T D."""
+    """Multiply a mixture of normalized weights by the true sum of the weights and the number of ``parts``: B T D."""
     call, total = experts.call, experts.total
     if total is None:
         mixed = call.op(

@@ -21,10 +21,10 @@ from zoo.weights.blocks import Blocks
 
 @dataclass(frozen=True)
 class MixtureCall:
-    """A call of a mixture. ``x``: B T D; ``weights`` and ``chosen``: B T K; ``into``: up, and gate if there is one.
+    """A call of a mixture. ``x``: B T D; ``weights`` and ``chosen``: B T K; ``into``: up, and gate if it has one.
 
     ``logits``: B T E, if the weights are ``total`` times the softmax of the chosen experts' logits; ``total``: the sum of
-    the weights of each token, if it is known.  ``of_input``: weights multiply the inputs of experts.
+    each token's weights, if known. ``of_input``: weights multiply the inputs of experts.
     """
 
     call: Call
@@ -50,12 +50,12 @@ class MixtureCall:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype of everything that is computed."""
+        """The dtype of all computation."""
         return self.down.weight.dtype
 
     @property
     def blocks(self) -> Blocks | None:
-        """The blocks of quantized matrices, which are alike; None for floats."""
+        """The blocks of quantized matrices, the same for all; None for floats."""
         return self.down.blocks(self.call)
 
     def rows(self, x: Operand) -> Value:
@@ -63,7 +63,7 @@ class MixtureCall:
         return self.call.graph.reshape(x.value, [-1, x.static(-1)])
 
     def per_expert(self, values: Value, rest: float) -> Value:
-        """Values of the chosen experts, B T K, among those of all experts, R E, with ``rest`` for the others."""
+        """Scatter values of the chosen experts, B T K, over all experts, R E, with ``rest`` for the others."""
         call, graph, chosen = self.call, self.call.graph, self.chosen
         sizes = [graph.size(dim, chosen.value, axis) for axis, dim in enumerate(chosen.dims[:-1])]
         shape = call.op("Concat", *sizes, graph.ints(self.count), axis=0)
@@ -74,18 +74,18 @@ class MixtureCall:
 
     @property
     def parts(self) -> int:
-        """The number of parts into which every expert is cut; 1 where matrices are quantized, and where the hidden width is
-        no multiple of the target's."""
+        """The number of parts into which every expert is cut; 1 if matrices are quantized, or if the hidden width is not a
+        multiple of the target's."""
         parts = 1 if self.blocks is not None else self.call.graph.target.expert_parts
         return parts if self.down.weight.static(2) % parts == 0 else 1
 
     def first_weight(self) -> Value:
-        """Up, or gate and up by turns: E H D or E (2 H) D, part by part."""
-        return self._joint([each.weight for each in self.gate_first], "weight")
+        """Up, or gate and up interleaved: E H D or E (2 H) D, part by part."""
+        return self._joint([matrix.weight for matrix in self.gate_first], "weight")
 
     def first_bias(self) -> Value | None:
-        """The biases of the same: E H or E (2 H), part by part."""
-        biases = [each.bias for each in self.gate_first if each.bias is not None]
+        """The biases of ``first_weight``: E H or E (2 H), part by part."""
+        biases = [matrix.bias for matrix in self.gate_first if matrix.bias is not None]
         return self._joint(biases, "bias") if biases else None
 
     def second_weight(self) -> Value:
@@ -99,7 +99,7 @@ class MixtureCall:
         return self.call.graph.parameter(f"{self.down.name}.parts", shape, self.dtype, content)
 
     def second_bias(self) -> Value | None:
-        """The biases of down, E D; those of the parts after the first are 0."""
+        """The biases of down, E D; zero for all parts after the first."""
         bias = self.down.bias_value
         if bias is None or self.parts == 1:
             return bias
@@ -108,12 +108,12 @@ class MixtureCall:
         return padded
 
     def _joint(self, operands: Sequence[Operand], kind: str) -> Value:
-        """Weights of the same shape, E H ..., as one tensor in which their rows take turns, (parts E) (2 H / parts) ..."""
+        """Weights of one shape, E H ..., with their rows interleaved: (parts E) (2 H / parts) ..."""
         parts = self.parts
         if len(operands) == parts == 1:
             return operands[0].value
         count, rows, *rest = operands[0].info[0].shape
-        names, width = tuple(each.value.name for each in operands), rest[0] if rest else 1
+        names, width = tuple(operand.value.name for operand in operands), rest[0] if rest else 1
         content = InterleavedWeights(names, rows, width, self.dtype, parts)
         shape = (parts * count, len(names) * rows // parts, *rest)
         name = (

@@ -40,13 +40,13 @@ def _pack(call: Call, x: Operand, tokens: Operand) -> Value:
 
 @emits(unpack)
 def _unpack(call: Call, x: Operand, rows: Operand, *, part: int = 0, parts: int = 1) -> Value:
-    """Return the unpacked tokens. Each part is gathered as a row of its own, without slicing."""
+    """Return the unpacked tokens. Each part is gathered as a separate row, without slicing."""
     if parts == 1:
         return call.op("Gather", _flat(call, x), rows.value, axis=0)
     flat = call.graph.reshape(x.value, [-1, x.static(-1) // parts])
     first = call.op("Mul", rows.value, call.graph.constant(parts, torch.int64))
-    place = first if part == 0 else call.op("Add", first, call.graph.constant(part, torch.int64))
-    return call.op("Gather", flat, place, axis=0)
+    index = first if part == 0 else call.op("Add", first, call.graph.constant(part, torch.int64))
+    return call.op("Gather", flat, index, axis=0)
 
 
 @emits(unpack_or_zero)

@@ -1,4 +1,4 @@
-"""The operations that read quantized matrices."""
+"""The operations that read quantized matrices: products, and lookups of rows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from exporters.target.targets import CONTRIB
 from zoo.weights.blocks import Blocks
 
 ACCURACY_LEVEL = 4
-"""Inputs of MatMulNBits are rounded to 8 bits by block on processors: the levels that do not are slower than float32."""
+"""MatMulNBits rounds its inputs to 8 bits by block on the CPU: the levels without rounding are slower than float32."""
 
 CARRIED_LEVEL = 1
-"""Inputs stay in float32 where weights of 4 bits are those of the checkpoint: nothing is lost.  For one token, a product takes
-1.8 times as long as with rounded inputs at 576 columns, and 2.8 to 4.6 times at 2,048; for 256 tokens less.  With weights of
-8 bits it would be 25 to 200 times for one token, and inputs are rounded."""
+"""The level of products whose 4-bit codes come from the checkpoint: inputs stay in float32, so that nothing is lost.
+
+For one token, a product takes 1.8 times as long as with rounded inputs at 576 columns, and 2.8 to 4.6 times at 2,048; for 256
+tokens less. With 8-bit weights it would take 25 to 200 times as long for one token, so their inputs are rounded.
+"""
 
 
 @dataclass(frozen=True)
 class _Tensors:
-    """The values of a matrix, its scales and zero points in the dtype of the product, and what a block adds to each of its
-    values where it has a minimum: N B, or B N in columns."""
+    """The tensors of a quantized matrix: values, scales and zero points in the dtype of the product, and the offset that a
+    block with a minimum adds to its values (``added``: N B, or B N in columns)."""
 
     values: Value
     scales: Value
@@ -36,13 +38,13 @@ class _Tensors:
     added: Value | None
 
     @property
-    def given(self) -> list[Value]:
-        """The inputs of operations that multiply and shift values."""
+    def operands(self) -> list[Value]:
+        """The weight inputs of a product: values, scales, and zero points if it has them."""
         return [self.values, self.scales, *([] if self.zeros is None else [self.zeros])]
 
 
 def quantized_product(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
-    """x @ weight^T + bias, where the weight is stored in few bits."""
+    """x @ weight^T + bias for a quantized weight."""
     if blocks.size is None and call.graph.target.takes("MatMulInteger", torch.float32):
         assert call.graph.quantization is not None
         if (bits := call.graph.quantization.input_bits(weight.content.names)) is not None:
@@ -54,15 +56,17 @@ def quantized_product(call: Call, x: Operand, weight: Parameter, bias: Value | N
 
 
 def quantized_rows(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Value:
-    """The rows of a table with these ids, where the table is stored in few bits."""
+    """Look up rows of a quantized table by id."""
     _, width = weight.shape
     names, dtype = weight.content.names, weight.dtype
     if blocks.size is None and not call.graph.target.takes("MatMulInteger", torch.float32):
         return call.op("Gather", _whole(call, weight, blocks, "rows", dtype), ids.value, axis=0)
     if blocks.size is None:
-        found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "rows", torch.float32))
-        codes = call.cast(call.op("Gather", found.values, ids.value, axis=0), torch.int8, torch.float32)
-        scale = call.op("Unsqueeze", call.op("Gather", found.scales, ids.value, axis=0), call.graph.ints(-1))
+        tensors = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "rows", torch.float32))
+        codes = call.cast(call.op("Gather", tensors.values, ids.value, axis=0), torch.int8, torch.float32)
+        scale = call.op(
+            "Unsqueeze", call.op("Gather", tensors.scales, ids.value, axis=0), call.graph.ints(-1)
+        )
         return call.cast(call.op("Mul", codes, scale), torch.float32, dtype)
     if call.graph.target.takes("GatherBlockQuantized", dtype):
         return _looked_up(call, ids, weight, blocks)
@@ -70,23 +74,23 @@ def quantized_rows(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) 
 
 
 def _looked_up(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Value:
-    """Rows of a table in blocks, in one operation."""
+    """Look up rows of a table in blocks, in one operation."""
     assert blocks.size is not None
     rows, width = weight.shape
     matrix = QuantizedMatrix(weight.content.names, width, blocks, "blocks", weight.dtype)
-    found = _tensors(call, weight, matrix)
+    tensors = _tensors(call, weight, matrix)
     padded = blocks.count(width) * blocks.size
     data = call.graph.parameter(f"{weight.name}.rows", (rows, padded * blocks.bits // 8), torch.uint8, matrix)
-    taken = call.op("GatherBlockQuantized", data, ids.value, *found.given[1:], domain=CONTRIB, bits=blocks.bits,
+    taken = call.op("GatherBlockQuantized", data, ids.value, *tensors.operands[1:], domain=CONTRIB, bits=blocks.bits,
                     block_size=blocks.size, gather_axis=0, quantize_axis=1)  # fmt: skip
-    if found.added is not None:
-        added = call.op("Gather", found.added, ids.value, axis=0)
-        taken = _raised(call, taken, added, ids, blocks, width)
+    if tensors.added is not None:
+        added = call.op("Gather", tensors.added, ids.value, axis=0)
+        taken = _add_minima(call, taken, added, ids, blocks, width)
     return _cut(call, taken, blocks, width)
 
 
-def _raised(call: Call, rows: Value, added: Value, ids: Operand, blocks: Blocks, width: int) -> Value:
-    """Rows of a table, B T K, with what each block adds to its values, B T K/S."""
+def _add_minima(call: Call, rows: Value, added: Value, ids: Operand, blocks: Blocks, width: int) -> Value:
+    """Add each block's offset, B T K/S, to the values of table rows, B T K."""
     ints, kept = call.graph.ints, [0] * ids.ndim
     apart = call.op("Reshape", rows, ints(*kept, blocks.count(width), blocks.size_in(width)))
     whole = call.op("Add", apart, call.op("Unsqueeze", added, ints(-1)))
@@ -95,7 +99,7 @@ def _raised(call: Call, rows: Value, added: Value, ids: Operand, blocks: Blocks,
 
 
 def _padded(call: Call, x: Value, ndim: int, blocks: Blocks, width: int) -> Value:
-    """A tensor with zeros after its last axis, up to a whole number of blocks."""
+    """Pad the last axis with zeros, up to a whole number of blocks."""
     missing = blocks.count(width) * blocks.size_in(width) - width
     if not missing:
         return x
@@ -113,48 +117,48 @@ def _cut(call: Call, rows: Value, blocks: Blocks, width: int) -> Value:
 
 
 def _columns(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Value:
-    """Rows of a table that lies as the product of its head wants it, K V, in standard operations."""
+    """Look up rows of a table stored transposed for the output head, K V, in standard operations."""
     width, turned = weight.shape[1], [*range(1, ids.ndim + 1), 0]
     matrix = QuantizedMatrix(weight.content.names, width, blocks, "columns", weight.dtype)
-    found = _tensors(call, weight, matrix)
+    tensors = _tensors(call, weight, matrix)
     ints, kept = call.graph.ints, [0] * ids.ndim
 
     def rows_of(part: Value, *, codes: bool = False) -> Value:
-        """The columns of a tensor with these ids, as rows; codes become numbers."""
+        """The columns with these ids, as rows; codes become floats."""
         taken = call.op("Gather", part, ids.value, axis=1)
         taken = call.op("Cast", taken, to=int(DTYPES[weight.dtype])) if codes else taken
         rows: Value = call.op("Transpose", taken, perm=turned)
         return rows
 
-    def apart(part: Value, *, codes: bool = False) -> Value:
-        """One number of each block, beside its values: B T K/S 1."""
+    def per_block(part: Value, *, codes: bool = False) -> Value:
+        """One number per block, broadcast over its values: B T K/S 1."""
         numbers: Value = call.op("Unsqueeze", rows_of(part, codes=codes), ints(-1))
         return numbers
 
-    # DequantizeLinear would do the same, but OpenVINO takes it only where every size is known.
-    codes = _padded(call, rows_of(found.values, codes=True), ids.ndim + 1, blocks, width)
+    # DequantizeLinear would do the same, but OpenVINO takes it only if every size is known.
+    codes = _padded(call, rows_of(tensors.values, codes=True), ids.ndim + 1, blocks, width)
     codes = call.op("Reshape", codes, ints(*kept, blocks.count(width), blocks.size_in(width)))
-    if found.zeros is not None:
-        codes = call.op("Sub", codes, apart(found.zeros, codes=True))
-    whole = call.op("Mul", codes, apart(found.scales))
-    if found.added is not None:
-        whole = call.op("Add", whole, apart(found.added))
+    if tensors.zeros is not None:
+        codes = call.op("Sub", codes, per_block(tensors.zeros, codes=True))
+    whole = call.op("Mul", codes, per_block(tensors.scales))
+    if tensors.added is not None:
+        whole = call.op("Add", whole, per_block(tensors.added))
     return _cut(call, call.op("Reshape", whole, ints(*kept, -1)), blocks, width)
 
 
 def _dynamic(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
-    """Integers times integers, in standard operations that ONNX Runtime makes one of."""
+    """An integer product with dynamically rounded inputs, in standard operations that ONNX Runtime fuses."""
     names, (_, width) = weight.content.names, weight.shape
     layout: Layout = "rows" if is_table(names) else "columns"  # an embedding looks up rows of the same table
-    found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, layout, torch.float32))
+    tensors = _tensors(call, weight, QuantizedMatrix(names, width, blocks, layout, torch.float32))
     if layout == "rows":
-        values = call.op("Transpose", found.values, perm=[1, 0])
+        values = call.op("Transpose", tensors.values, perm=[1, 0])
     else:
-        values = call.graph.apart(found.values)
-    given = call.cast(x.value, x.dtype, torch.float32)
-    codes, scale, zero = call.op("DynamicQuantizeLinear", given, outputs=3)
+        values = call.graph.alias_per_use(tensors.values)
+    floats = call.cast(x.value, x.dtype, torch.float32)
+    codes, scale, zero = call.op("DynamicQuantizeLinear", floats, outputs=3)
     product = call.cast(call.op("MatMulInteger", codes, values, zero), torch.int32, torch.float32)
-    result = call.op("Mul", product, call.op("Mul", scale, found.scales))
+    result = call.op("Mul", product, call.op("Mul", scale, tensors.scales))
     if bias is not None:
         result = call.op("Add", result, call.cast(bias, x.dtype, torch.float32))
     return call.cast(result, torch.float32, x.dtype)
@@ -162,9 +166,9 @@ def _dynamic(call: Call, x: Operand, weight: Parameter, bias: Value | None, bloc
 
 def _in_blocks(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
     names, (rows, width) = weight.content.names, weight.shape
-    found = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "blocks", x.dtype))
+    tensors = _tensors(call, weight, QuantizedMatrix(names, width, blocks, "blocks", x.dtype))
     takes = call.graph.target.block_products
-    inputs: list[Value | None] = [x.value, *found.given]
+    inputs: list[Value | None] = [x.value, *tensors.operands]
     adds_bias = bias is not None and "bias" in takes
     if adds_bias:
         inputs += [None] * (5 - len(inputs)) + [bias]
@@ -172,59 +176,59 @@ def _in_blocks(call: Call, x: Operand, weight: Parameter, bias: Value | None, bl
     options = {"accuracy_level": level} if "accuracy_level" in takes else {}
     result = call.op("MatMulNBits", *inputs, domain=CONTRIB, K=width, N=rows, bits=blocks.bits,
                      block_size=blocks.size, **options)  # fmt: skip
-    if found.added is not None:
-        result = _with_minima(call, result, x, call.op("Transpose", found.added, perm=[1, 0]), blocks)
+    if tensors.added is not None:
+        result = _with_minima(call, result, x, call.op("Transpose", tensors.added, perm=[1, 0]), blocks)
     return result if bias is None or adds_bias else call.op("Add", result, bias)
 
 
 def _is_carried(call: Call, names: tuple[str, ...]) -> bool:
-    """Whether the codes of weights are those of the checkpoint."""
+    """Whether the codes of weights come from the checkpoint."""
     quantization = call.graph.quantization
     return quantization is not None and names[0] in quantization.own
 
 
 def _dequantized(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
-    """Weights as they were, times x, in standard operations that runtimes make one of."""
+    """x times dequantized weights, in standard operations that runtimes fuse."""
     tied = blocks.size is None and is_table(weight.content.names)
     layout: Layout = "rows" if tied else "columns"
     matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, layout, x.dtype)
-    found = _tensors(call, weight, matrix)
-    whole = _dequantize(call, found, blocks, layout)
+    tensors = _tensors(call, weight, matrix)
+    whole = _dequantize(call, tensors, blocks, layout)
     result = call.op("MatMul", x.value, call.op("Transpose", whole, perm=[1, 0]) if tied else whole)
-    if found.added is not None:
-        result = _with_minima(call, result, x, found.added, blocks)
+    if tensors.added is not None:
+        result = _with_minima(call, result, x, tensors.added, blocks)
     return result if bias is None else call.op("Add", result, bias)
 
 
 def _with_minima(call: Call, result: Value, x: Operand, added: Value, blocks: Blocks) -> Value:
-    """A product with the part that comes from what blocks add to their values, B N: the sums of x over blocks times it."""
+    """Add the contribution of block minima to a product: the sums of x over blocks times ``added``, B N."""
     width, size = x.static(-1), blocks.size
     assert size is not None
     ints = call.graph.ints
-    given = _padded(call, x.value, x.ndim, blocks, width)
-    apart = call.op("Reshape", given, ints(*[0] * (x.ndim - 1), blocks.count(width), size))
+    padded = _padded(call, x.value, x.ndim, blocks, width)
+    apart = call.op("Reshape", padded, ints(*[0] * (x.ndim - 1), blocks.count(width), size))
     sums = call.op("ReduceSum", apart, ints(-1), keepdims=0)
     total: Value = call.op("Add", result, call.op("MatMul", sums, added))
     return total
 
 
 def _whole(call: Call, weight: Parameter, blocks: Blocks, layout: Layout, dtype: torch.dtype) -> Value:
-    """A weight as it was, in rows or in columns; of blocks with minima, without what these add."""
+    """Dequantize a weight, in rows or in columns, without block minima."""
     matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, layout, dtype)
     return _dequantize(call, _tensors(call, weight, matrix), blocks, layout)
 
 
-def _dequantize(call: Call, found: _Tensors, blocks: Blocks, layout: Layout) -> Value:
+def _dequantize(call: Call, tensors: _Tensors, blocks: Blocks, layout: Layout) -> Value:
     along = (blocks.size is None) == (
         layout == "columns"
-    )  # blocks lie along a row's values, scales of rows across
+    )  # blocks lie along the values of a row, row scales across
     options = {"axis": int(along)} | ({"block_size": blocks.size} if blocks.size else {})
-    whole: Value = call.op("DequantizeLinear", *found.given, **options)
+    whole: Value = call.op("DequantizeLinear", *tensors.operands, **options)
     return whole
 
 
 def _tensors(call: Call, weight: Parameter, matrix: QuantizedMatrix) -> _Tensors:
-    """The parts of a matrix: scales and minima that are stored in half are widened, which happens once, on loading."""
+    """The tensors of a matrix; half-precision scales and minima are widened, once, on loading."""
     (rows, width), blocks = weight.shape, matrix.blocks
     count, bits = blocks.count(width), blocks.bits
     whole_row = blocks.size is None

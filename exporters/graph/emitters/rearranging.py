@@ -71,7 +71,7 @@ def _expand(call: Call, x: Operand, *shape: Any) -> Value:
 @emits("split", torch.split, "chunk", torch.chunk)
 def _split(call: Call, x: Operand, parts: Any, dim: int = 0) -> tuple[Value, ...]:
     sizes = [Operand(None, pair).static(dim) for pair in zip(*call.result.info, strict=True)]  # type: ignore[arg-type]
-    ends = [sum(sizes[: place + 1]) for place in range(len(sizes))]
+    ends = [sum(sizes[: index + 1]) for index in range(len(sizes))]
     axis = call.graph.ints(dim % x.ndim)
     return tuple(
         call.op("Slice", x.value, call.graph.ints(end - size), call.graph.ints(end), axis)
@@ -106,21 +106,21 @@ def _getitem(call: Call, x: Operand, index: Any) -> Value:
         return x.value[index]  # type: ignore[index]
     info, value = x.info[0], x.value
     slices = []
-    dropped, added, place = [], [], 0
+    dropped, added, kept = [], [], 0
     for size, axis, part in indexed_axes(info.shape, index, _in_first_run):
         if axis is None:
-            added.append(place)
+            added.append(kept)
         elif size is None:
             slices.append((axis, part, _after(call, part), 1))
             dropped.append(axis)
             continue
         elif (size, size) != x.dims[axis] or part.step not in (None, 1):
             slices.append((axis, part.start or 0, _END if part.stop is None else part.stop, part.step or 1))
-        place += 1
+        kept += 1
     if slices:
         axes, starts, stops, steps = zip(*slices, strict=True)
-        bounds = [call.op("Concat", *map(call.size, each), axis=0) if _has_sizes(each) else call.graph.ints(*each)
-                  for each in (starts, stops)]  # fmt: skip
+        bounds = [call.op("Concat", *map(call.size, ends), axis=0) if _has_sizes(ends) else call.graph.ints(*ends)
+                  for ends in (starts, stops)]  # fmt: skip
         value = call.op("Slice", value, *bounds, call.graph.ints(*axes), call.graph.ints(*steps))
     if dropped:
         value = call.op("Squeeze", value, call.graph.ints(*dropped))

@@ -81,7 +81,7 @@ class Operand:
         return list(zip(self.info[0].shape, self.info[1].shape, strict=True))
 
     def static(self, axis: int) -> int:
-        """Return the size of an axis that is the same for every input. Raises NotImplementedError where it is not."""
+        """Return the static size of an axis. Raises NotImplementedError if it varies with the inputs."""
         first, second = self.dims[axis]
         if first != second:
             raise NotImplementedError(
@@ -99,7 +99,7 @@ class Call:
 
     @property
     def result(self) -> Operand:
-        """The result, which has no value yet."""
+        """The result, without a value yet."""
         return Operand(None, self.node.meta["info"])  # type: ignore[arg-type]
 
     def promoted(self, a: Any, b: Any) -> torch.dtype:
@@ -119,11 +119,13 @@ class Call:
         return self.cast(operand.value, operand.dtype, dtype)
 
     def cast(self, value: Value, dtype: torch.dtype, wanted: torch.dtype) -> Value:
-        """Return a value in another dtype; weights are stored in that dtype."""
+        """Return a value in another dtype; weights are stored in the new dtype instead."""
         if dtype == wanted:
             return value
         weight = self.graph.declared(value)
-        if weight is not None and len(weight.shape) < 2:  # other operations may read a matrix uncast
+        if (
+            weight is not None and len(weight.shape) < 2
+        ):  # other operations may read the matrix in its own dtype
             return self.graph.converted(weight, wanted)
         return self.op("Cast", value, to=int(DTYPES[wanted]))
 
@@ -138,16 +140,16 @@ class Call:
 
 
 def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> Any:
-    """Write one traced call, whose arguments have ``values``, and return its own.
+    """Write one traced call, given the ``values`` of its arguments, and return its value.
 
-    Raises NotImplementedError where no emitter writes it, or not with these arguments.
+    Raises NotImplementedError if no emitter writes it, or not with these arguments.
     """
     emitter = emitter_of(node.target)
     if emitter is None:
         raise NotImplementedError("Write one with exporters.graph.emitters.emits")
 
-    def operand(given: fx.Node) -> Any:
-        return Operand(values[given], given.meta["info"])
+    def operand(argument: fx.Node) -> Any:
+        return Operand(values[argument], argument.meta["info"])
 
     args, kwargs = fx.map_arg((node.args, node.kwargs), operand)
     call = Call(graph, node)

@@ -1,7 +1,7 @@
 """A Scan along an axis of its inputs.
 
-Transposes bring the axis to the front, where every runtime takes it: ONNX's reference evaluator has no other axes, and ONNX Runtime
-transposes as well where one is given.
+Transposes bring the axis to the front, because not every runtime takes another: ONNX's reference evaluator does not, and ONNX
+Runtime itself transposes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from exporters.graph.values import Body, Value
 def scan(
     call: Call, start: Value, parts: Sequence[Value], ranks: Sequence[int], axis: int, body: Body, rank: int
 ) -> tuple[Value, Value]:
-    """The last state, and the results along the same axis: the parts have these ranks, and the results ``rank``."""
+    """Return the last state, and the results along the same axis, with ``rank`` axes; ``ranks``: the ranks of ``parts``."""
     moved = [
-        call.op("Transpose", part, perm=[axis, *(each for each in range(of_part) if each != axis)])
+        call.op("Transpose", part, perm=[axis, *(other for other in range(of_part) if other != axis)])
         for part, of_part in zip(parts, ranks, strict=True)
     ]
     state, results = call.op("Scan", start, *moved, outputs=2, body=body, num_scan_inputs=len(moved))

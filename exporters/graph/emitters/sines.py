@@ -1,7 +1,7 @@
-"""Emitters of sines and cosines, which some targets compute too coarsely for the angles of positions.
+"""Emitters of sines and cosines, for targets whose own are too coarse for rotary angles.
 
-WGSL allows an absolute error of 2^-11 for angles up to pi, and states none beyond (WebGPU Shading Language, 15.7.4); its sums and
-products are rounded correctly.
+WGSL allows an absolute error of 2^-11 for angles up to pi, and guarantees nothing beyond (WebGPU Shading Language, 15.7.4); its
+sums and products are rounded correctly.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from exporters.graph.emitters.registry import Call, Operand, emits
 from exporters.graph.values import Value
 
 TURNS = (3.125, 2.0**-6, 31 * 2.0**-15, 22 * 2.0**-20)
-"""The first parts of pi, of 5 bits at most: their products with whole and half numbers below 2^18 are exact in float32."""
+"""Pi in parts of at most 5 bits: products of a part with whole and half numbers below 2^18 are exact in float32."""
 
 REST = math.pi - sum(TURNS)
 
 SERIES = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(7))
-"""Taylor's coefficients of the sine, enough for 1e-9 up to a quarter of a turn."""
+"""Taylor coefficients of the sine, accurate to 1e-9 up to a quarter turn."""
 
 
 @emits(torch.sin, "sin")
@@ -38,8 +38,10 @@ def _own(call: Call, name: str, x: Operand) -> Value:
 
 
 def _sine(call: Call, x: Operand, *, quarter: bool = False) -> Value:
-    """The sine of an angle, or of one a quarter of a turn later: that of its distance from the nearest multiple of pi, whose sign
-    changes from one multiple to the next."""
+    """The sine of an angle, or with ``quarter`` its cosine.
+
+    Computed from the distance to the nearest multiple of pi; the sign alternates from one multiple to the next.
+    """
 
     def number(value: float) -> Value:
         return call.graph.constant(value, torch.float32)

@@ -1,4 +1,4 @@
-"""Emitters of the operations that standard ONNX has since opset 23."""
+"""Emitters of standard operations introduced in opset 23."""
 
 from __future__ import annotations
 

@@ -32,21 +32,21 @@ def static_product(
 
     def values(name: str) -> Value:
         codes, scales = part(0, name, (width, rows), torch.int8), part(1, "scale", (rows,))
-        # Without a zero point, ONNX Runtime fuses no integer product.  It names the tensors that it makes unsigned after
-        # their initializers, so each node needs an initializer of its own.
+        # Without a zero point, ONNX Runtime fuses no integer product. It names the unsigned copies of tensors after their
+        # initializers, so each node needs a separate initializer.
         centre = call.graph.constant([0] * rows, torch.int8, owner=f"{weight.name}.{name}")
         result: Value = call.op("DequantizeLinear", codes, scales, centre, axis=1)
         return result
 
     scale, zero = part(INPUT_SCALE, "input_scale", ()), part(INPUT_ZERO, "input_zero_point", (), torch.uint8)
-    given = call.cast(x.value, x.dtype, torch.float32)
+    floats = call.cast(x.value, x.dtype, torch.float32)
     if bits == 8:
-        given = call.op("Mul", given, part(MULTIPLIERS, "input_multipliers", (width,)))
-    near = _rounded(call, given, scale, zero)
+        floats = call.op("Mul", floats, part(MULTIPLIERS, "input_multipliers", (width,)))
+    near = _rounded(call, floats, scale, zero)
     result = call.op("MatMul", near, values("columns"))
     if bits == 16:
         middle = call.graph.constant(MIDDLE, torch.uint8)
-        rest = _rounded(call, call.op("Sub", given, near), part(REST_SCALE, "input_rest_scale", ()), middle)
+        rest = _rounded(call, call.op("Sub", floats, near), part(REST_SCALE, "input_rest_scale", ()), middle)
         result = call.op("Add", result, call.op("MatMul", rest, values("columns_again")))
     if bias is not None:
         result = call.op("Add", result, call.cast(bias, x.dtype, torch.float32))

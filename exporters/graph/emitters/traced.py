@@ -1,4 +1,4 @@
-"""Functions of PyTorch inside an emitter: traced for the values at hand, and written call by call."""
+"""PyTorch functions inside an emitter: traced for its values, and written call by call."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.tracer import Tracer
 
 ROWS = "rows"
-"""The one size of an argument that may differ from call to call."""
+"""The one dynamic size of an argument."""
 
 
 class Argument(NamedTuple):
-    """A value of the graph with its dtype and sizes, which are static but for ``ROWS``."""
+    """A value of the graph with its dtype and sizes; only ``ROWS`` is dynamic."""
 
     value: Value
     dtype: torch.dtype
@@ -32,18 +32,20 @@ def emit_traced(
     *arguments: Argument,
     module: nn.Module | None = None,
 ) -> tuple[Value, ...]:
-    """Write what a function of tensors computes, and return its results; ``module`` has the modules that it calls."""
-    inputs = tuple(Placeholder(f"x{i}", each.dtype, each.dims) for i, each in enumerate(arguments))
+    """Write the computation of a function of tensors, and return its results; ``module`` holds the modules that it calls."""
+    inputs = tuple(
+        Placeholder(f"x{i}", argument.dtype, argument.dims) for i, argument in enumerate(arguments)
+    )
     outer = {number for pair in graph.symbols.values.values() for number in pair}
-    static = {dim for each in inputs for dim in each.dims if isinstance(dim, int)}
+    static = {dim for argument in inputs for dim in argument.dims if isinstance(dim, int)}
 
-    def call(module: Any, given: Any) -> dict[str, Any]:
-        results = function(*given.values())
+    def call(module: Any, tensors: Any) -> dict[str, Any]:
+        results = function(*tensors.values())
         listed = results if isinstance(results, tuple) else (results,)
         return {f"y{i}": result for i, result in enumerate(listed)}
 
     traced = Tracer(module or nn.Module(), Symbols.of(inputs, outer | static)).run(call, inputs)
-    values = (each.value for each in arguments)
+    values = (argument.value for argument in arguments)
     held = dict(zip((node for node in traced.nodes if node.op == "placeholder"), values, strict=True))
     for node in traced.nodes:
         if node.op == "output":

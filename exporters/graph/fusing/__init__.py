@@ -26,7 +26,7 @@ from zoo import functional
 def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[str]:
     """Rewrite a traced graph for a target; ``context_length`` is its model's.
 
-    Returns the reasons for what could not be fused.
+    Returns a reason for each call that could not be fused.
     """
     rewriter = Rewriter(graph)
     widen(rewriter)

@@ -1,7 +1,7 @@
 """Fusion of a causal convolution into CausalConvWithState, of com.microsoft or of opset 27.
 
-The operation takes the columns before the first window as its state: those of :func:`zoo.functional.causal_convolution`,
-from which padding has been moved away.
+The operation takes the columns before the first window as its state: the columns of
+:func:`zoo.functional.causal_convolution`, which has moved padding out of the way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OPERATION = "CausalConvWithState"
 
 
 def causal_conv_with_state(columns: Any, weight: Any, bias: Any) -> Any:
-    """:func:`zoo.functional.depthwise_convolution` of columns of which the first W - 1 are the state."""
+    """:func:`zoo.functional.depthwise_convolution` of columns; the first W - 1 columns are the state."""
     raise NotImplementedError
 
 

@@ -1,6 +1,6 @@
-"""Functions that stand for the operations of targets.
+"""Functions that represent the operations of targets in fused graphs.
 
-Fused graphs call them; PyTorch never runs them, and reports are made before fusion.
+PyTorch never runs them, and reports are made before fusion.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def group_query_attention(
     """Rotation, append, and causal attention: com.microsoft's GroupQueryAttention.
 
     projected: queries, keys and values, B T (H K), B T (G K) twice, or one tensor with the three side by side;
-    past_key and past_value: B G P K, or as ``cache`` stores them; mask: B (P + T), of which only the number of real
-    tokens matters.  Returns B T (H K), and all keys and values so far.
+    past_key and past_value: B G P K, or in the format of ``cache``; mask: B (P + T), used only for its number of real
+    tokens. Returns B T (H K), and all keys and values so far.
     """
     raise NotImplementedError
 
@@ -165,9 +165,9 @@ def multi_head_attention(
 ) -> Any:
     """Return attention over concatenated heads: com.microsoft's MultiHeadAttention.
 
-    query: B T (H K), key and value: B S (H K) or, as they are cached, B H S K; key_mask: B S with 1 for real keys;
-    bias: (B or 1) (H or 1) T S -> B T (H K).  With a past, B H P K twice, which precedes key and value, all keys and
-    values so far are returned as well.
+    query: B T (H K), key and value: B S (H K), or B H S K from a cache; key_mask: B S with 1 for real keys;
+    bias: (B or 1) (H or 1) T S -> B T (H K). With past keys and values, B H P K each, all keys and values so far are
+    returned as well.
     """
     raise NotImplementedError
 
@@ -198,7 +198,7 @@ def _multi_head_attention(
 
 
 def taken_tokens(mask: Tensor) -> Tensor:
-    """The indices of the tokens to pack: B T with 1 for real ones -> N 1.
+    """The indices of the tokens to pack: B T with 1 for real tokens -> N 1.
 
     These are the real tokens, and all tokens of rows that are all padding, which attend to everything.
     """
@@ -233,7 +233,7 @@ def _pack(x: TensorInfo, tokens: TensorInfo) -> TensorInfo:
 
 
 def unpack(x: Tensor, rows: Tensor, *, part: int = 0, parts: int = 1) -> Tensor:
-    """Unpack tokens: N 1 ... and B T, from ``token_rows`` -> B T ...
+    """Unpack tokens: N 1 ... and the result of ``token_rows``, B T -> B T ...
 
     Returns one of several equal parts of the last axis of x, N 1 D: B T (D / parts).
     """

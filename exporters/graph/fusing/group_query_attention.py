@@ -1,7 +1,7 @@
 """Fusion of a decoder's self-attention with its cache.
 
-GroupQueryAttention rotates queries and keys, appends keys and values to the cache, and attends.  It expects the tokens of
-each row at the front and takes only their number from the mask, so it does not support left padding.  Either all
+GroupQueryAttention rotates queries and keys, appends keys and values to the cache, and attends. It expects the tokens of
+each row at the front and takes only their number from the mask, so it does not support left padding. Either all
 attentions of a decoder are fused or none, as all caches must agree on the slot of each token.
 """
 
@@ -25,7 +25,7 @@ WIDTH_MULTIPLE = 8
 """The supported head widths are multiples of this."""
 
 ROTATED_MULTIPLE = 16
-"""The operation rotates heads whose width and rotated width are multiples of this."""
+"""Rotation is supported if head width and rotated width are multiples of this."""
 
 
 class UnfusableError(Exception):
@@ -50,25 +50,25 @@ class _Cached:
 
 
 def fuse_group_query_attention(rewriter: Rewriter, target: Target, context_length: int | None) -> str | None:
-    """Replace a decoder's attentions by GroupQueryAttention; return the reason where one of them does not allow it.
+    """Replace a decoder's attentions by GroupQueryAttention; return a reason if one of them does not allow it.
 
-    Does nothing and returns None where there is no cache or the target does not have the operation.
+    Does nothing and returns None if the graph has no cache or the target lacks the operation.
     """
     if target.padding != "right":
         return None
-    found = []
+    attentions = []
     for node, call in rewriter.semantic_calls(functional.attention):
         keys, values = (rewriter.semantic_call(part, functional.append) for part in call.args[1:3])
         if keys is None or values is None:
             continue
         try:
-            found.append(_cached(rewriter, target, node, call, keys, values))
+            attentions.append(_cached(rewriter, target, node, call, keys, values))
         except UnfusableError as unfit:
             return f"{node.meta['path']}: {unfit}"
-    biased = (attention for attention in found if attention.position_bias is not None)
+    biased = (attention for attention in attentions if attention.position_bias is not None)
     for positions, mask in {attention.keys: attention.mask for attention in biased}.items():
         rewriter.replace(positions, _packed_positions(rewriter, positions, mask))
-    for attention in found:
+    for attention in attentions:
         _replace(rewriter, attention, context_length)
     return None
 
@@ -141,15 +141,15 @@ def _replace(rewriter: Rewriter, attention: _Cached, context_length: int | None)
 def _packed_positions(rewriter: Rewriter, keys: fx.Node, mask: fx.Node) -> fx.Node:
     """Return the positions of the keys in a cache whose rows have their tokens at the front: B S."""
     batch, length = (rewriter.insert(keys, size, mask, axis) for axis in (0, 1))
-    places = rewriter.insert(keys, functional.positions_from, 0, length, mask)  # S
-    return rewriter.insert(keys, "expand", rewriter.insert(keys, "unsqueeze", places, 0), batch, length)
+    slots = rewriter.insert(keys, functional.positions_from, 0, length, mask)  # S
+    return rewriter.insert(keys, "expand", rewriter.insert(keys, "unsqueeze", slots, 0), batch, length)
 
 
 def _before_rotation(
     rewriter: Rewriter, attention: _Cached, context_length: int | None
 ) -> tuple[list[fx.Node], RotaryTables | None]:
-    """Return queries, keys and values before rotation, and the rotation, where the operation supports it; otherwise as
-    given, and None."""
+    """Return queries, keys and values before rotation, and the rotation, if the operation supports it; otherwise
+    unchanged, and None."""
     query, key, value = attention.new
     turned = [rewriter.semantic_call(part, functional.rotate) for part in (query, key)]
     rotations = [_rotation(rewriter, call, attention.mask, context_length) for call in turned]
@@ -161,7 +161,7 @@ def _before_rotation(
 def _rotation(
     rewriter: Rewriter, call: SemanticCall | None, mask: fx.Node, context_length: int | None
 ) -> RotaryTables | None:
-    """Return the tables of a rotation by token position whose angles are known for all positions; otherwise None."""
+    """Return the tables of a rotation by token position, if its angles are static; otherwise None."""
     if call is None or context_length is None:
         return None
     x, positions, frequencies = call.args

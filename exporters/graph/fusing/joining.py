@@ -1,5 +1,4 @@
-"""Inputs of fused attention: linear layers joined into one product, heads concatenated as these return them, and a bias for every
-query."""
+"""Inputs of fused attention: linear layers joined into one product, concatenated heads, and a bias per query."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ def linear_arguments(linear: fx.Node) -> tuple[Any, Any, Any]:
 def join_heads(rewriter: Rewriter, parts: Sequence[fx.Node]) -> fx.Node | None:
     """Return queries, keys and values, B H T K each, as one product in front of the first of them: B T (all H K).
 
-    None where one of them is not just a linear layer, their inputs differ, or only some have biases.
+    None if one of them is not a plain linear layer, if their inputs differ, or if only some have biases.
     """
     linears = {linear: None for linear in map(_linear_of, parts) if linear is not None}
     if len(linears) < len(parts):

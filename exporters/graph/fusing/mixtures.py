@@ -1,4 +1,4 @@
-"""A mixture of experts as one operation: what each token's experts compute, weighted and summed."""
+"""Fusion of a mixture of experts into one operation: the weighted sum of each token's experts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ def expert_mixture(
     total: float | None,
     of_input: bool = False,
 ) -> Any:
-    """:func:`zoo.functional.mixture_of_experts`; ``total`` is the sum of the weights of each token, where it is known.
+    """:func:`zoo.functional.mixture_of_experts`; ``total`` is the sum of each token's weights, if known.
 
-    ``logits``: B T E, where the weights are ``total`` times the softmax of the logits of the experts that have the
-    highest ones; else None.
+    ``logits``: B T E, if the weights are ``total`` times the softmax of the highest logits; otherwise None.
     """
     raise NotImplementedError
 
@@ -45,10 +44,10 @@ def _expert_mixture(x: TensorInfo, *args: Any, **options: Any) -> TensorInfo:
 
 
 def fuse_mixtures(rewriter: Rewriter, target: Target) -> list[str]:
-    """Put one operation in the place of every mixture of experts.
+    """Replace every mixture of experts by one operation.
 
-    Its emitter chooses between an operation of the target and a loop over the experts in standard ONNX. Returns where the
-    target's operation cannot be used, and why.
+    Its emitter chooses between an operation of the target and a loop over the experts in standard ONNX. Returns a reason
+    for each mixture that cannot use the target's operation.
     """
     unfit: dict[str, str] = {}
     for node, call in rewriter.semantic_calls(functional.mixture_of_experts):
@@ -71,7 +70,7 @@ def fuse_mixtures(rewriter: Rewriter, target: Target) -> list[str]:
 
 
 def _words(inner: nn.Module) -> str:
-    """Experts that MoE does not compute, by what distinguishes them."""
+    """A description of experts that MoE does not compute, by their distinguishing features."""
     name = getattr(inner, "activation_name", type(inner).__name__)
     if not isinstance(inner, GatedInner):
         return f"experts with activation {name}"
@@ -83,24 +82,24 @@ def _words(inner: nn.Module) -> str:
 
 
 def unquantized_mixtures(graph: fx.Graph, quantization: Quantization) -> list[str]:
-    """The mixtures of a fused graph whose experts stay unquantized, as no block divides their widths, and why."""
-    found = []
+    """The reason for each mixture of a fused graph whose experts stay unquantized: no block size divides their widths."""
+    reasons = []
     for node in graph.nodes:
         if node.target is not expert_mixture:
             continue
         weight = node.args[4][0]
         _, rows, width = weight.meta["info"][0].shape
         if quantization.of((str(weight.target),), weight.meta["info"][0].shape) is None:
-            found.append(
+            reasons.append(
                 f"QMoE: {node.meta['path']}: no block divides the widths {rows} and {width} of experts"
             )
-    return found
+    return reasons
 
 
 def _logits(
     rewriter: Rewriter, routing: SemanticCall, experts: fx.Node, dtype: torch.dtype
 ) -> fx.Node | None:
-    """The logits of all experts in a dtype, if they choose experts and their softmax weights these."""
+    """The logits of all experts in a dtype, if routing chooses by logits and weights by their softmax."""
     scores = routing.args[0]
     selection = rewriter.semantic_call(experts, functional.select_experts)
     if scores.target != "softmax" or selection is None or selection.kwargs["groups"] is not None:
@@ -112,7 +111,7 @@ def _logits(
 
 
 def _uncast(node: fx.Node) -> fx.Node:
-    """The tensor that a node is in another dtype."""
+    """The tensor before its casts."""
     while node.target == "to":
         node = node.args[0]  # type: ignore[assignment]
     return node
@@ -126,7 +125,7 @@ PLAIN = frozenset({"relu", "silu", "identity"})
 
 
 def activation_attributes(inner: nn.Module) -> dict[str, Any] | None:
-    """The attributes that state what com.microsoft's MoE computes between the layers of an expert; None if it cannot."""
+    """The attributes of com.microsoft's MoE for the computation between an expert's layers; None if it has none."""
     if isinstance(inner, GatedInner) and inner.deviations is not None:
         return None
     if isinstance(inner, GatedInner) and inner.activation_name in GATES and inner.multiplier == 1.0:

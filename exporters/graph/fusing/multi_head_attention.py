@@ -21,8 +21,8 @@ OPERATION = "MultiHeadAttention"
 def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
     """Replace every supported attention by MultiHeadAttention.
 
-    Sinks, softcaps and shared key/value heads are not supported, nor is a bias that is computed from the cached keys, which
-    the operation itself appends to.
+    Sinks, softcaps and shared key/value heads are not supported, nor is a bias computed from the cached keys, because the
+    operation itself appends to the cache.
     """
     for node, call in rewriter.semantic_calls(functional.attention):
         query, key, value, bias = call.args
@@ -73,17 +73,17 @@ def _depends(node: fx.Node, on: fx.Node) -> bool:
     """Return whether a value is computed from another."""
     seen, following = set[fx.Node](), [node]
     while following:
-        each = following.pop()
-        if each is on:
+        node_before = following.pop()
+        if node_before is on:
             return True
-        if each not in seen:
-            seen.add(each)
-            following += each.all_input_nodes
+        if node_before not in seen:
+            seen.add(node_before)
+            following += node_before.all_input_nodes
     return False
 
 
 def _padding(rewriter: Rewriter, bias: Any) -> tuple[Any, Any]:
-    """Return the mask of a bias that only masks padding, and no bias; otherwise no mask, and the bias."""
+    """Return (mask, None) for a bias that only masks padding, otherwise (None, bias)."""
     call = rewriter.semantic_call(bias, functional.attention_bias)
     if call is None or call.kwargs["causal"]:
         return None, bias
@@ -96,7 +96,7 @@ def _padding(rewriter: Rewriter, bias: Any) -> tuple[Any, Any]:
 def _fits(bias: fx.Node, query: fx.Node, key: fx.Node) -> bool:
     """Return whether a bias covers all queries and keys: the operation broadcasts it only over rows and heads."""
     infos = [node.meta["info"][0] for node in (bias, query, key)]
-    sizes = tuple(each.shape[2] for each in infos[1:])
+    sizes = tuple(info.shape[2] for info in infos[1:])
     return bool(infos[0].shape[-2:] == sizes)
 
 
@@ -108,7 +108,7 @@ def _four_axes(rewriter: Rewriter, before: fx.Node, bias: fx.Node) -> fx.Node:
 
 
 def _projected(rewriter: Rewriter, before: fx.Node, parts: Sequence[fx.Node]) -> list[fx.Node]:
-    """Return queries, keys and values, B H T K each, as B T (H K): parts of one product where their layers can be joined.
+    """Return queries, keys and values, B H T K each, as B T (H K): parts of one product if their layers can be joined.
 
     Graph inputs are returned unchanged.
     """

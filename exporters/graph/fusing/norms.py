@@ -1,4 +1,4 @@
-"""Fusion of a residual connection with the norm that follows, and of vectors of length 1 into norms."""
+"""Fusion of a residual connection with the following norm, and of unit-length normalization into a norm."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fuse_skip_norms(rewriter: Rewriter, target: Target) -> None:
 
 
 def fuse_unit_lengths(rewriter: Rewriter) -> None:
-    """Compute vectors of length 1 as norms."""
+    """Compute unit-length normalization as a norm."""
     for node, call in rewriter.semantic_calls(functional.unit_length):
         rewriter.replace(node, rewriter.insert(node, unit_length, *call.args, **call.kwargs))
 
@@ -48,7 +48,7 @@ def _arguments(node: fx.Node) -> tuple[Any, ...]:
 
 
 def _summands(total: fx.Node) -> tuple[Any, Any] | None:
-    """Return the two summands where both have the shape and dtype of their sum; otherwise None."""
+    """Return the two summands if both have the shape and dtype of their sum; otherwise None."""
     if total.target is not operator.add:
         return None
     a, b = total.args

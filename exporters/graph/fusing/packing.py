@@ -1,8 +1,8 @@
-"""Removal of padding from an encoder: operations that keep tokens apart run on real tokens only.
+"""Removal of padding from an encoder: token-wise operations run on real tokens only.
 
-The real tokens of all rows form a batch of N sequences of one token: N 1 ... instead of B T ...  Most calls work on packed
-tokens unchanged.  Others, attention above all, receive the tokens unpacked; padding then holds the values of some real token,
-and masks exclude it.  Outputs are 0 at padding.
+The real tokens of all rows form a batch of N sequences of one token: N 1 ... instead of B T ... Most calls work on packed
+tokens unchanged. Others, attention above all, receive the tokens unpacked; padding then holds the values of some real token,
+and masks exclude it. Outputs are 0 at padding.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LAYERS = frozenset({F.linear, joined_linear, F.embedding, F.layer_norm, F.rms_no
 
 
 def pack_tokens(rewriter: Rewriter) -> str | None:
-    """Pack the tokens of an encoder; return the reason where a call mixes tokens without a mask.
+    """Pack the tokens of an encoder; return a reason if a call mixes tokens without a mask.
 
     Graphs that are not encoders of tokens stay unchanged.
     """
@@ -51,12 +51,12 @@ class _NotTokenWiseError(Exception):
 
 
 class _Packing:
-    """Packs the tokens of a graph.  The old calls stay until every call is known to work without padding."""
+    """Packs the tokens of a graph. The old calls stay until every call is known to work without padding."""
 
     def __init__(self, rewriter: Rewriter, mask: fx.Node) -> None:
         self.rewriter, self.mask = rewriter, mask
         self.batch, self.length = _sizes(mask)
-        self.here = next(node for node in rewriter.graph.nodes if node.op in CALLS)
+        self.current = next(node for node in rewriter.graph.nodes if node.op in CALLS)
         self.tokens = self._insert(taken_tokens, mask, path="")
         self.rows = self._insert(token_rows, mask, path="")
         self.count = self._insert(size, self.tokens, 0, path="")
@@ -67,31 +67,34 @@ class _Packing:
 
     def run(self) -> str | None:
         for node in list(self.rewriter.graph.nodes):
-            self.here = node
+            self.current = node
             if node.op == "placeholder" or (node.op in CALLS and self._packs(node)):
                 continue
-            given = [each for each in node.all_input_nodes if each in self.packed]
-            if given and node.target is size and node.meta["info"] in (self.batch, self.length):
+            packed = [argument for argument in node.all_input_nodes if argument in self.packed]
+            if packed and node.target is size and node.meta["info"] in (self.batch, self.length):
                 axis = [self.batch, self.length].index(node.meta["info"])
                 self.rewriter.replace(node, self._insert(size, self.mask, axis))
             elif node.op in CALLS and (entry := operation_of(node.target)) and entry.device_only:
-                for each in given:
-                    node.replace_input_with(each, self.mask)
+                for argument in packed:
+                    node.replace_input_with(argument, self.mask)
             elif node.op == "output":
                 self.changes += [
-                    (node, each, self._in_places(each, unpack_or_zero, self.mask)) for each in given
+                    (node, argument, self._in_places(argument, unpack_or_zero, self.mask))
+                    for argument in packed
                 ]
-            elif given and not self._hides_padding(node):
+            elif packed and not self._hides_padding(node):
                 return _refusal(node)
             else:
-                self.changes += [(node, each, self._unpacked(each)) for each in given]
+                self.changes += [(node, argument, self._unpacked(argument)) for argument in packed]
         for node, old, new in self.changes:
             node.replace_input_with(old, new)
         return None
 
     def _packs(self, node: fx.Node) -> bool:
-        """Run a call on packed tokens, if it can and if that saves work."""
-        if node.target not in LAYERS and not any(given in self.packed for given in node.all_input_nodes):
+        """Run a call on packed tokens, if possible and if that saves work."""
+        if node.target not in LAYERS and not any(
+            argument in self.packed for argument in node.all_input_nodes
+        ):
             return False
         try:
             self.packed[node] = self._again(node)
@@ -111,7 +114,7 @@ class _Packing:
         return result
 
     def _mixing(self, node: fx.Node) -> Mixing:
-        """Return how a call treats tokens; without an entry it may mix them."""
+        """Return whether a call mixes tokens; a call without an entry may."""
         entry = operation_of(node.target)
         return Mixing.MIXED if entry is None else entry.mixing(node, self)
 
@@ -170,38 +173,38 @@ class _Packing:
 
     def _insert(self, target: Any, *args: Any, **options: Any) -> fx.Node:
         """A new call before the current one."""
-        return self.rewriter.insert(self.here, target, *args, **options)
+        return self.rewriter.insert(self.current, target, *args, **options)
 
     # ------------------------------------------------------------------------------------------------ sizes
 
     def axis(self, node: fx.Node) -> int:
-        """The axis of the tokens of a tensor whose first axis is that of the rows."""
+        """The axis of tokens in a tensor whose first axis is rows."""
         sizes = _sizes(node)
         if sizes.count(self.length) != 1 or sizes.count(self.batch) != 1 or sizes[0] != self.batch:
             raise _NotTokenWiseError
         return sizes.index(self.length)
 
-    def has_tokens(self, given: Any) -> bool:
+    def has_tokens(self, node: Any) -> bool:
         """Whether a tensor has an axis of rows or of tokens."""
-        if not isinstance(given, fx.Node) or not isinstance(given.meta["info"][0], TensorInfo):
+        if not isinstance(node, fx.Node) or not isinstance(node.meta["info"][0], TensorInfo):
             return False
-        sizes = _sizes(given)
+        sizes = _sizes(node)
         return self.batch in sizes or self.length in sizes
 
     def _packed_info(self, info: Any, run: int) -> Any:
         """The info of a result on packed tokens."""
         if isinstance(info, tuple):
-            return tuple(self._packed_info(each, run) for each in info)
+            return tuple(self._packed_info(part, run) for part in info)
         batch, length = self.batch[run], self.length[run]
         if not isinstance(info, TensorInfo) or info.shape.count(batch) != 1 or info.shape.count(length) != 1:
             raise _NotTokenWiseError
         count: int = self.count.meta["info"][run]
         alone = {batch: count, length: 1}
-        return TensorInfo(tuple(alone.get(each, each) for each in info.shape), info.dtype)
+        return TensorInfo(tuple(alone.get(dim, dim) for dim in info.shape), info.dtype)
 
 
 def _part_of(node: fx.Node) -> tuple[fx.Node, int, int]:
-    """The joined linear layers, N 1 D, behind a slice, the index of the slice, and the number of equal parts."""
+    """The joined linear layer, N 1 D, that a value is sliced from, the index of the slice, and the number of slices."""
     whole: Any = node.args[0] if node.target is operator.getitem else None
     if whole is None or whole.target is not joined_linear:
         return node, 0, 1
@@ -214,11 +217,11 @@ def _part_of(node: fx.Node) -> tuple[fx.Node, int, int]:
 
 
 def _refusal(node: fx.Node) -> str:
-    """Return the reason why padding cannot be removed from a model with this call."""
-    place, name = node.meta["path"] or "the model", target_name(node.target)
+    """The reason why padding cannot be removed from a model with this call."""
+    path, name = node.meta["path"] or "the model", target_name(node.target)
     if operation_of(node.target) is None:
-        return f"{place}: {name} may mix tokens: it has no entry in zoo.ops"
-    return f"{place}: {name} mixes tokens without a mask"
+        return f"{path}: {name} may mix tokens: it has no entry in zoo.ops"
+    return f"{path}: {name} mixes tokens without a mask"
 
 
 def _sizes(node: fx.Node) -> list[SizePair]:

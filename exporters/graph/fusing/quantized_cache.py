@@ -15,7 +15,7 @@ from zoo.tracing.tracer import node_info
 
 
 def has_cache_operations(graph: fx.Graph) -> bool:
-    """Return whether the attentions of a traced graph are operations that append to their own caches: all, or none."""
+    """Return whether attention in a traced graph is an operation that appends to its own cache (all layers or none do)."""
     return any(node.target is group_query_attention for node in graph.nodes)
 
 
@@ -38,14 +38,14 @@ def _stored(info: TensorInfo, cache: CacheFormat) -> TensorInfo:
 
 
 def with_quantized_cache(task: Task, cache: CacheFormat | None) -> Task:
-    """Return a task whose self-attention caches hold codes; without a format the same task."""
+    """Return a task whose self-attention caches hold codes; without a format, the task unchanged."""
     if cache is None:
         return task
     inputs = []
-    for given in task.inputs:
-        if given.name.startswith("past_key_values") and ".encoder." not in given.name:
-            *dims, width = given.dims
+    for placeholder in task.inputs:
+        if placeholder.name.startswith("past_key_values") and ".encoder." not in placeholder.name:
+            *dims, width = placeholder.dims
             assert isinstance(width, int)
-            given = replace(given, dtype=cache.dtype, dims=(*dims, cache.stored_width(width)))
-        inputs.append(given)
+            placeholder = replace(placeholder, dtype=cache.dtype, dims=(*dims, cache.stored_width(width)))
+        inputs.append(placeholder)
     return replace(task, inputs=tuple(inputs))

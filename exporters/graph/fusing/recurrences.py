@@ -1,4 +1,4 @@
-"""Recurrences that LinearAttention does not compute well, with the reasons."""
+"""Recurrences for which LinearAttention is not used, with the reasons."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ REASONS = {
     functional.selective_scan: "it takes one decay per channel and state of every token, which would all be in memory",
     functional.diagonal_recurrence: "it takes longer for heads of width 1 than a Scan over tokens",
 }
-"""Why a Scan computes these, although the operation could."""
+"""The reason for a Scan instead of the operation, by function."""
 
 
 def unfused_recurrences(rewriter: Rewriter, target: Target) -> list[str]:
-    """The reasons, each for the first layer that it holds for; none for a target without the operation."""
+    """The reasons that apply, each with the first layer concerned; empty for a target without the operation."""
     if not target.takes(OPERATION, torch.float32):
         return []
-    found = ((next(rewriter.calls(function), None), reason) for function, reason in REASONS.items())
-    return [f"{OPERATION}: {node.meta['path']}: {reason}" for node, reason in found if node is not None]
+    calls = ((next(rewriter.calls(function), None), reason) for function, reason in REASONS.items())
+    return [f"{OPERATION}: {node.meta['path']}: {reason}" for node, reason in calls if node is not None]

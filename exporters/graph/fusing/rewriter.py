@@ -22,7 +22,7 @@ def dtype_of(node: fx.Node) -> torch.dtype:
 class Rewriter:
     """A traced graph being rewritten.
 
-    The semantic calls of replaced nodes stay readable: their arguments are followed to the replacements.
+    Semantic calls of replaced nodes stay readable: their arguments resolve to the replacements.
     """
 
     def __init__(self, graph: fx.Graph) -> None:
@@ -41,8 +41,8 @@ class Rewriter:
         """Return the semantic call that a node is the result of, or None."""
         if not isinstance(node, fx.Node):
             return None
-        found: list[SemanticCall] = node.meta.get("semantic_calls", [])
-        call = next((call for call in found if call.function is function), None)
+        calls: list[SemanticCall] = node.meta.get("semantic_calls", [])
+        call = next((call for call in calls if call.function is function), None)
         if call is None:
             return None
         args = fx.node.map_aggregate(call.args, self.current)

@@ -1,4 +1,4 @@
-"""Fusion into the operations that standard ONNX has since opset 23.
+"""Fusion into standard operations introduced in opset 23.
 
 Attention supports keys and values of equal width without sinks or soft caps; unsupported calls remain unchanged.
 """
@@ -25,7 +25,7 @@ BESIDE = "no kernel where a recurrence runs beside it in the block"
 
 
 def fuse_standard(rewriter: Rewriter, target: Target) -> list[str]:
-    """Replace semantic calls by Attention, RotaryEmbedding and TensorScatter; return the reasons for those that remain."""
+    """Replace semantic calls by Attention, RotaryEmbedding and TensorScatter; return a reason for each that remains."""
     for node, call in rewriter.semantic_calls(functional.write):
         if target.takes("TensorScatter", dtype_of(node)):
             rewriter.replace(node, rewriter.insert(node, whole_write, *call.args))
@@ -35,7 +35,7 @@ def fuse_standard(rewriter: Rewriter, target: Target) -> list[str]:
         if rows and target.takes("RotaryEmbedding", dtype_of(node)):
             rewriter.replace(node, rewriter.insert(node, whole_rotation, *call.args, **call.kwargs))
     unfit: dict[str, str] = {}
-    recurrent = {_block(node) for each in RECURRENCES for node in rewriter.calls(each)}
+    recurrent = {_block(node) for function in RECURRENCES for node in rewriter.calls(function)}
     for node, call in rewriter.semantic_calls(functional.attention):
         if not node.users or "Attention" not in target.operations:
             continue
@@ -54,7 +54,7 @@ def _block(node: fx.Node) -> str:
 
 
 def _unfit(call: SemanticCall, target: Target, dtype: torch.dtype) -> str | None:
-    """Return the reason why a target's Attention does not support a call; None where it does."""
+    """Return the reason why a target's Attention does not support a call; None if it does."""
     query, key, value, _ = call.args
     width, widths = query.meta["info"][0].shape[-1], target.attention_widths
     if not target.takes("Attention", dtype):

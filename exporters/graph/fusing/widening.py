@@ -1,6 +1,6 @@
 """Float16 products with float32 results, which do not overflow.
 
-The last layer of a feed-forward or an attention may exceed the range of float16 (T5's do) where the residual stream is
+The last layer of a feed-forward or an attention may exceed the range of float16 (T5's do) while the residual stream is
 float32.
 """
 
@@ -26,7 +26,7 @@ def widen(rewriter: Rewriter) -> None:
         passed, users = [], list(linear.users)
         while users and all(user.target is F.dropout for user in users):
             passed += users
-            users = [user for each in users for user in each.users]
+            users = [user for dropout in users for user in dropout.users]
         if users and all(user.target in WIDENING and dtype_of(user) == torch.float32 for user in users):
             wide = rewriter.insert(linear, wide_linear, *linear_arguments(linear))
             for node in (linear, *passed):

@@ -1,4 +1,4 @@
-"""The scales of a graph's cached keys and values: tensors of its data file, calibrated before they are written.
+"""The scales of a graph's cached keys and values: tensors of its data file, calibrated before it is written.
 
 Shapes: key-value heads G, head width K.
 """
@@ -23,7 +23,7 @@ Scales = Mapping[str, tuple[Tensor, Tensor]]
 
 @dataclass(eq=False)
 class CacheScale:
-    """The content of one scale tensor: that of the keys or the values (``part``) of the attention at ``path``.
+    """The content of one scale tensor, for the keys or the values (``part``) of the attention at ``path``.
 
     ``values`` are G 1 K in float32, None until they are calibrated.
     """
@@ -70,7 +70,7 @@ def _contents(graphs: Iterable[Graph]) -> list[CacheScale]:
 
 
 def format_of(graphs: Iterable[Graph]) -> CacheFormat | None:
-    """The format of the cache of some graphs; None for float."""
+    """The cache format of graphs; None for a float cache."""
     return next((content.format for content in _contents(graphs)), None)
 
 
@@ -81,11 +81,11 @@ def fill(graphs: Iterable[Graph], scales: Scales) -> None:
 
 
 def cache_of(graphs: Iterable[Graph]) -> QuantizedCache | None:
-    """The cache of graphs that have been given its scales; None for a float cache."""
-    found: dict[str, dict[str, Tensor]] = {}
+    """The quantized cache of graphs whose scales are set; None for a float cache."""
+    scales_by_path: dict[str, dict[str, Tensor]] = {}
     contents = _contents(graphs)
     for content in contents:
         assert content.values is not None
-        found.setdefault(content.path, {})[content.part] = content.values
-    scales = {path: (parts[KEY], parts[VALUE]) for path, parts in found.items()}
+        scales_by_path.setdefault(content.path, {})[content.part] = content.values
+    scales = {path: (parts[KEY], parts[VALUE]) for path, parts in scales_by_path.items()}
     return QuantizedCache(contents[0].format, scales) if contents else None

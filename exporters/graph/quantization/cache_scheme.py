@@ -1,7 +1,7 @@
-"""How keys and values become codes: symmetric, one scale per channel of each key-value head, rounded half to even.
+"""The quantization of keys and values: symmetric, one scale per channel of each key-value head, rounded half to even.
 
-This is the arithmetic of com.microsoft's GroupQueryAttention with ``k_scale`` and ``v_scale``; there, two codes of 4 bits
-share a byte, the first in the low half, each with 8 added.
+This is the arithmetic of com.microsoft's GroupQueryAttention with ``k_scale`` and ``v_scale``, which stores two 4-bit codes
+per byte, the first in the low half, each with 8 added.
 
 Shapes: batch B, key-value heads G, tokens S, head width K.
 """
@@ -25,7 +25,7 @@ class CacheFormat:
 
     @staticmethod
     def of(dtype: torch.dtype) -> CacheFormat:
-        """The format whose codes tensors of a dtype hold."""
+        """The format of cache tensors of a dtype."""
         return CacheFormat(8 if dtype == torch.int8 else 4)
 
     @property
@@ -35,7 +35,7 @@ class CacheFormat:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype of the tensors that hold the codes."""
+        """The dtype of cache tensors."""
         return torch.int8 if self.bits == 8 else torch.uint8
 
     @property

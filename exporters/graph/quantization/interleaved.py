@@ -1,6 +1,6 @@
-"""The gate and up matrices of experts as one tensor, a row of each by turns, as com.microsoft's MoE expects them.
+"""The gate and up matrices of experts as one tensor with interleaved rows, the layout of com.microsoft's MoE.
 
-Shapes: experts E, rows of an expert's matrix H, width D; stored E (2 H) D, part by part of experts that are cut.
+Shapes: experts E, rows of an expert's matrix H, width D; stored E (2 H) D, part by part if experts are cut.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from zoo.weights.source import WeightSource
 
 @dataclass(frozen=True)
 class InterleavedWeights:
-    """Weights of the model, E H D each (or E H: ``width`` 1), whose rows take turns, in one dtype.
+    """Weights of the model, E H D each (or E H: ``width`` 1), with interleaved rows, in one dtype.
 
-    Every expert is cut into ``parts`` along an axis of its matrix, rows or columns, and the first parts of all experts
-    precede their second ones.
+    Every expert is cut into ``parts`` along the rows or the columns of its matrix; the first parts of all experts precede
+    the second parts.
     """
 
     names: tuple[str, ...]
@@ -36,7 +36,8 @@ class InterleavedWeights:
         for part in range(self.parts):
             for experts in zip(*(groups(source.pieces(name), size) for name in self.names), strict=True):
                 cut = [
-                    each.view(self.rows, self.width).chunk(self.parts, self.axis)[part] for each in experts
+                    weight.view(self.rows, self.width).chunk(self.parts, self.axis)[part]
+                    for weight in experts
                 ]
                 yield (torch.stack(cut, 1).flatten().to(self.dtype),)  # H 2 D
 
@@ -53,7 +54,7 @@ class InterleavedWeights:
 
 @dataclass(frozen=True)
 class InterleavedMatrix(QuantizedMatrix):
-    """Quantized matrices, E H D each, whose rows take turns; ``rows`` is H."""
+    """Quantized matrices, E H D each, with interleaved rows; ``rows`` is H."""
 
     rows: int = 0
 
@@ -63,11 +64,11 @@ class InterleavedMatrix(QuantizedMatrix):
             yield Quantized.joined(experts).rows(order)
 
     def _experts(self, source: WeightSource, name: str) -> Iterator[Quantized]:
-        """The matrix of one expert after the other."""
+        """Yield the matrix of one expert after another."""
         held: list[Quantized] = []
         for part in self.rounded(source, name):
             held.append(part)
-            while sum(len(each.codes) for each in held) >= self.rows:
+            while sum(len(piece.codes) for piece in held) >= self.rows:
                 whole = Quantized.joined(held)
                 index = torch.arange(len(whole.codes))
                 yield whole.rows(index[: self.rows])
@@ -79,7 +80,7 @@ class InterleavedMatrix(QuantizedMatrix):
 
 
 def groups(pieces: Iterable[Tensor], size: int) -> Iterator[Tensor]:
-    """Flat pieces as groups of ``size`` values; each value is copied once, however small the pieces are."""
+    """Regroup flat pieces into groups of ``size`` values; each value is copied once, however small the pieces are."""
     held, count = list[Tensor](), 0
     for piece in pieces:
         held.append(piece)

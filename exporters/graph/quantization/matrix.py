@@ -13,19 +13,18 @@ from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightSource
 
 VALUES = 2**17
-"""The number of values rounded at a time: they stay in a processor's cache."""
+"""The number of values rounded at a time: they fit a processor's cache."""
 
 Layout = Literal["blocks", "rows", "columns"]
 
 
 @dataclass(frozen=True)
 class QuantizedMatrix:
-    """Matrices of the same width K stacked to N rows, as values, scales, and zero points or minima where blocks have
-    them.
+    """Matrices of the same width K stacked to N rows, as values, scales, and zero points or minima if blocks have them.
 
-    Layouts: blocks, as MatMulNBits and GatherBlockQuantized expect them (N rows of whole blocks, in bytes); rows, N K
-    of int8; columns, K N of int8, int4 or (with zero points) uint8, uint4. The zero points of int8 and int4 are 0, as
-    are those of blocks with minima: their codes count from the middle (see :attr:`Blocks.base`).
+    Layouts: blocks, the layout of MatMulNBits and GatherBlockQuantized (N rows of whole blocks, in bytes); rows, N K of
+    int8; columns, K N of int8, int4 or (with zero points) uint8, uint4. The zero points of int8, of int4 and of blocks with
+    minima are 0: their codes count from the middle (see :attr:`Blocks.base`).
     """
 
     names: tuple[str, ...]
@@ -41,7 +40,7 @@ class QuantizedMatrix:
 
     @property
     def scale_dtype(self) -> torch.dtype:
-        """The dtype of scales and minima in the file: float16 where it is exact and the graph can widen it once."""
+        """The dtype of scales and minima in the file: float16 if that is exact and the graph can widen it once."""
         return self.blocks.stored if self.blocks.half and self.layout == "blocks" else self.dtype
 
     @property
@@ -55,7 +54,7 @@ class QuantizedMatrix:
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
         parts = self.parts(source)
         if self.layout == "columns":
-            parts = iter([Quantized.joined(parts)])  # a column is in all rows
+            parts = iter([Quantized.joined(parts)])  # a column spans all rows
         for part in parts:
             yield self._tensors(part)
 
@@ -64,7 +63,7 @@ class QuantizedMatrix:
         return (rows for name in self.names for rows in self.rounded(source, name))
 
     def rounded(self, source: WeightSource, name: str) -> Iterator[Quantized]:
-        """The codes of a weight: the source's, where they have these blocks, or else the nearest ones."""
+        """The codes of a weight: the source's if they have these blocks, otherwise the nearest codes."""
         codes = source.codes(name)
         if codes is not None and codes.blocks == self.blocks:
             return codes.rows()
@@ -91,7 +90,7 @@ class QuantizedMatrix:
         return tuple(tensor.reshape(-1).contiguous() for tensor in tensors)
 
     def _packed(self, codes: Tensor) -> Tensor:
-        """Rows of codes in whole bytes, the first in the lower bits: N K -> N, K or half of it."""
+        """Pack rows of codes into bytes, the first code in the lower bits: N K -> N K or N K/2."""
         if self.blocks.bits == 8:
             return codes
         even = torch.nn.functional.pad(codes, (0, codes.shape[1] % 2))
@@ -139,7 +138,7 @@ class QuantizedMatrix:
 
 
 def whole_rows(pieces: Iterable[Tensor], width: int) -> Iterator[Tensor]:
-    """Yield flat pieces of a matrix as groups of rows, N K."""
+    """Regroup flat pieces of a matrix into groups of rows, N K."""
     rest = torch.empty(0)
     step = max(1, VALUES // width) * width
     for piece in pieces:
@@ -151,7 +150,7 @@ def whole_rows(pieces: Iterable[Tensor], width: int) -> Iterator[Tensor]:
 
 
 def _in_pairs(codes: Tensor) -> Tensor:
-    """4-bit codes in row-major order, two per byte, the first in the lower bits."""
+    """Pack 4-bit codes, in row-major order, two per byte, the first in the lower bits."""
     flat = codes.reshape(-1)
     even = torch.nn.functional.pad(flat, (0, flat.numel() % 2))
     return even[0::2] | (even[1::2] << 4)

@@ -1,4 +1,4 @@
-"""Which weights of a model are quantized, and how."""
+"""The choice of quantized weights and of their blocks."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from zoo.weights.blocks import Blocks
 BLOCK_SIZES = (32, 64, 128)
 
 INT8_BLOCK = 128
-"""The block size of 8-bit weights in blocks: smaller blocks hardly reduce their error."""
+"""The block size of 8-bit weights: smaller blocks hardly reduce their error."""
 
 LEAST_BLOCK = 16
-"""The block size of weights whose width no larger size divides, where the target takes only whole blocks."""
+"""The smallest block size, for widths that no larger size divides on targets that take only whole blocks."""
 
 OWN_BLOCK_SIZES = (LEAST_BLOCK, *BLOCK_SIZES, 256)
-"""The block sizes of checkpoints that the operations take."""
+"""The block sizes of quantized checkpoints that the operations support."""
 
 LEAST = 32
-"""The smallest number of rows or columns that is quantized: smaller matrices save nothing."""
+"""The least rows or columns of a quantized matrix: quantizing smaller ones saves nothing."""
 
 SENSITIVE = frozenset({"router", "shared_gate"})
-"""Modules that decide where tokens go, which are not quantized."""
+"""Routing modules, which are not quantized."""
 
 TABLES = ("embedding.token.weight", "per_layer_embedding.table.weight", "head.vocabulary.weight")
-"""The endings of the weights of embeddings and their heads, which may be tied and are quantized alike."""
+"""The name endings of embedding tables and output heads, which may be tied and are quantized alike."""
 
 
 STACK = "encoder."
-"""The prefix of the weights in an encoder's layers, whose inputs may have static scales."""
+"""The name prefix of weights in encoder layers, whose inputs may have static scales."""
 
 WIDE_INPUTS = frozenset({"down", "output"})
-"""Modules whose inputs are rounded to 16 bits where scales are static: the last matrices of feed-forwards and of
-attention.
+"""Modules whose inputs are rounded to 16 bits under static scales: the last matrices of feed-forwards and of attention.
 
 An activation function gives rare outliers of 50 times the other values, which cost more than all other inputs
 together.
@@ -43,11 +42,11 @@ together.
 
 @dataclass(frozen=True)
 class Quantization:
-    """How a graph's matrices, its token table and its vocabulary scores are quantized.
+    """The quantization of a graph's matrices, its token table and its vocabulary scores.
 
-    ``own`` gives blocks to weights by name (None: stored in float16). Blocks with one scale per row are multiplied as
-    integers, with inputs rounded dynamically, or with calibrated scales where ``static_inputs``. With ``whole_blocks``
-    a matrix is quantized only if blocks divide its width.
+    ``own`` has the blocks of single weights by name (None: stored in float16). Blocks with one scale per row are multiplied
+    as integers: inputs are rounded dynamically, or with calibrated scales if ``static_inputs``. With ``whole_blocks``, a
+    matrix is quantized only if blocks divide its width.
     """
 
     matrices: Blocks
@@ -57,7 +56,7 @@ class Quantization:
     whole_blocks: bool = False
 
     def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
-        """The blocks of stacked weights of the model, or None where they are not quantized.
+        """The blocks of stacked weights of the model, or None if they are not quantized.
 
         Weights of different blocks must not be stacked: see :meth:`agree`.
         """
@@ -71,8 +70,8 @@ class Quantization:
         return fitted(self.tables if is_table(names) else self.matrices, shape[1], whole=self.whole_blocks)
 
     def _of_experts(self, *sizes: int) -> Blocks | None:
-        """The blocks of the experts' matrices: symmetric, alike in all matrices of a mixture, and dividing both their
-        sizes; None where no blocks do.
+        """The blocks of the experts' matrices: symmetric, the same in all matrices of a mixture, and dividing both widths;
+        None if no block size does.
         """
         common = math.gcd(*sizes)
         size = INT8_BLOCK if self.matrices.size is None else self.matrices.size
@@ -80,7 +79,7 @@ class Quantization:
         return blocks if blocks is not None and blocks.divides(common) else None
 
     def input_bits(self, names: tuple[str, ...]) -> int | None:
-        """The bits of a product's inputs with static scales, otherwise None."""
+        """The bits of a product's inputs under static scales; None if they have none."""
         if (
             not self.static_inputs
             or names[0] in self.own
@@ -100,10 +99,10 @@ class Quantization:
 
 
 def fitted(blocks: Blocks, width: int, *, whole: bool = False) -> Blocks | None:
-    """Blocks of the requested size, or of the largest smaller one that divides the width; otherwise the last block is
+    """Blocks of the requested size, or of the largest smaller size that divides the width; otherwise the last block is
     padded.
 
-    Of ``whole`` blocks sizes down to 16 are tried; the result is None where no size divides the width.
+    With ``whole``, sizes down to 16 are tried, and the result is None if none divides the width.
     """
     if blocks.size is None:
         return blocks

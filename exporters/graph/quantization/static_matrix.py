@@ -14,8 +14,8 @@ from zoo.weights.input_scales import InputScales
 from zoo.weights.source import WeightSource
 
 INPUT_SCALE, INPUT_ZERO, MULTIPLIERS, REST_SCALE = 2, 3, 4, 4
-"""The parts after the codes and their scales: the last holds the multipliers of 8-bit inputs, or the second scale of
-16-bit ones."""
+"""The indices of the tensors after codes and scales; the last is the multipliers of 8-bit inputs or the second scale of
+16-bit inputs."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class StaticMatrix(QuantizedMatrix):
         )
 
     def _inputs(self, source: WeightSource) -> InputScales:
-        found = source.input_scales(self.names)
-        return InputScales.for_checking(self.width, self.input_bits) if found is None else found
+        scales = source.input_scales(self.names)
+        return InputScales.for_checking(self.width, self.input_bits) if scales is None else scales
 
     def restored(self, tensors: Sequence[Tensor]) -> Tensor:
         values = super().restored(tensors[:2])

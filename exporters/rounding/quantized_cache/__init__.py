@@ -1,2 +1,1 @@
-"""Keys and values cached in 8 or 4 bits: their codes, the calibration of their scales, and the same arithmetic in
-PyTorch."""
+"""Quantized caches of keys and values: calibration of their scales, and checks of support."""

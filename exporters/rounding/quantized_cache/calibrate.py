@@ -1,9 +1,8 @@
 """Calibration of the scales of cached keys and values on representative inputs, by search.
 
-Each channel of each head gets the scale with the least squared error over all tokens, weighted by the effect of the
-error on the attention output; clipping the largest values costs less than coarse steps for all. Keys are taken as
-cached, after rotation. Shapes: batch B, heads H, key-value heads G, query tokens T, key tokens S, tokens of all rows
-N, head width K.
+Each channel of each head gets the scale with the least squared error over all tokens, weighted by the effect of the error on the
+attention output; clipping the largest values costs less than coarse steps for all. Keys are calibrated as cached, after rotation.
+Shapes: batch B, heads H, key-value heads G, query tokens T, key tokens S, tokens of all rows N, head width K.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from torch import Tensor
 from exporters.graph.quantization.cache_scales import Scales, fill, format_of
 from exporters.graph.quantization.cache_scheme import CacheFormat
 from exporters.graph.values import Graph
-from exporters.quality.claim import Claim
+from exporters.quality.claim import QualityInputs
 from exporters.rounding.calibration import calibration_batch, pass_over
 from exporters.rounding.quantized_cache.check import no_inputs
 from exporters.rounding.streaming import Rows, calibrate
@@ -35,26 +34,26 @@ from zoo.core.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
 EXAMPLES = 16
-"""The number of calibration windows: with half as many, SmolLM2's int8 cache loses twice as much, by clipping."""
+"""The number of calibration windows: with 8, SmolLM2's int8 cache loses twice as much, by clipping."""
 
 SHARES = tuple(0.3 + 0.035 * step for step in range(21))
-"""The candidate scales: the largest code stands for one of these shares of a channel's largest value."""
+"""The candidate scales, as the value of the largest code relative to a channel's largest value."""
 
 LEAST = 1e-8
-"""The lower bound of a channel's largest value: a channel of zeros needs a scale, too."""
+"""The lower bound of a channel's largest value: a channel of zeros also needs a scale."""
 
 
 def random_case(spec: Model) -> Case:
-    """Random inputs for random weights, to which no input means more than another."""
+    """Random inputs, used when weights are random."""
     return max(cases(spec, "right"), key=lambda case: 0 if case.pieces else case.batch.inputs.numel())
 
 
 def calibration_case(
-    spec: Model, claim: Claim, model: ZooModel | None, progress: Progress
-) -> tuple[Claim, Case]:
-    """The calibration inputs of a claim as one batch; ``model`` generates missing ones, where it fits in memory.
+    spec: Model, claim: QualityInputs, model: ZooModel | None, progress: Progress
+) -> tuple[QualityInputs, Case]:
+    """The calibration inputs as one batch; ``model`` generates missing inputs, if it fits in memory.
 
-    Raises :class:`specs.base.errors.UserError` where there are none.
+    Raises :class:`specs.base.errors.UserError` if inputs are missing.
     """
     if claim.unjudged:
         raise no_inputs(claim.unjudged)
@@ -71,10 +70,10 @@ def calibrate_caches(
     graphs: Sequence[Graph], spec: Model, source: WeightSource, case: Case, progress: Progress
 ) -> None:
     """Calibrate the cache scales of graphs from the keys and values of ``source`` in a case."""
-    found = format_of(graphs)
-    assert found is not None
-    progress(Stage(f"calibrate the {found.name} cache"))
-    fill(graphs, calibrated_scales(found, spec, source, case))
+    cache = format_of(graphs)
+    assert cache is not None
+    progress(Stage(f"calibrate the {cache.name} cache"))
+    fill(graphs, calibrated_scales(cache, spec, source, case))
 
 
 def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, case: Case) -> Scales:
@@ -82,16 +81,16 @@ def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, cas
     assert case.batch.mask is not None
     real, model = case.batch.mask == 1, assemble(spec)  # B N
     seen: dict[str, list[tuple[Tensor, ...]]] = {}
-    found: dict[str, tuple[Tensor, Tensor]] = {}
+    scales: dict[str, tuple[Tensor, Tensor]] = {}
     left = Counter(attention_paths(model).values())
 
     def take(call: CachedAttention) -> tuple[Tensor, Tensor]:
         parts = (call.key, call.value, *importances(call))
         seen.setdefault(call.path, []).append(tuple(part.transpose(1, 2)[real] for part in parts))
         left[call.path] -= 1
-        if not left[call.path]:  # layers may share a block
+        if not left[call.path]:  # the last layer that shares the block
             keys, values, *weights = map(torch.cat, zip(*seen.pop(call.path), strict=True))
-            found[call.path] = searched(cache, keys, weights[0]), searched(cache, values, weights[1])
+            scales[call.path] = searched(cache, keys, weights[0]), searched(cache, values, weights[1])
         return call.key, call.value
 
     def run(model: ZooModel, rows: Rows) -> None:
@@ -99,14 +98,14 @@ def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, cas
             pass_over(case)(model, rows)
 
     calibrate(model, source, {}, run, Path(), lambda done, count: None)
-    return found
+    return scales
 
 
 def importances(call: CachedAttention) -> tuple[Tensor, Tensor]:
-    """The squared effect of errors of each key and each value on the attention output: B G S each.
+    """The squared effect of an error of each key and each value on the attention output: B G S each.
 
-    The output o of a query is the sum of p_s v_s. An error of v_s changes it by p_s times that error, an error of the
-    score of k_s by p_s (v_s - o) times that one.
+    The output o of a query is the sum of p_s v_s. An error e of v_s changes it by p_s e, an error e of the score of k_s by
+    p_s (v_s - o) e.
     """
     options = {name: option for name, option in call.options.items() if name != "dropout"}
     groups = call.key.shape[1]

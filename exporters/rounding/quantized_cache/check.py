@@ -1,4 +1,4 @@
-"""Checks whether an export can have a quantized cache."""
+"""Checks for support of a quantized cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPTION = option_name("cache_precision")
 def check_cache_format(
     spec: Model, target: Target, layout: Layout, via: str, cache: CacheFormat | None
 ) -> None:
-    """Raise :class:`specs.base.errors.UserError` where a model, target, client or tracer has no cache of this format."""
+    """Raise :class:`specs.base.errors.UserError` if the model, target, client or tracer does not support a cache format."""
     if cache is None:
         return
     if not spec.decodes or spec.architecture == "encoder-decoder":
@@ -53,7 +53,7 @@ def check_cache_format(
     if reusing:
         raise UserError(
             f"{OPTION} {cache.name} needs keys and values of its own in every layer, because each has its scales\n"
-            f"  value: {spec.name}, whose layer {reusing[0]} reuses those of another\n  Leave it out."
+            f"  value: {spec.name}, whose layer {reusing[0]} reuses the keys and values of another layer\n  Leave it out."
         )
     if via != "fx":
         raise UserError(
@@ -62,7 +62,7 @@ def check_cache_format(
 
 
 def check_cache_fused(spec: Model, graphs: Iterable[Graph], cache: CacheFormat | None) -> None:
-    """Raise :class:`specs.base.errors.UserError` where the attentions of a model do not support a quantized cache."""
+    """Raise :class:`specs.base.errors.UserError` if attention in a model does not support a quantized cache."""
     graphs = list(graphs)
     if cache is None or format_of(graphs) is not None:
         return

@@ -22,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 
 from specs.base.errors import UserError, option_name
 from zoo import functional
-from zoo.tracing.symbols import SUM
+from zoo.tracing.symbols import summands
 from zoo.tracing.task import Task
 
 OPSET = 20
@@ -131,8 +131,8 @@ def _examples(task: Task) -> tuple[Tensor, ...]:
     """Inputs with a different size above 1 for every symbol: sizes of 1 would be taken as fixed."""
     dims = [dim for given in task.inputs for dim in given.dims if isinstance(dim, str)]
     names = dict.fromkeys(task.derived[dim].source if dim in task.derived else dim for dim in dims)
-    sizes = {name: size for size, name in enumerate((n for n in names if SUM not in n), start=2)}
-    sizes |= {name: sum(sizes.get(part, 0) for part in name.split(SUM)) for name in names if SUM in name}
+    sizes = {name: size for size, name in enumerate((n for n in names if summands(n) == [n]), start=2)}
+    sizes |= {name: sum(sizes.get(symbol, 0) for symbol in summands(name)) for name in names}
     sizes = task.numbers(sizes)
     return tuple(
         torch.ones([dim if isinstance(dim, int) else sizes[dim] for dim in given.dims], dtype=given.dtype)

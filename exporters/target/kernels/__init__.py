@@ -1,1 +1,1 @@
-"""The kernels that execution providers have, and what that means for a graph."""
+"""The kernels of execution providers, the placement of a graph's nodes, and widening of nodes without a kernel."""

@@ -1,4 +1,4 @@
-"""The nodes of a graph for which a provider has no kernel, and whether the graph can be captured as a CUDA graph."""
+"""The nodes of a graph without a kernel in a provider, and whether the graph can be captured as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 
 
 def placement(model: onnx.ModelProto, table: KernelTable) -> PlacementRecord:
-    """Which nodes the provider leaves to the CPU, the tensors that are copied for them, and why it captures no CUDA graph.
+    """The nodes that run on the CPU instead of the provider, the tensors copied for them, and any obstacle to a CUDA graph.
 
-    Small integers that shapes are made of stay on the CPU in any case, where the shapes are read.
+    Small integers for shapes always stay on the CPU, which reads the shapes.
     """
     types = element_types(model)
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")

@@ -1,7 +1,7 @@
-"""The kernels of execution providers, as recorded from the providers themselves.
+"""The kernels of execution providers, recorded from the providers themselves.
 
-``cuda.json`` holds those of ONNX Runtime's CUDA provider, in the version that it names; ``python -m tests.cuda.record`` writes it.
-``webgpu.json`` holds those of the WebGPU provider's plugin; ``python -m tests.webgpu.record`` writes it.
+``cuda.json``: the kernels of ONNX Runtime's CUDA provider, in the version that it names; ``python -m tests.cuda.record`` writes it.
+``webgpu.json``: the kernels of the WebGPU provider's plugin; ``python -m tests.webgpu.record`` writes it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TABLES = {CUDA: "cuda.json", WEBGPU: "webgpu.json"}
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel: the version of the operator that it is for, and the element types of each input and output.
+    """One kernel: the version of its operator, and the element types of each input and output.
 
     ``types`` has the keys ``in0``, ``out0`` and so on; ``in*`` stands for every input.
     """
@@ -30,7 +30,7 @@ class Kernel:
     types: Mapping[str, frozenset[str]]
 
     def takes(self, version: int, inputs: Sequence[str | None], outputs: Sequence[str | None]) -> bool:
-        """Whether it computes a node of an operator's ``version`` with these element types; None matches any."""
+        """Whether it computes a node of the operator's ``version`` with these element types; None matches any."""
         sides = (("in", inputs), ("out", outputs))
         return version == self.since and all(
             dtype is None or dtype in self._allowed(side, index, dtype)
@@ -45,7 +45,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class KernelTable:
-    """The kernels of a provider by operator, and the release that they were recorded from."""
+    """The kernels of a provider by operator, and the release of the recording."""
 
     source: str
     provider: str
@@ -65,7 +65,7 @@ class KernelTable:
         return any(kernel.takes(version, inputs, outputs) for kernel in self.kernels.get(name, ()))
 
     def loses(self, operation: str, first: int, last: int) -> bool:
-        """Whether a standard operation has a float32 kernel in one opset, and none in a later one."""
+        """Whether a standard operation has a float32 kernel in the first opset, and none in the last."""
         return self.computes(operation, first, ["float"], []) and not self.computes(
             operation, last, ["float"], []
         )
@@ -73,13 +73,13 @@ class KernelTable:
     def computes_node(
         self, node: onnx.NodeProto, opset: int, inputs: Sequence[str | None], outputs: Sequence[str | None]
     ) -> bool:
-        """The same for a node."""
+        """Whether the provider has a kernel for a node in a graph of this opset, with these element types."""
         return self.computes(node.op_type, opset, inputs, outputs, node.domain)
 
 
 @cache
 def table_of(provider: str) -> KernelTable | None:
-    """The kernels of a provider; None where none were recorded."""
+    """The kernels of a provider; None if none were recorded."""
     if provider not in _TABLES:
         return None
     recorded = json.loads(Path(__file__).with_name(_TABLES[provider]).read_text("utf-8"))

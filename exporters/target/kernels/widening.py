@@ -1,4 +1,4 @@
-"""bfloat16 operations that a provider has no kernel for, computed in float32."""
+"""Widening of bfloat16 operations without a kernel to float32."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NARROW, WIDE = "bfloat16", "float"
 
 
 def widened(model: onnx.ModelProto, table: KernelTable) -> onnx.ModelProto:
-    """The graph in which bfloat16 nodes without a kernel, but with one in float32, are computed in float32.
+    """Return the graph with bfloat16 nodes that have only a float32 kernel computed in float32.
 
-    ONNX Runtime casts for providers itself where float16 has no kernel, and refuses a graph where bfloat16 has none.
+    ONNX Runtime itself inserts casts for float16 nodes without a kernel, but rejects a graph with such bfloat16 nodes.
     """
     types = element_types(model)
     if NARROW in types.values():

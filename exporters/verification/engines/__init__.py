@@ -1,1 +1,1 @@
-"""Engines: the real runtimes and compilers that take the files, each in an environment of its own."""
+"""Engines: the runtimes and compilers that take the files, each in a separate environment."""

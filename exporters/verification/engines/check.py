@@ -1,4 +1,4 @@
-"""Checks of the engines that are asked for."""
+"""Checks of the requested engines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_engines(names: Iterable[str], target: str, verify: bool) -> None:
                 f"  Leave {option_name('verify', False)} out."
             )
         if not engine.speaks_for(target):
-            able = [each.name for each in ENGINES.values() if each.speaks_for(target)]
+            able = [other.name for other in ENGINES.values() if other.speaks_for(target)]
             raise UserError(
                 f"{option_name('engines')} {engine.name} takes only graphs for {option_name('target')} {engine.targets_text}\n"
                 f"  value: {target}\n  Engines for {target}: {', '.join(able)}."
@@ -26,7 +26,7 @@ def check_engines(names: Iterable[str], target: str, verify: bool) -> None:
 
 
 def check_installed(names: Iterable[str]) -> None:
-    """Raise :class:`specs.base.errors.UserError` for an engine that this machine does not have."""
+    """Raise :class:`specs.base.errors.UserError` for an engine that is not installed."""
     for engine in map(engine_named, names):
         if interpreter_of(engine) is None:
             needs = f"  It also needs {engine.libraries}.\n" if engine.libraries else ""

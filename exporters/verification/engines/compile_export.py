@@ -1,4 +1,4 @@
-"""Compiled files of an export, written ahead of time for machines that need not be here."""
+"""Ahead-of-time compilation of an export, for machines other than this one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from zoo.record.manifest import ExportRecord, Manifest, read_record
 from zoo.record.records import CompiledRecord
 
 SECONDS = 4 * 3600.0
-"""The longest that a compiler may take for one graph."""
+"""The time limit for compiling one graph, in seconds."""
 
 SUFFIX = ".engine"
 
@@ -46,7 +46,7 @@ def compile_export(
 ) -> list[Compiled]:
     """Compile the graphs of an export for some architectures; return the new files.
 
-    The files are beside their graphs, and ``export.json`` has their digests. Raises :class:`specs.base.errors.UserError` for
+    The files are next to their graphs, and ``export.json`` has their digests. Raises :class:`specs.base.errors.UserError` for
     architectures that the compiler does not know, and exports that it does not take; and
     :class:`exporters.verification.engines.process.EngineError`, with nothing written, for a graph that does not compile.
     """
@@ -63,30 +63,30 @@ def compile_export(
     if changes := check_integrity(record, contents=True).changes:
         raise UserError(f"{directory} has changed since it was exported: {changes[0]}\n  Export it again.")
     with TemporaryDirectory(dir=directory, prefix=".compiled-") as name:
-        found = _compiled(record.manifest, directory, Path(name), engine, architectures, progress)
-        for each in found:
-            os.replace(Path(name) / PurePosixPath(each.path).name, directory / each.path)
-    _record(record, found)
-    return found
+        compiled = _compiled(record.manifest, directory, Path(name), engine, architectures, progress)
+        for file in compiled:
+            os.replace(Path(name) / PurePosixPath(file.path).name, directory / file.path)
+    _record(record, compiled)
+    return compiled
 
 
 def _compiled(
     manifest: Manifest,
     directory: Path,
-    place: Path,
+    folder: Path,
     engine: Engine,
     architectures: Sequence[str],
     progress: Progress,
 ) -> list[Compiled]:
-    """Compile every graph into files of ``place``."""
+    """Compile every graph into files of ``folder``."""
     python = interpreter_of(engine)
     assert python is not None
-    found = []
+    compiled = []
     with started(engine, python, SECONDS) as process:
         for graph, inputs in recorded_shapes(directory, manifest).items():
             progress(Stage(f"compile {graph} for {', '.join(architectures)}"))
             path, begun = PurePosixPath(graph).with_suffix(SUFFIX), time.monotonic()
-            options = {"inputs": inputs, "architectures": [*architectures], "output": str(place / path.name)}
+            options = {"inputs": inputs, "architectures": [*architectures], "output": str(folder / path.name)}
             process.ask(do="compile", path=str((directory / graph).absolute()), options=options)
             made = CompiledRecord(
                 graph=graph,
@@ -94,16 +94,16 @@ def _compiled(
                 version=process.version,
                 architectures=tuple(architectures),
             )
-            found.append(Compiled(str(path), made, round(time.monotonic() - begun, 1)))
-    return found
+            compiled.append(Compiled(str(path), made, round(time.monotonic() - begun, 1)))
+    return compiled
 
 
-def _record(record: ExportRecord, found: Sequence[Compiled]) -> None:
+def _record(record: ExportRecord, compiled: Sequence[Compiled]) -> None:
     """Write the records of compiled files: ``build.json`` first, which names its ``export.json`` by digest."""
     directory, manifest = record.directory, record.manifest
-    files = {**manifest.files, **{each.path: file_record(directory / each.path) for each in found}}
-    compiled = {each.path: each.record for each in found}
-    changed = manifest.model_copy(update={"files": dict(sorted(files.items())), "compiled": compiled})
+    files = {**manifest.files, **{file.path: file_record(directory / file.path) for file in compiled}}
+    records = {file.path: file.record for file in compiled}
+    changed = manifest.model_copy(update={"files": dict(sorted(files.items())), "compiled": records})
     content = (changed.model_dump_json(indent=2) + "\n").encode()
     if record.build is not None:
         build = record.build.model_copy(update={"export": hashlib.sha256(content).hexdigest()})
@@ -112,11 +112,11 @@ def _record(record: ExportRecord, found: Sequence[Compiled]) -> None:
 
 
 def _compiler(manifest: Manifest, directory: Path) -> Engine:
-    able = [each for each in ENGINES.values() if each.architectures]
-    for engine in able:
+    compilers = [engine for engine in ENGINES.values() if engine.architectures]
+    for engine in compilers:
         if engine.speaks_for(manifest.target):
             return engine
-    targets = ", ".join(sorted({target for each in able for target in each.targets}))
+    targets = ", ".join(sorted({target for engine in compilers for target in engine.targets}))
     raise UserError(
         f"No compiler takes graphs for {option_name('target')} {manifest.target}\n  value: {directory}\n"
         f"  Export it with {option_name('target')} {targets}."

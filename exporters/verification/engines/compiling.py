@@ -1,4 +1,4 @@
-"""What a compiler is told of a graph beside its file: the shapes of its inputs, smallest, common and largest."""
+"""The shape ranges that a compiler needs for a graph: smallest, common and largest shapes of its inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an engine is on this machine: an environment of its own, or the running interpreter."""
+"""The location of an engine on this machine: a separate environment, or the running interpreter."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pathlib import Path
 from exporters.verification.engines.engine import Engine
 from exporters.verification.engines.table import ENGINES, RUNTIME_VERSION, engine_named
 
-PLACE = "ZOO_ENGINES"
+VARIABLE = "ZOO_ENGINES"
 """The environment variable that names the folder of environments."""
 
 
-def _program(place: Path, name: str) -> Path:
+def _program(environment: Path, name: str) -> Path:
     """A program of an environment."""
-    return place / "Scripts" / f"{name}.exe" if os.name == "nt" else place / "bin" / name
+    return environment / "Scripts" / f"{name}.exe" if os.name == "nt" else environment / "bin" / name
 
 
 def engines_folder() -> Path:
-    """The folder that holds one environment per engine, each under its name."""
-    if stated := os.environ.get(PLACE):
-        return Path(stated).expanduser()
+    """The folder with one environment per engine, named after it."""
+    if folder := os.environ.get(VARIABLE):
+        return Path(folder).expanduser()
     if os.name == "nt":
         home = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":
@@ -34,7 +34,7 @@ def engines_folder() -> Path:
 
 
 def interpreter_of(engine: Engine) -> Path | None:
-    """The interpreter that has an engine's package: that of its own environment, or the running one; None for neither."""
+    """The interpreter that has an engine's package: its own environment's, or the running one; None if neither has it."""
     own = _program(engines_folder() / engine.name, engine.program)
     if own.is_file():
         return own
@@ -42,21 +42,22 @@ def interpreter_of(engine: Engine) -> Path | None:
 
 
 def engines_here() -> list[Engine]:
-    """Every engine of the table, and every version of ONNX Runtime that has an environment."""
+    """All engines of the table, and every version of ONNX Runtime that has an environment."""
     folder = engines_folder()
     names = (entry.name for entry in folder.iterdir()) if folder.is_dir() else ()
     versions = sorted(
-        (found[1] for found in map(RUNTIME_VERSION.fullmatch, names) if found),
+        (match[1] for match in map(RUNTIME_VERSION.fullmatch, names) if match),
         key=lambda version: [*map(int, version.split("."))],
     )
     return [*ENGINES.values(), *(engine_named(f"onnxruntime-{version}") for version in versions)]
 
 
 def installation(engine: Engine) -> list[str]:
-    """The commands that install an engine in an environment of its own."""
-    place = engines_folder() / engine.name
+    """The commands that install an engine in a separate environment."""
+    environment = engines_folder() / engine.name
     python, npm, folder = (
-        shlex.quote(str(each)) for each in (_program(place, "python"), _program(place, "npm"), place)
+        shlex.quote(str(path))
+        for path in (_program(environment, "python"), _program(environment, "npm"), environment)
     )
     commands = [
         f"{shlex.quote(sys.executable)} -m venv {folder}",

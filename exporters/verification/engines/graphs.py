@@ -1,4 +1,4 @@
-"""Graphs that an engine has loaded, and runs as ONNX Runtime does here."""
+"""Graphs loaded in an engine, with the interface of graphs loaded in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from zoo.tracing.task import Task
 
 @dataclass(frozen=True)
 class EngineGraph:
-    """A graph in an engine, with the shapes of its ``outputs`` in their order, None for symbolic dims; a ``wide`` one takes float32
-    instead of half floats."""
+    """A graph loaded in an engine.
+
+    ``outputs`` has the shapes of the outputs in order, None for symbolic dims; a ``wide`` graph takes float32 instead of half
+    floats.
+    """
 
     process: EngineProcess
     task: Task
@@ -32,24 +35,24 @@ class EngineGraph:
 
     def __call__(self, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return its outputs by name, given those ``feeds`` that it takes."""
-        wanted = {given.name for given in self.task.inputs}
+        wanted = {placeholder.name for placeholder in self.task.inputs}
         taken = {name: self.array(tensor) for name, tensor in feeds.items() if name in wanted}
         try:
-            found = self.process.run(self.task.name, taken)
-            self._check(found)
+            outputs = self.process.run(self.task.name, taken)
+            self._check(outputs)
         except EngineError as error:
             raise EngineRefusalError(error) from None
-        return {name: torch.from_numpy(found[name]) for name in self.outputs}
+        return {name: torch.from_numpy(outputs[name]) for name in self.outputs}
 
-    def _check(self, found: Mapping[str, Array]) -> None:
-        """Raise :class:`EngineError` for outputs that are missing or have another rank or sizes than the graph states."""
+    def _check(self, outputs: Mapping[str, Array]) -> None:
+        """Raise :class:`EngineError` for outputs that are missing or differ from the graph in rank or sizes."""
         for name, dims in self.outputs.items():
-            if name not in found:
+            if name not in outputs:
                 raise EngineError(f"no output {name}")
-            shape = found[name].shape
+            shape = outputs[name].shape
             if len(shape) != len(dims) or any(d not in (None, n) for d, n in zip(dims, shape, strict=True)):
-                stated = " x ".join("?" if dim is None else str(dim) for dim in dims)
-                raise EngineError(f"{name} has shape {shape}, and the graph states {stated}")
+                declared = " x ".join("?" if dim is None else str(dim) for dim in dims)
+                raise EngineError(f"{name} has shape {shape}, and the graph states {declared}")
 
     def in_place(self, feeds: Mapping[str, Tensor], buffers: Mapping[str, Any]) -> dict[str, Tensor]:
         """The outputs, with new keys and values written into ``buffers``, which also hold the past."""
@@ -71,17 +74,17 @@ class EngineGraph:
         }
 
     def array(self, tensor: Tensor) -> Any:
-        """A tensor as an array that the engine takes."""
+        """A tensor as an input array of the engine."""
         wide = tensor.float() if self.wide and tensor.is_floating_point() else tensor
         return np.ascontiguousarray(wide.numpy())
 
 
 def nodes_by_operation(graph: onnx.GraphProto) -> dict[str, list[str]]:
     """The names of a graph's nodes by operation."""
-    found = dict[str, list[str]]()
+    nodes = dict[str, list[str]]()
     for node in graph.node:
-        found.setdefault(node.op_type, []).append(node.name)
-    return found
+        nodes.setdefault(node.op_type, []).append(node.name)
+    return nodes
 
 
 class EngineRefusalError(RefusalError):
@@ -93,7 +96,7 @@ class EngineRefusalError(RefusalError):
 
 
 def load_graph(process: EngineProcess, path: Path, task: Task, *, wide: bool, exact: bool) -> EngineGraph:
-    """Load a graph in an engine.  Raises :class:`exporters.verification.engines.process.EngineError`."""
+    """Load a graph in an engine. Raises :class:`exporters.verification.engines.process.EngineError`."""
     graph = onnx.load(path, load_external_data=False).graph
     outputs = {
         output.name: [
@@ -112,6 +115,6 @@ def load_graph(process: EngineProcess, path: Path, task: Task, *, wide: bool, ex
 
 
 def data_files(graph: onnx.GraphProto) -> list[str]:
-    """The names of the files that hold a graph's weights, beside it."""
+    """The names of the files next to a graph that hold its weights."""
     entries = (entry for weight in graph.initializer for entry in weight.external_data)
     return sorted({entry.value for entry in entries if entry.key == "location"})

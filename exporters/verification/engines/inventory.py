@@ -1,4 +1,4 @@
-"""The engines that this machine has: each is started, and says its version."""
+"""The inventory of installed engines: each is started and asked for its version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True)
 class EngineState:
-    """An engine on this machine: its ``version`` where it starts, else the ``problem``, or the commands that ``install`` it."""
+    """An engine on this machine: its ``version`` if it starts, otherwise its ``problem``, or the commands to ``install`` it."""
 
     name: str
     description: str
@@ -30,7 +30,7 @@ class EngineState:
 
 
 def inventory() -> list[EngineState]:
-    """The state of every engine of the table, and of every version of ONNX Runtime that is installed."""
+    """The state of every engine of the table, and of every installed version of ONNX Runtime."""
     with ThreadPoolExecutor(4) as pool:
         return [*pool.map(_state, engines_here())]
 

@@ -1,4 +1,4 @@
-"""An engine in a process of its own: requests and answers, within a time limit, whatever the process does."""
+"""An engine in a separate process: requests and answers, within a time limit, whatever the process does."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from exporters.verification.engines.engine import Engine
 
 SECONDS = 1800.0
-"""The longest that an engine may take for one request."""
+"""The time limit for one request, in seconds."""
 
 LONGEST_LINE = 2**20
-"""The longest answer that is read, in bytes, without its tensors."""
+"""The size limit of an answer without its tensors, in bytes."""
 
 _SAID = 2000
-"""How much of what a dead process printed is passed on, in bytes."""
+"""The number of bytes of a dead process's output to pass on."""
 
 _WORDS = 2000
 _DTYPE = re.compile(r"[<|=][biuf][1248]")
@@ -58,19 +58,19 @@ class EngineProcess:
     seconds: float
     version: str = ""
     lacks: tuple[str, ...] = ()
-    """What the engine says that it lacks on this machine, such as float16."""
+    """The features that the engine lacks on this machine, such as float16."""
     asides: dict[str, None] = field(default_factory=dict)
-    """What it did not run of what it was given, in its own words."""
+    """The parts of the graphs that it did not run, in its own words."""
     _answers: queue.Queue[bytes] = field(default_factory=queue.Queue)
     _count: int = 0
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """The answer to a request.  Raises :class:`EngineError`."""
+        """Send a request and return the answer. Raises :class:`EngineError`."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
-        except OSError:  # it has ended, which its missing answer shows
+        except OSError:  # it has ended: its answer will be missing
             pass
         try:
             line = self._answers.get(timeout=self.seconds)
@@ -80,20 +80,20 @@ class EngineProcess:
         return self._understood(line)
 
     def run(self, graph: str, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs of a loaded graph by name.  Raises :class:`EngineError`."""
+        """Run a loaded graph and return its outputs by name. Raises :class:`EngineError`."""
         self._count += 1
-        given, taken = (self.folder / f"{self._count}.{kind}" for kind in ("in", "out"))
+        sent, received = (self.folder / f"{self._count}.{kind}" for kind in ("in", "out"))
         try:
-            stated = _written(given, feeds)
-            answer = self.ask(do="run", graph=graph, file=str(given), tensors=stated, answer=str(taken))
+            tensors = _written(sent, feeds)
+            answer = self.ask(do="run", graph=graph, file=str(sent), tensors=tensors, answer=str(received))
             if "aside" in answer:
                 self.asides[str(answer["aside"])[:_WORDS]] = None
-            return _read(taken, answer.get("tensors"))
+            return _read(received, answer.get("tensors"))
         except OSError as error:
             raise EngineError(f"its tensors cannot be written: {error.strerror}") from None
         finally:
-            given.unlink(missing_ok=True)
-            taken.unlink(missing_ok=True)
+            sent.unlink(missing_ok=True)
+            received.unlink(missing_ok=True)
 
     def end(self) -> None:
         """End the process, if it has not ended."""
@@ -106,7 +106,7 @@ class EngineProcess:
         """Collect the answers of the process until it ends, each at most :data:`LONGEST_LINE` long."""
         assert self.process.stdout is not None
         while line := self.process.stdout.readline(LONGEST_LINE):
-            if self._answers.qsize() > 1:  # it answers more than it was asked
+            if self._answers.qsize() > 1:  # more answers than requests
                 self.end()
             else:
                 self._answers.put(line)
@@ -114,7 +114,7 @@ class EngineProcess:
 
     def _understood(self, line: bytes) -> dict[str, Any]:
         if not line:
-            self._answers.put(b"")  # for whoever asks next
+            self._answers.put(b"")  # for the next request
             raise EngineError(self._death())
         try:
             answer = json.loads(line)
@@ -133,29 +133,29 @@ class EngineProcess:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _SAID))
             said = file.read().decode(errors="replace").strip()
         try:
-            how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+            ending = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
         except ValueError:
-            how = f"with status {code}"
-        return f"the process ended {how}" + (f": {said.splitlines()[-1]}" if said else "")
+            ending = f"with status {code}"
+        return f"the process ended {ending}" + (f": {said.splitlines()[-1]}" if said else "")
 
 
 @contextmanager
 def started(engine: Engine, python: Path, seconds: float = SECONDS) -> Iterator[EngineProcess]:
-    """Yield an engine in its interpreter; the process ends with the context.  Raises :class:`EngineError`."""
+    """Yield an engine in its interpreter; the process ends with the context. Raises :class:`EngineError`."""
     with (
         tempfile.TemporaryDirectory(prefix="zoo-engine-", ignore_cleanup_errors=True) as name,
         (Path(name) / "said").open("wb") as said,
     ):
-        found = EngineProcess(engine, _process(engine, python, said), Path(name), seconds)
-        listener = threading.Thread(target=found.listen, daemon=True)
+        process = EngineProcess(engine, _process(engine, python, said), Path(name), seconds)
+        listener = threading.Thread(target=process.listen, daemon=True)
         listener.start()
         try:
-            answer = found.ask(do="start", options=dict(engine.options))
-            found.version = str(answer.get("version", ""))[:100]
-            found.lacks = tuple(map(str, answer.get("lacks", ())))
-            yield found
+            answer = process.ask(do="start", options=dict(engine.options))
+            process.version = str(answer.get("version", ""))[:100]
+            process.lacks = tuple(map(str, answer.get("lacks", ())))
+            yield process
         finally:
-            found.end()
+            process.end()
             listener.join(1)
 
 
@@ -176,31 +176,37 @@ def _process(engine: Engine, python: Path, said: IO[bytes]) -> subprocess.Popen[
 
 
 def _written(path: Path, arrays: Mapping[str, Array]) -> list[dict[str, Any]]:
-    """Write arrays to a file one after another, and return what the runner needs to read them."""
-    stated, offset = [], 0
+    """Write arrays to a file one after another, and return the name, dtype, shape and offset of each."""
+    tensors, offset = [], 0
     with path.open("wb") as file:
         for name, array in arrays.items():
             file.write(np.ascontiguousarray(array).tobytes())
-            stated.append({"name": name, "dtype": array.dtype.str, "shape": [*array.shape], "offset": offset})
+            tensors.append(
+                {"name": name, "dtype": array.dtype.str, "shape": [*array.shape], "offset": offset}
+            )
             offset += array.nbytes
-    return stated
+    return tensors
 
 
-def _read(path: Path, stated: Any) -> dict[str, Array]:
-    """The arrays of a file, each within its bytes.  Raises :class:`EngineError` for anything else."""
+def _read(path: Path, tensors: Any) -> dict[str, Array]:
+    """The arrays of a file, each within its bytes. Raises :class:`EngineError` for anything else."""
     arrays = dict[str, Array]()
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            for each in stated:
-                dtype, shape, offset = each["dtype"], [int(dim) for dim in each["shape"]], int(each["offset"])
+            for tensor in tensors:
+                dtype, shape, offset = (
+                    tensor["dtype"],
+                    [int(dim) for dim in tensor["shape"]],
+                    int(tensor["offset"]),
+                )
                 if not _DTYPE.fullmatch(dtype) or min([offset, *shape], default=0) < 0:
                     raise ValueError
                 count = math.prod(shape)
                 if offset + count * np.dtype(dtype).itemsize > size:
                     raise ValueError
                 file.seek(offset)
-                arrays[str(each["name"])] = np.fromfile(file, dtype, count).reshape(shape)
+                arrays[str(tensor["name"])] = np.fromfile(file, dtype, count).reshape(shape)
     except (OSError, ValueError, TypeError, KeyError, OverflowError):
         raise EngineError("the tensors of its runner are not what the protocol says") from None
     return arrays

@@ -1,7 +1,7 @@
-"""The first claim on an engine: that the files compute there what the PyTorch model computes.
+"""The first claim on another engine: the files compute there what the PyTorch model computes.
 
-The cases and the expected outputs are those of :mod:`exporters.verification.compare`. The exact forms are compared with PyTorch at the same
-tolerances; the files themselves, where they round, with what ONNX Runtime computes of them here.
+Cases and expected outputs come from :mod:`exporters.verification.compare`. The exact forms are compared with PyTorch at the same
+tolerances; files that round are compared with their outputs in the local ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from exporters.verification.exact.bfloat16 import lifted_file
 from exporters.verification.exact.graph import exact_file
 from exporters.verification.probes import ARITHMETIC, ROUNDING
 from exporters.verification.reference import PRESENT, Expected, ExpectedCase
-from exporters.verification.request import Proof
+from exporters.verification.request import VerificationRequest
 from exporters.verification.result import NOT_FINITE, OutputComparison
 from exporters.verification.runtime_outputs import run
 from specs.base.errors import reason_of
 from zoo.tracing.task import Task
 
 HALF_ROUNDING = 8
-"""The tolerance for files in half precision: as a multiple of the error that rounding causes in ONNX Runtime, whose CPU provider
-computes in float32 between roundings, and in units in the last place of the largest value. An engine may round every result."""
+"""The tolerance for files in half precision: as a multiple of the rounding error in ONNX Runtime, and in units in the last place
+of the largest value. An engine may round every result, while ONNX Runtime's CPU provider computes in float32 between roundings."""
 
 Outputs = Mapping[str, Tensor]
 
@@ -42,66 +42,74 @@ Outputs = Mapping[str, Tensor]
 class Compare(Protocol):
     """The comparison of verification."""
 
-    def __call__(self, each: ExpectedCase, output: str, exact: Tensor, real: Tensor) -> OutputComparison:
-        """Compare one output of one case: of the exact forms, and of the files."""
+    def __call__(
+        self, expected_case: ExpectedCase, output: str, exact: Tensor, real: Tensor
+    ) -> OutputComparison:
+        """Compare one output of one case: the exact form's, and the files'."""
         ...
 
-    def places(self, each: ExpectedCase, output: str) -> Tensor:
-        """An index of the values that are compared."""
+    def compared(self, expected_case: ExpectedCase, output: str) -> Tensor:
+        """The index of the values to compare."""
         ...
 
 
 class _DifferenceError(Exception):
-    """An output that is not what it must be."""
+    """An output that differs from the expected one."""
 
 
 def prove(
     engine: Engine,
-    proof: Proof,
+    request: VerificationRequest,
     expected: Expected,
     padding: Padding,
-    here: Sequence[tuple[Outputs, Outputs]],
+    local: Sequence[tuple[Outputs, Outputs]],
     compare: Compare,
 ) -> EngineResult:
-    """Run every case on an engine, or compile the files; ``here`` are ONNX Runtime's outputs of each case: of the exact forms, and
-    of the files."""
+    """Run every case on an engine, or compile the files.
+
+    ``local`` has the outputs of each case in the local ONNX Runtime: the exact form's, and the files'.
+    """
     if engine.shows == "compiles":
-        return _shown(engine, proof, partial(_compiled, proof))
-    return _shown(engine, proof, lambda process: _computed(process, proof, expected, padding, here, compare))
+        return _shown(engine, request, partial(_compiled, request))
+    return _shown(
+        engine, request, lambda process: _computed(process, request, expected, padding, local, compare)
+    )
 
 
-def compile_files(proof: Proof) -> tuple[EngineResult, ...]:
+def compile_files(request: VerificationRequest) -> tuple[EngineResult, ...]:
     """Compile the files with every engine that only compiles."""
-    compilers = [engine for engine in proof.engines if engine.shows == "compiles"]
-    return tuple(_shown(engine, proof, partial(_compiled, proof)) for engine in compilers)
+    compilers = [engine for engine in request.engines if engine.shows == "compiles"]
+    return tuple(_shown(engine, request, partial(_compiled, request)) for engine in compilers)
 
 
-def _shown(engine: Engine, proof: Proof, run_on: Callable[[EngineProcess], EngineResult]) -> EngineResult:
-    """What an engine shows once it is started, or its failure."""
-    python, version, at = interpreter_of(engine), "", ""
+def _shown(
+    engine: Engine, request: VerificationRequest, run_on: Callable[[EngineProcess], EngineResult]
+) -> EngineResult:
+    """Start an engine and return its result, or its failure."""
+    python, version, node = interpreter_of(engine), "", ""
     if python is None:
         return EngineResult(engine.name, "", "not tried", words="it is not installed here")
     try:
-        proof.progress(f"start {engine.name}")
+        request.progress(f"start {engine.name}")
         with started(engine, python) as process:
             version = process.version
             return run_on(process)
     except EngineError as error:
-        at, words = error.node, error.words
+        node, words = error.node, error.words
     except EngineRefusalError as refusal:
-        at, words = refusal.node, str(refusal)
+        node, words = refusal.node, str(refusal)
     except _DifferenceError as difference:
         words = str(difference)
-    return EngineResult(engine.name, version, "failed", node=at, words=words)
+    return EngineResult(engine.name, version, "failed", node=node, words=words)
 
 
-def _compiled(proof: Proof, process: EngineProcess) -> EngineResult:
+def _compiled(request: VerificationRequest, process: EngineProcess) -> EngineResult:
     engine = process.engine
     architectures: list[str] = []
-    for path, task in proof.graphs.items():
-        proof.progress(f"{path.name}, {engine.name}")
-        inputs = profile(proof.reference.spec, task)
-        with _places(proof, {path: task}, exact=False, bfloat16=engine.bfloat16) as places:
+    for path, task in request.graphs.items():
+        request.progress(f"{path.name}, {engine.name}")
+        inputs = profile(request.reference.spec, task)
+        with _places(request, {path: task}, exact=False, bfloat16=engine.bfloat16) as places:
             answer = process.ask(do="compile", path=str(places[0].absolute()), options={"inputs": inputs})
         architectures = [str(name) for name in answer.get("architectures", ())]
     return EngineResult(engine.name, process.version, "compiled", architectures=tuple(architectures))
@@ -109,37 +117,39 @@ def _compiled(proof: Proof, process: EngineProcess) -> EngineResult:
 
 def _computed(
     process: EngineProcess,
-    proof: Proof,
+    request: VerificationRequest,
     expected: Expected,
     padding: Padding,
-    here: Sequence[tuple[Outputs, Outputs]],
+    local: Sequence[tuple[Outputs, Outputs]],
     compare: Compare,
 ) -> EngineResult:
-    engine, rounds = process.engine, proof.precision.rounds
+    engine, rounds = process.engine, request.precision.rounds
     untried = []
-    if proof.dtype == torch.float16 and "float16" in process.lacks:
+    if request.dtype == torch.float16 and "float16" in process.lacks:
         rounds = False
         untried.append(
             "the files as stored were not run, as it has no float16 on this machine; their exact form was"
         )
     exact: list[Outputs] | None = None
     if engine.exact_forms or not rounds:
-        exact = _outcomes(process, proof, expected, padding, exact=True)
-    real = _outcomes(process, proof, expected, padding, exact=False) if rounds else exact
+        exact = _outcomes(process, request, expected, padding, exact=True)
+    real = _outcomes(process, request, expected, padding, exact=False) if rounds else exact
     assert real is not None
     largest, rounded = 0.0, 0.0
-    for place, each in enumerate(expected.cases):
-        for output in here[place][0]:
+    for index, expected_case in enumerate(expected.cases):
+        for output in local[index][0]:
             if exact is not None:
-                found = compare(each, output, exact[place][output], real[place][output])
-                if not found.passed:
-                    raise _DifferenceError(_words(found))
-                largest = max(largest, found.max_abs)
-            if rounds and not (output == PRESENT and proof.cache is not None):
-                ideal, got = here[place]
-                places = compare.places(each, output)
-                where = f"{each.case.name}, {output}"
-                moved = _moved(where, places, ideal[output], got[output], real[place][output], proof.dtype)
+                comparison = compare(expected_case, output, exact[index][output], real[index][output])
+                if not comparison.passed:
+                    raise _DifferenceError(_words(comparison))
+                largest = max(largest, comparison.max_abs)
+            if rounds and not (output == PRESENT and request.cache is not None):
+                ideal, got = local[index]
+                compared = compare.compared(expected_case, output)
+                where = f"{expected_case.case.name}, {output}"
+                moved = _moved(
+                    where, compared, ideal[output], got[output], real[index][output], request.dtype
+                )
                 rounded = max(rounded, moved)
     return EngineResult(
         engine.name,
@@ -153,56 +163,58 @@ def _computed(
 
 
 def _outcomes(
-    process: EngineProcess, proof: Proof, expected: Expected, padding: Padding, *, exact: bool
+    process: EngineProcess, request: VerificationRequest, expected: Expected, padding: Padding, *, exact: bool
 ) -> list[Outputs]:
-    """The outputs of every case, of the exact forms or of the files."""
+    """The outputs of every case in the exact forms or in the files."""
     form = "exact form" if exact else "the files"
-    with _places(proof, proof.graphs, exact=exact, bfloat16=False) as places:
-        wide = exact or proof.dtype == torch.bfloat16
+    with _places(request, request.graphs, exact=exact, bfloat16=False) as paths:
+        wide = exact or request.dtype == torch.bfloat16
         graphs: list[EngineGraph] = [
-            load_graph(process, place, task, wide=wide, exact=exact)
-            for place, task in zip(places, proof.graphs.values(), strict=True)
+            load_graph(process, path, task, wide=wide, exact=exact)
+            for path, task in zip(paths, request.graphs.values(), strict=True)
         ]
-    found: list[Outputs] = []
-    for each in expected.cases:
-        proof.progress(f"{each.case.name}, {process.engine.name}, {form}")
+    outcomes: list[Outputs] = []
+    for expected_case in expected.cases:
+        request.progress(f"{expected_case.case.name}, {process.engine.name}, {form}")
         try:
-            found.append(run(graphs, each.case, expected.per_token, padding))
+            outcomes.append(run(graphs, expected_case.case, expected.per_token, padding))
         except (RuntimeError, IndexError) as error:
             words = reason_of(error)
             raise _DifferenceError(
-                f"{each.case.name}: outputs of its calls do not fit together: {words}"
+                f"{expected_case.case.name}: outputs of its calls do not fit together: {words}"
             ) from None
-    return found
+    return outcomes
 
 
 @contextmanager
 def _places(
-    proof: Proof, graphs: Mapping[Path, Task], *, exact: bool, bfloat16: bool
+    request: VerificationRequest, graphs: Mapping[Path, Task], *, exact: bool, bfloat16: bool
 ) -> Iterator[list[Path]]:
-    """Yield the files to load: the graphs themselves, or temporary ones beside them."""
-    half = None if proof.dtype == torch.float32 else proof.dtype
+    """Yield the files to load: the graphs themselves, or temporary ones next to them."""
+    half = None if request.dtype == torch.float32 else request.dtype
     with ExitStack() as stack:
         places = []
         for path, task in graphs.items():
             if exact:
-                constants = proof.unrounded.get(task.name, {})
+                constants = request.unrounded.get(task.name, {})
                 places.append(stack.enter_context(exact_file(path, half, constants)))
-            elif proof.dtype == torch.bfloat16 and not bfloat16:
+            elif request.dtype == torch.bfloat16 and not bfloat16:
                 places.append(stack.enter_context(lifted_file(path)))
             else:
                 places.append(path)
         yield places
 
 
-def _moved(where: str, places: Tensor, ideal: Tensor, here: Tensor, got: Tensor, dtype: torch.dtype) -> float:
-    """The largest difference of the files' output from ONNX Runtime's.
+def _moved(
+    where: str, compared: Tensor, ideal: Tensor, local: Tensor, got: Tensor, dtype: torch.dtype
+) -> float:
+    """The largest difference between the files' output on the engine and in ONNX Runtime.
 
-    Raises :class:`_DifferenceError` where rounding does not explain it.
+    Raises :class:`_DifferenceError` if rounding does not explain it.
     """
-    if got.shape != here.shape:
-        raise _DifferenceError(f"{where}: shape {tuple(got.shape)}, but {tuple(here.shape)} in ONNX Runtime")
-    kept = [values[places].double() for values in (ideal, here, got)]
+    if got.shape != local.shape:
+        raise _DifferenceError(f"{where}: shape {tuple(got.shape)}, but {tuple(local.shape)} in ONNX Runtime")
+    kept = [values[compared].double() for values in (ideal, local, got)]
     if not bool(torch.isfinite(kept[2]).all()):
         raise _DifferenceError(f"{where}: {NOT_FINITE}")
     scale, rounding, difference = (
@@ -219,6 +231,6 @@ def _moved(where: str, places: Tensor, ideal: Tensor, here: Tensor, got: Tensor,
     return difference
 
 
-def _words(found: OutputComparison) -> str:
-    difference = found.fault or f"off by {found.max_abs:.2e}, {found.tolerance:.1e} allowed"
-    return f"{found.case}, {found.output}: {difference}"
+def _words(comparison: OutputComparison) -> str:
+    difference = comparison.fault or f"off by {comparison.max_abs:.2e}, {comparison.tolerance:.1e} allowed"
+    return f"{comparison.case}, {comparison.output}: {difference}"

@@ -1,4 +1,4 @@
-"""The first claim again where an export is deployed: its recorded case on an engine, or the compilation of its graphs."""
+"""The first claim repeated on a deployment machine: an export's recorded case on an engine, or the compilation of its graphs."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
     check_installed([engine.name])
     python, version = interpreter_of(engine), ""
     assert python is not None
-    found = Certificate(str(directory))
+    certificate = Certificate(str(directory))
     try:
         with started(engine, python) as process:
             version = process.version
             if engine.shows == "compiles":
                 return _compiled(record, process)
-            found = certify(directory, load=partial(_load, directory, process))
+            certificate = certify(directory, load=partial(_load, directory, process))
     except EngineError as error:
-        return found, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
-    found.provider = f"{engine.name} {version}"
-    return found, _result(engine, version, found, process.asides)
+        return certificate, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
+    certificate.provider = f"{engine.name} {version}"
+    return certificate, _result(engine, version, certificate, process.asides)
 
 
 def replay_on(directory: Path, provider: str) -> Certificate:
-    """The same on a provider of ONNX Runtime by name.  Raises :class:`specs.base.errors.UserError` for one that is not here."""
+    """Replay on an ONNX Runtime provider by name. Raises :class:`specs.base.errors.UserError` if it is not available."""
     chosen = on_provider(provider)
-    found = certify(directory, load=partial(_open, directory, chosen))
-    found.provider = chosen[0]
-    return found
+    certificate = certify(directory, load=partial(_open, directory, chosen))
+    certificate.provider = chosen[0]
+    return certificate
 
 
 def _open(directory: Path, providers: list[str], graphs: dict[str, Any]) -> dict[str, Run]:
@@ -70,12 +70,12 @@ def _open(directory: Path, providers: list[str], graphs: dict[str, Any]) -> dict
     }
 
 
-def _result(engine: Engine, version: str, found: Certificate, asides: Iterable[str]) -> EngineResult:
-    if found.faults:
-        return EngineResult(engine.name, version, "failed", words=found.faults[0])
-    if not found.outputs:
-        return EngineResult(engine.name, version, "not tried", words=found.note)
-    largest = max(difference for difference, _ in found.outputs.values())
+def _result(engine: Engine, version: str, certificate: Certificate, asides: Iterable[str]) -> EngineResult:
+    if certificate.faults:
+        return EngineResult(engine.name, version, "failed", words=certificate.faults[0])
+    if not certificate.outputs:
+        return EngineResult(engine.name, version, "not tried", words=certificate.note)
+    largest = max(difference for difference, _ in certificate.outputs.values())
     return EngineResult(engine.name, version, "computed", cases=1, max_abs=largest, untried=tuple(asides))
 
 
@@ -95,15 +95,17 @@ def _load(directory: Path, process: EngineProcess, graphs: dict[str, Any]) -> di
 
 def _compiled(record: ExportRecord, process: EngineProcess) -> tuple[Certificate, EngineResult]:
     directory, manifest = record.directory, record.manifest
-    found = Certificate(str(directory), process.engine.name, len(record.files))
-    found.faults = [str(change) for change in check_integrity(record, contents=True).changes]
-    if found.faults:
-        return found, EngineResult(process.engine.name, process.version, "failed", words=found.faults[0])
+    certificate = Certificate(str(directory), process.engine.name, len(record.files))
+    certificate.faults = [str(change) for change in check_integrity(record, contents=True).changes]
+    if certificate.faults:
+        return certificate, EngineResult(
+            process.engine.name, process.version, "failed", words=certificate.faults[0]
+        )
     architectures: list[str] = []
     for name, inputs in recorded_shapes(directory, manifest).items():
         path = str((directory / name).absolute())
         answer = process.ask(do="compile", path=path, options={"inputs": inputs})
         architectures = [str(name) for name in answer.get("architectures", ())]
-    return found, EngineResult(
+    return certificate, EngineResult(
         process.engine.name, process.version, "compiled", architectures=tuple(architectures)
     )

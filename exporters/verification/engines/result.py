@@ -1,4 +1,4 @@
-"""What an engine showed of the files of an export."""
+"""The result of running an export's files on an engine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Outcome = Literal["computed", "compiled", "failed", "not tried"]
 
 @dataclass(frozen=True)
 class EngineResult:
-    """The engine and its version, and what it showed.
+    """The engine, its version, and its result.
 
-    An engine that ``computed`` ran the ``cases``: ``max_abs`` is the largest difference from PyTorch with the stored weights, and
-    ``rounded`` that of the files from ONNX Runtime's CPU provider where they round. One that ``compiled`` did so for the
-    ``architectures``. ``failed`` gives the engine's own ``words`` and the ``node`` that it names; ``not tried`` gives the reason
-    in ``words``. ``untried`` says what of the files did not run on it, and why.
+    ``computed``: the engine ran the ``cases``; ``max_abs`` is the largest difference from PyTorch with the stored weights, and
+    ``rounded`` the largest difference of files that round from ONNX Runtime's CPU provider. ``compiled``: it compiled for the
+    ``architectures``. ``failed``: ``words`` has the engine's message and ``node`` the node that it names. ``not tried``:
+    ``words`` has the reason. ``untried`` lists the parts of the files that did not run, with reasons.
     """
 
     engine: str
@@ -41,12 +41,12 @@ class EngineResult:
 
     @property
     def record(self) -> EngineRecord:
-        """As it is recorded in ``build.json``."""
+        """The entry in ``build.json``."""
         return EngineRecord(**asdict(self))
 
     @property
     def claim(self) -> EngineClaim:
-        """As it is recorded in ``export.json``, whatever the machine."""
+        """The entry in ``export.json``, which does not depend on the machine."""
         return EngineClaim(
             engine=self.engine,
             version=self.version,
@@ -55,7 +55,7 @@ class EngineResult:
         )
 
     def followed_by(self, other: EngineResult) -> EngineResult:
-        """The result for two sets of files: the first failure, or the worse of the differences."""
+        """The joint result for two sets of files: the first failure, or the larger differences."""
         if not (self.passed and other.passed):
             return other if self.passed else self
         return replace(
@@ -72,4 +72,4 @@ class EngineResult:
 
 
 def _larger(one: float | None, other: float | None) -> float | None:
-    return max((each for each in (one, other) if each is not None), default=None)
+    return max((value for value in (one, other) if value is not None), default=None)

@@ -1,4 +1,4 @@
-"""The engines by name, and the versions of ONNX Runtime, each of which is one."""
+"""The engines by name; every version of ONNX Runtime is one."""
 
 from __future__ import annotations
 
@@ -89,23 +89,23 @@ ENGINES = {
         ),
     )
 }
-"""The engines by name.  A package adds one with ``ENGINES[engine.name] = engine``."""
+"""The engines by name. A package adds one with ``ENGINES[engine.name] = engine``."""
 
 RUNTIME_VERSION = re.compile(r"onnxruntime-(\d+\.\d+\.\d+)")
-"""The name of one version of ONNX Runtime."""
+"""The engine name of an ONNX Runtime version."""
 
 
 def engine_named(name: str) -> Engine:
-    """The engine of a name.  Raises :class:`specs.base.errors.UserError` for an unknown one."""
+    """Look up an engine by name. Raises :class:`specs.base.errors.UserError` for an unknown name."""
     if name in ENGINES:
         return ENGINES[name]
-    if found := RUNTIME_VERSION.fullmatch(name):
-        version = found[1]
+    if match := RUNTIME_VERSION.fullmatch(name):
+        version = match[1]
         return replace(
             ENGINES["onnxruntime"],
             name=name,
             description=f"ONNX Runtime {version}'s CPU provider",
-            module="",  # only an environment of its own has a certain version
+            module="",  # only a separate environment has a certain version
             packages=(f"onnxruntime=={version}", "numpy"),
         )
     raise UserError(

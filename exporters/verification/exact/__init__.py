@@ -1,1 +1,1 @@
-"""Graphs without the rounding of activations: what a file computes apart from its precision."""
+"""Exact forms: graphs without rounding of activations, which show errors other than precision."""

@@ -21,12 +21,12 @@ BFLOAT16, FLOAT = TensorProto.BFLOAT16, TensorProto.FLOAT
 @contextmanager
 def lifted_file(path: Path) -> Iterator[Path]:
     """Yield the path of the same graph in float32, a temporary file in the same directory."""
-    place = path.with_name(f".lifted.{path.name}")
+    temporary = path.with_name(f".lifted.{path.name}")
     try:
-        place.write_bytes(lifted(onnx.load(path, load_external_data=False)).SerializeToString())
-        yield place
+        temporary.write_bytes(lifted(onnx.load(path, load_external_data=False)).SerializeToString())
+        yield temporary
     finally:
-        place.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def lifted(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -47,9 +47,9 @@ def lifted(model: onnx.ModelProto) -> onnx.ModelProto:
         made = [name for name in node.output if name in rounded]
         copy = graph.node.add()
         copy.CopyFrom(node)
-        for place, name in enumerate(node.output):
+        for index, name in enumerate(node.output):
             if name in made:
-                copy.output[place] = f"{name}:exact"
+                copy.output[index] = f"{name}:exact"
         for attribute in copy.attribute:
             if node.op_type == "Cast" and attribute.name == "to" and attribute.i == BFLOAT16:
                 attribute.i = FLOAT

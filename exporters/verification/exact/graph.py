@@ -1,11 +1,9 @@
-"""An exported graph with the rounding of activations switched off: what it computes apart from its precision.
+"""The exact form of an exported graph: the same graph without rounding of activations.
 
-The graph reads the same data file.  Half floats become float32 in every tensor, and constants take the values that they
-had before they were stored in half precision; inputs of integer products are scaled and shifted but not rounded (in
-16-bit inputs, only the second 8 bits remain unrounded: :mod:`exporters.verification.exact.qdq`); MatMulNBits and QMoE work in
-float32.
-Everything else stays as it was written, so a wrong scale, a swapped zero point or a missing bias shows at the tolerance
-of float32 in every precision.
+It reads the same data file. Half floats become float32 in every tensor, and constants take the values that they had before they
+were stored in half precision. Inputs of integer products are scaled and shifted but not rounded (in 16-bit inputs, only the
+second 8 bits remain unrounded: :mod:`exporters.verification.exact.qdq`). MatMulNBits and QMoE work in float32. Everything else
+stays as written, so a wrong scale, a swapped zero point or a missing bias shows at the tolerance of float32 in every precision.
 """
 
 from __future__ import annotations
@@ -33,8 +31,8 @@ from exporters.verification.exact.qdq import StaticInputs
 FLOAT = TensorProto.FLOAT
 
 SCALE, ZERO = 2.0**-10, 1.0
-"""The scale and the zero point given to integer products: neither 1 nor 0, so that a missing one shows. The zero point is added and
-subtracted in float64, so that it takes no digits from small inputs."""
+"""The scale and the zero point of integer products: neither 1 nor 0, so that a missing one shows. The zero point is added and
+subtracted in float64, so that small inputs lose no digits."""
 
 
 Constants = Mapping[str, np.ndarray[Any, Any]]
@@ -42,7 +40,7 @@ Constants = Mapping[str, np.ndarray[Any, Any]]
 
 
 def unrounded_values(graph: Graph) -> Constants:
-    """The exact values of everything that a graph stores in half precision, except weights."""
+    """The exact values of a graph's half-precision constants."""
     tables = {
         name: parameter.content.make().numpy()
         for name, parameter in graph.parameters.items()
@@ -56,13 +54,13 @@ def exact_file(
     path: Path, half: torch.dtype | None = None, unrounded: Constants = MappingProxyType({})
 ) -> Iterator[Path]:
     """Yield the path of the exact form of a graph, a temporary file in the same directory."""
-    place = path.with_name(f".exact.{path.name}")
+    temporary = path.with_name(f".exact.{path.name}")
     try:
         model = exact(onnx.load(path, load_external_data=False), half, unrounded)
-        place.write_bytes(model.SerializeToString())
-        yield place
+        temporary.write_bytes(model.SerializeToString())
+        yield temporary
     finally:
-        place.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def exact(model: onnx.ModelProto, half: torch.dtype | None, unrounded: Constants) -> onnx.ModelProto:
@@ -94,8 +92,7 @@ def _widen_weights(graph: GraphProto, narrow: int | None, unrounded: Constants) 
 
 
 def lost_constants(model: onnx.ModelProto, unrounded: Constants) -> Iterator[str]:
-    """Return the constants that half precision cannot hold: stored as 0 or infinity, or with an error larger than
-    rounding."""
+    """Yield the constants that half precision cannot hold: stored as 0 or infinity, or with an error larger than rounding."""
     for tensor in model.graph.initializer:
         if tensor.name in unrounded and not tensor.external_data:
             exact_values = unrounded[tensor.name]
@@ -112,7 +109,7 @@ def _exact_nodes(node: NodeProto, graph: GraphProto, narrow: int | None) -> Iter
             yield from _unrounded_codes(node, graph)
         case "MatMulInteger":
             yield from _float_product(node)
-        case "QMoE" if any(each.name == "expert_weight_bits" and each.i == 8 for each in node.attribute):
+        case "QMoE" if any(field.name == "expert_weight_bits" and field.i == 8 for field in node.attribute):
             yield from exact_mixture(node, graph)
         case _:
             copy = NodeProto()
@@ -134,7 +131,7 @@ def _unrounded_codes(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:
 
 
 def _float_product(node: NodeProto) -> Iterator[NodeProto]:
-    """(codes - zero) @ (weight - zero), with the zero points that are given: differences of codes in float64."""
+    """(codes - zero) @ (weight - zero), with differences of codes in float64; missing zero points are 0."""
     operands = []
     zeros = [*node.input[2:], "", ""]
     for operand, zero, dtype in zip(node.input[:2], zeros, (TensorProto.DOUBLE, FLOAT), strict=False):

@@ -1,4 +1,4 @@
-"""com.microsoft's QMoE without rounding of its inputs: the weights dequantized, and MoE in float32.
+"""The exact form of com.microsoft's QMoE: dequantized weights, and MoE in float32.
 
 (QMoE rounds the inputs of 8-bit weights at every accuracy level.)
 """
@@ -16,13 +16,13 @@ from exporters.target.targets import CONTRIB
 OWN = frozenset(
     ("expert_weight_bits", "block_size", "accuracy_level", "weights_prepacked", "normalize_routing_weights")
 )
-"""The attributes that MoE does not have, or that take another value."""
+"""The attributes of QMoE that MoE lacks, or that take another value."""
 
 
 def exact_mixture(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:
     """Yield the nodes that replace one; constants are added to the graph.
 
-    QMoE has logits as MoE has, or weights as they are, whose sum is then a factor of the result.
+    QMoE takes logits, as MoE does, or plain weights, whose sum is then a factor of the result.
     """
     name = node.output[0]
     options = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}

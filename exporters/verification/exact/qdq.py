@@ -1,6 +1,6 @@
-"""QuantizeLinear and DequantizeLinear of activations in the exact form of a graph: as written, without rounding.
+"""The exact form of QuantizeLinear and DequantizeLinear of activations: as written, without rounding.
 
-Where the residual of a rounding is rounded again, the first keeps its rounding, since the second would otherwise be
+If the residual of a rounding is rounded again, the first keeps its rounding, because the second would otherwise be
 all zeros.
 """
 
@@ -17,7 +17,7 @@ FLOAT = TensorProto.FLOAT
 
 @dataclass(frozen=True)
 class StaticInputs:
-    """The results of QuantizeLinear in a graph, and the ones among them that stay integers."""
+    """The results of QuantizeLinear in a graph, and the subset that stay integers."""
 
     codes: frozenset[str]
     rounded: frozenset[str]

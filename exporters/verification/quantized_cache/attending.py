@@ -1,4 +1,4 @@
-"""Observing and replacing the keys and values of a decoder's self-attention in PyTorch, layer by layer.
+"""Hooks that observe or replace the keys and values of a decoder's self-attention in PyTorch, layer by layer.
 
 Shapes: batch B, heads H, key-value heads G, query tokens T, key tokens S, head width K.
 """

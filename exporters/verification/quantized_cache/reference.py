@@ -1,8 +1,8 @@
-"""A PyTorch model that attends to rounded keys and values as the kernels do, those of the prompt included.
+"""The PyTorch reference of a quantized cache: attention to rounded keys and values, including the prompt's.
 
-Both sides compute keys in float32, in different orders, so that a key near the tie between two codes may round either
-way. There the code of the file is used, so that everything after it can be compared; anywhere else a different code
-is an error. Shapes: batch B, key-value heads G, tokens S, head width K.
+Both sides compute keys in float32, in different orders, so that a key near the tie between two codes may round either way. At a
+tie the file's code is used, so that everything after it can be compared; elsewhere a different code is an error.
+Shapes: batch B, key-value heads G, tokens S, head width K.
 """
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ from exporters.verification.reference import (
 from exporters.verification.result import CodeTies
 
 TIE = 2e-5
-"""The largest distance from a tie at which either code is accepted, relative to the largest value of the layer: the
-rounding error of float32 sums in another order."""
+"""The largest distance from a tie at which either code is accepted, relative to the layer's largest value: the rounding error
+of float32 sums in another order."""
 
 
 class CachedPass:
-    """All outputs of a model in a case, as :func:`exporters.verification.reference.full_pass`, with keys and values rounded to
-    codes.
+    """:func:`exporters.verification.reference.full_pass` with keys and values rounded to codes.
 
-    stored: the codes of the file, B S and those of a token. ``ties`` counts codes of real tokens in the last call.
+    stored: the file's codes, B S and all codes of a token. ``ties`` counts codes of real tokens in the last call.
     """
 
     def __init__(self, cache: QuantizedCache, stored: Tensor) -> None:
@@ -48,7 +47,7 @@ class CachedPass:
     def __call__(self, model: Any, case: Case) -> dict[str, Tensor]:
         mask, stored = case.batch.mask, self._stored
         assert mask is not None
-        if case.gap:  # the tokens of a row are together at the front
+        if case.gap:  # all tokens of a row are at the front
             order = mask.argsort(dim=1, descending=True, stable=True)
             stored, real = stored.gather(1, order[..., None].expand_as(stored)), mask.gather(1, order) == 1
         else:
@@ -57,9 +56,9 @@ class CachedPass:
         self.ties = CodeTies(0, 0)
 
         def rounded(values: Tensor, scale: Tensor) -> Tensor:
-            scale, given = scale.to(values.dtype), next(theirs).to(values.dtype)
+            scale, stored_codes = scale.to(values.dtype), next(theirs).to(values.dtype)
             own = self._cache.format.codes(values, scale)
-            chosen = at_ties(values, scale, own, given)
+            chosen = at_ties(values, scale, own, stored_codes)
             differs = (chosen != own).transpose(1, 2)[real]
             self.ties += CodeTies(differs.numel(), int(differs.sum()))
             codes.append(chosen)
@@ -83,34 +82,34 @@ def with_stored_codes(
     stored: Sequence[Tensor | None],
     progress: Callable[[str], None],
 ) -> tuple[Expected, CodeTies]:
-    """The expected outputs with a quantized cache, and its codes at ties.
+    """Return the expected outputs with a quantized cache, and the number of codes at ties.
 
-    stored: the codes of the file in each case, as :class:`CachedPass` takes them, or None where it does not run.
+    stored: the file's codes in each case, in the form of :class:`CachedPass`; None for a case that did not run.
     """
-    found, ties = list[ExpectedCase](), CodeTies(0, 0)
-    for each, codes in zip(expected.cases, stored, strict=True):
+    cases, ties = list[ExpectedCase](), CodeTies(0, 0)
+    for expected_case, codes in zip(expected.cases, stored, strict=True):
         if codes is None:
-            found.append(each)
+            cases.append(expected_case)
             continue
-        progress(f"{each.case.name}, PyTorch, {cache.format.name} cache")
+        progress(f"{expected_case.case.name}, PyTorch, {cache.format.name} cache")
         run = CachedPass(cache, codes)
-        again = run_again(reference.model, each, run)
-        found.append(replace(again, case=each.case) if expected.tied else again)
+        again = run_again(reference.model, expected_case, run)
+        cases.append(replace(again, case=expected_case.case) if expected.tied else again)
         ties += run.ties
-    return replace(expected, cases=tuple(found)), ties
+    return replace(expected, cases=tuple(cases)), ties
 
 
-def at_ties(values: Tensor, scale: Tensor, own: Tensor, given: Tensor) -> Tensor:
-    """The ``given`` codes where they are as close to the values as the ``own`` ones, within rounding: B G S K."""
-    far = (values - given * scale).abs()
-    return torch.where(far <= scale.abs() / 2 + TIE * values.abs().max(), given, own)
+def at_ties(values: Tensor, scale: Tensor, own: Tensor, stored: Tensor) -> Tensor:
+    """The ``stored`` codes where they are as close to the values as the ``own`` codes, within rounding: B G S K."""
+    far = (values - stored * scale).abs()
+    return torch.where(far <= scale.abs() / 2 + TIE * values.abs().max(), stored, own)
 
 
 def _by_layer(stored: Tensor, model: Any) -> Iterator[Tensor]:
-    """B S and the codes of a token -> B G S K, the keys and then the values of each layer."""
+    """B S and all codes of a token -> B G S K, the keys and then the values of each layer."""
     start = 0
     for attention in model.decoder.attentions.values():
-        for heads, _, width in (each.dims for each in attention.state):
+        for heads, _, width in (tensor.dims for tensor in attention.state):
             part = stored[..., start : start + heads * width]
             start += heads * width
             yield part.unflatten(-1, (heads, width)).transpose(1, 2)

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from exporters.verification.engines.find import PLACE
+from exporters.verification.engines.find import VARIABLE
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from tests.zoo.tiny import bert
@@ -25,7 +25,7 @@ def zoo(*arguments: object) -> Any:
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tiny BERT, on a machine without engines of their own."""
-    monkeypatch.setenv(PLACE, str(tmp_path / "engines"))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "engines"))
     path = tmp_path / "bert.yaml"
     path.write_text(dump(resolved(bert())), "utf-8")
     return path

@@ -246,7 +246,7 @@ def test_sabotage_of_a_quantized_cache_is_caught(sabotage: Any, tmp_path: Path, 
          "  value: GroupQueryAttention: decoder.blocks.0.attention: GroupQueryAttention has no kernel for bfloat16\n"),
         (gpt2(), {}, "the head width is 4, and must be a multiple of 8"),
         (reusing(), {}, "cache_precision int8 needs keys and values of its own in every layer, because each has its scales\n"
-         "  value: tiny-gpt2, whose layer 1 reuses those of another\n  Leave it out."),
+         "  value: tiny-gpt2, whose layer 1 reuses the keys and values of another layer\n  Leave it out."),
     ],
 )  # fmt: skip
 def test_unsupported_quantized_caches_are_refused(

@@ -199,7 +199,7 @@ def _exported_scores(exported: Any, given: Mapping[str, Tensor], expected: Tenso
     assert embedder is not None
     images, grids = given["pixel_values"].numpy(), given.get("image_grid_thw")
     numbers = None if grids is None else grids.numpy()
-    seen = embedder.see(images if numbers is None else PackedImages(images, numbers))
+    seen = embedder.encode_images(images if numbers is None else PackedImages(images, numbers))
     embedded = embedder.embed(given["input_ids"].numpy(), seen, numbers, given["attention_mask"].numpy())
     rows = len(given["input_ids"])
     graph, mask = generator.decoder, given["attention_mask"]

@@ -57,7 +57,7 @@ def dependence(model: VisionLanguage, mask: Tensor) -> Tensor:
     ids = torch.tensor([IDS])
     x = model.embed(ids) + torch.randn(1, len(IDS), 8, generator=torch.Generator().manual_seed(0))
     x = x.detach().requires_grad_()
-    at = model.positions(x, mask, None, None).seeing(model.ahead(ids))
+    at = model.positions(x, mask, None, None).with_lookahead(model.ahead(ids))
     outputs = model.decode(x, at, None).logits[0].sum(-1)  # T
     rows = [torch.autograd.grad(output, x, retain_graph=True)[0][0].abs().sum(-1) for output in outputs]
     return torch.stack(rows) > 1e-12
@@ -82,8 +82,8 @@ def test_steps_after_an_image_equal_a_full_pass(of: str, static: bool) -> None:
     ids = torch.tensor([[4, *[19] * 4, 5, 6, 7], [*[19] * 4, 8, 9, 10, 11]])
     images = torch.randn((2, 3, 7, 7), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     with torch.no_grad():
-        x = model.embed(ids, model.see(images))
-        at = model.positions(x, None, None, None).seeing(model.ahead(ids))
+        x = model.embed(ids, model.encode_images(images))
+        at = model.positions(x, None, None, None).with_lookahead(model.ahead(ids))
         whole = model.decode(x, at if of == "image" else at.with_prompt(torch.tensor([[6]])), None).logits
         given: dict[str, Any] = {}
         past = None

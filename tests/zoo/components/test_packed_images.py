@@ -86,9 +86,9 @@ def pictures(*shapes: tuple[int, int]) -> tuple[Tensor, Tensor]:
 def test_images_together_have_the_vectors_of_each_alone() -> None:
     model, (pixels, grids) = model_of(), pictures((4, 6), (2, 2), (6, 4))
     with torch.no_grad():
-        together = model.see(pixels, grids)
+        together = model.encode_images(pixels, grids)
         parts = pixels.split(grids.prod(1).tolist())
-        alone = [model.see(part, grid[None]) for part, grid in zip(parts, grids, strict=True)]
+        alone = [model.encode_images(part, grid[None]) for part, grid in zip(parts, grids, strict=True)]
     torch.testing.assert_close(together, torch.cat(alone))
     assert together.shape == (13, 16)  # each with what is added after the first layer of the decoder
 

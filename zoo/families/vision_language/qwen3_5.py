@@ -12,7 +12,7 @@ from zoo.families.common.qwen_vl import QwenVL
 from zoo.families.common.tensors import Tensors, same
 from zoo.families.common.vision_language import decoder_rules
 from zoo.families.hybrids.qwen3_next import DENSE, QWEN3_5, QWEN3_5_MOE, SPARSE
-from zoo.families.vision_language.qwen3_vl import NORM, SEEN, VISION, InterleavedRope
+from zoo.families.vision_language.qwen3_vl import IMAGE_FEATURES, NORM, VISION, InterleavedRope
 
 
 class _QuarterRope(InterleavedRope):
@@ -34,7 +34,7 @@ def _whole(model_type: str, class_name: str, text: Family, fields: LlamaFields) 
         model_type,
         Tensors(
             model_type,
-            (*SEEN, *decoder_rules("model.language_model.", text.tensors.rules)),
+            (*IMAGE_FEATURES, *decoder_rules("model.language_model.", text.tensors.rules)),
             heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
             optional=("lm_head.weight",),
             unused=text.tensors.unused,

@@ -105,7 +105,7 @@ TEXT = Family(
 """The decoder."""
 
 _DEEP = "model.visual.deepstack_merger_list.{deep}."
-SEEN = (
+IMAGE_FEATURES = (
     *image_rules(VISION.tensors.rules, "model.visual."),
     *affine("model.visual.merger.norm", "connector.norm"),
     *affine("model.visual.merger.linear_fc1", "connector.up"),
@@ -113,7 +113,7 @@ SEEN = (
 )
 """The tensors of images and of the connector."""
 OF_IMAGES = (
-    *SEEN,
+    *IMAGE_FEATURES,
     *affine(f"{_DEEP}norm", "deep_connectors.{deep}.joined_norm"),
     *affine(f"{_DEEP}linear_fc1", "deep_connectors.{deep}.up"),
     *affine(f"{_DEEP}linear_fc2", "deep_connectors.{deep}.down"),

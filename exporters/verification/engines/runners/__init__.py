@@ -1,1 +1,1 @@
-"""Scripts that run in an engine's own interpreter: they import nothing of this project but their protocol."""
+"""Scripts that run in an engine's interpreter: they import nothing of this project except their protocol."""

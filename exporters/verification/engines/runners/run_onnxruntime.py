@@ -8,7 +8,7 @@ from protocol import serve
 RELU = base64.b64decode(
     "CAc6MwoMCgF4EgF5IgRSZWx1EgFnWg8KAXgSCgoICAESBAoCCAFiDwoBeRIKCggIARIECgIIAUIECgAQDQ=="
 )
-"""A graph of one node, which shows whether a provider can be used."""
+"""A graph of one node, to test whether a provider works."""
 
 
 class Runtime:

@@ -24,8 +24,8 @@ class OpenVino:
 
     def run(self, name, feeds):
         model = self.models[name]
-        found = model(feeds)
-        return {name: found[output] for output in model.outputs for name in output.get_names()}
+        results = model(feeds)
+        return {name: results[output] for output in model.outputs for name in output.get_names()}
 
 
 serve(OpenVino())

@@ -1,4 +1,4 @@
-"""The compiler of TensorRT for RTX: ahead of time, for architectures that this machine need not have."""
+"""The TensorRT for RTX compiler: ahead of time, for architectures that this machine need not have."""
 
 from protocol import serve
 
@@ -28,18 +28,18 @@ class Compiler:
         network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
         parser = trt.OnnxParser(network, self.logger)
         if not parser.parse_from_file(path):
-            errors = [parser.get_error(place) for place in range(parser.num_errors)]
+            errors = [parser.get_error(index) for index in range(parser.num_errors)]
             raise RuntimeError("\n".join(f"node {e.node_name()}: {e.desc()}" for e in errors))
         config = builder.create_builder_config()
         architectures = options.get("architectures", self.architectures)
         config.num_compute_capabilities = len(architectures)
-        for place, name in enumerate(architectures):
-            config.set_compute_capability(getattr(trt.ComputeCapability, name.upper()), place)
+        for index, name in enumerate(architectures):
+            config.set_compute_capability(getattr(trt.ComputeCapability, name.upper()), index)
         profile = builder.create_optimization_profile()
-        for place in range(network.num_inputs):
-            given = network.get_input(place)
-            if -1 in tuple(given.shape):
-                profile.set_shape(given.name, *options["inputs"][given.name])
+        for index in range(network.num_inputs):
+            tensor = network.get_input(index)
+            if -1 in tuple(tensor.shape):
+                profile.set_shape(tensor.name, *options["inputs"][tensor.name])
         config.add_optimization_profile(profile)
         engine = builder.build_serialized_network(network, config)
         if engine is None:

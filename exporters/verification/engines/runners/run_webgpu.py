@@ -10,7 +10,7 @@ from run_onnxruntime import Runtime
 PROVIDER = "WebGpuExecutionProvider"
 
 LONG = 32
-"""The new tokens from which on fused attention shuffles values within subgroups, which must be at least 8 wide."""
+"""The number of new tokens from which fused attention shuffles values within subgroups, which must be at least 8 wide."""
 
 HALVES = base64.b64decode(
     "CAgSADpXChcKAXgSAWgiBENhc3QqCQoCdG8YCqABAgoXCgFoEgF5IgRDYXN0KgkKAnRvGAGgAQISAWdaDwoBeBIKCggIARIECgIIAmIPCgF5EgoKCAgBEgQK"
@@ -28,8 +28,8 @@ ATTENTION = base64.b64decode(
 class WebGpu(Runtime):
     """Sessions by the names of their graphs.
 
-    Where fused attention of long inputs is wrong, as with subgroups that are too narrow for it, these run in a second session, whose
-    attention is on the processor.
+    If fused attention of long inputs is wrong, as with too narrow subgroups, long inputs run in a second session with attention
+    on the CPU.
     """
 
     def start(self, options):
@@ -82,12 +82,12 @@ class WebGpu(Runtime):
         return self.runtime.InferenceSession(graph, settings)
 
     def _attends(self):
-        """Whether fused attention computes what its definition says."""
+        """Whether fused attention agrees with its definition."""
         x = np.random.default_rng(0).standard_normal((1, LONG, 16)).astype(np.float32)
         scores = np.exp(x[0] @ x[0].T / 4)
         wanted = (scores / scores.sum(-1, keepdims=True)) @ x[0]
-        (found,) = self._session(ATTENTION, self.runtime.SessionOptions()).run(None, {"x": x})
-        return bool(np.abs(found[0] - wanted).max() < 1e-3)
+        (result,) = self._session(ATTENTION, self.runtime.SessionOptions()).run(None, {"x": x})
+        return bool(np.abs(result[0] - wanted).max() < 1e-3)
 
     def _casts(self):
         """Whether shaders have float16."""
@@ -101,7 +101,7 @@ class WebGpu(Runtime):
 
 
 def _is_long(name, array):
-    """Whether an input may have many new tokens: a mask and a past have those before as well."""
+    """Whether an input may have many new tokens; the lengths of masks and pasts include earlier tokens."""
     before = name.startswith(("past_", "encoder_")) or name.endswith("mask")
     return not before and max(array.shape[1:], default=0) >= LONG
 

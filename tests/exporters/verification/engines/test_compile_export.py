@@ -16,7 +16,7 @@ from exporters.steps.options import Options
 from exporters.verification.engines import compile_export as module
 from exporters.verification.engines.compile_export import compile_export
 from exporters.verification.engines.engine import RUNNERS, Engine
-from exporters.verification.engines.find import PLACE
+from exporters.verification.engines.find import VARIABLE
 from exporters.verification.engines.process import EngineError
 from specs.base.errors import UserError
 from tests.zoo.tiny import bert, t5
@@ -46,7 +46,7 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
         )  # fmt: skip
         monkeypatch.setattr(module, "ENGINES", {"fake": engine})
         monkeypatch.setattr("exporters.verification.engines.check.engine_named", lambda name: engine)
-        monkeypatch.setenv(PLACE, str(tmp_path / "none"))
+        monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
 
     return put
 

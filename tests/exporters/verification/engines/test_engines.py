@@ -15,7 +15,7 @@ from exporters.export import export
 from exporters.exported.verify_export import verify_export
 from exporters.steps.options import Options
 from exporters.verification.engines import prove
-from exporters.verification.engines.find import PLACE, engines_here, installation, interpreter_of
+from exporters.verification.engines.find import VARIABLE, engines_here, installation, interpreter_of
 from exporters.verification.engines.graphs import EngineGraph
 from exporters.verification.engines.replay import replay
 from exporters.verification.engines.result import EngineResult
@@ -57,7 +57,7 @@ def test_engines_that_do_not_apply_are_refused(options: dict[str, Any], message:
 def test_a_missing_engine_is_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(PLACE, str(tmp_path))
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
     with pytest.raises(UserError) as caught:
         export(bert(), tmp_path / "out", Options(engines=("onnxruntime-1.2.3",)))
     lines = str(caught.value).splitlines()
@@ -70,7 +70,7 @@ def test_a_missing_engine_is_refused_before_anything_is_written(
 def test_an_engine_is_found_in_its_own_environment_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(PLACE, str(tmp_path))
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
     here = interpreter_of(ENGINES[REFERENCE])
     python = tmp_path / REFERENCE / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -83,7 +83,7 @@ def test_an_engine_is_found_in_its_own_environment_first(
 
 
 def test_installation_quotes_its_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PLACE, "/a place")
+    monkeypatch.setenv(VARIABLE, "/a place")
     assert "'/a place/openvino'" in installation(engine_named("openvino"))[0]
 
 
