@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
@@ -12,6 +12,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 from specs.base import registry
 from specs.base.roles import Role
 from specs.base.suggest import suggestion
+from specs.base.words import PartContext, plain_fields
 
 Path = tuple[str | int, ...]
 
@@ -109,9 +110,45 @@ class RuleContext:
 
 
 class Component(Spec):
-    """A spec of one kind.  Subclasses set ``kind: Literal["name"] = "name"`` and register in a slot."""
+    """A spec of one kind.  Subclasses set ``kind: Literal["name"] = "name"`` and register in a slot.
+
+    ``title`` names the kind in drawings and pages.  Default: the kind as words.
+    """
 
     kind: str
+    title: ClassVar[str] = ""
+
+    @classmethod
+    def kind_title(cls) -> str:
+        """The title of the kind, or its name as words."""
+        return cls.title or str(cls.model_fields["kind"].default).replace("_", " ").capitalize()
+
+    @property
+    def heading(self) -> str:
+        """The title of this part in drawings."""
+        return self.kind_title()
+
+    def details(self, context: PartContext) -> list[str]:
+        """The lines below the heading in drawings.  Default: the numbers and texts among the fields."""
+        return plain_fields(self)
+
+    @property
+    def brief(self) -> str:
+        """The part in few words, for the details of the part around it."""
+        return self.kind_title()
+
+    def branch_details(self, context: PartContext) -> list[str]:
+        """The details of this part as one of several side by side."""
+        return [self.brief]
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the kind is ``none``, which stands for the absence of the part."""
+        return self.kind == "none"
+
+    def why_insensitive(self, width: int) -> str:
+        """The reason why outputs of ``width`` need not depend on the input; empty if they must."""
+        return ""
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules that involve several fields or the surrounding model."""

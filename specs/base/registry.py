@@ -34,9 +34,20 @@ class Kind:
 
 
 _slots: dict[str, dict[str, Kind]] = {}
+_interfaces: dict[str, type[Component]] = {}
 _defaults: dict[str, str] = {}
 _broken: dict[str, PluginError] = {}
 _plugins_loaded = False
+
+
+def interface(*slots: str) -> Callable[[SpecClass], SpecClass]:
+    """Class decorator: every kind of some slots extends this class."""
+
+    def add(spec: SpecClass) -> SpecClass:
+        _interfaces.update(dict.fromkeys(slots, spec))
+        return spec
+
+    return add
 
 
 def register(
@@ -46,7 +57,7 @@ def register(
 
     ``implementation`` is the dotted name of the module that registers its builder (``zoo.registry.builds``); built-in
     kinds need none.  ``default`` makes it the kind of mappings without a ``kind``.  Raises :class:`PluginError` if the
-    slot already has the kind.
+    slot already has the kind, or if the class does not extend the interface of the slot.
     """
 
     def add(spec: SpecClass) -> SpecClass:
@@ -57,6 +68,12 @@ def register(
             raise PluginError(
                 f"{slot} kind '{name}' is registered twice: by {earlier.__module__}.{earlier.__qualname__} "
                 f"and by {spec.__module__}.{spec.__qualname__}"
+            )
+        extended = _interfaces.get(slot)
+        if extended is not None and not issubclass(spec, extended):
+            raise PluginError(
+                f"{slot} kind '{name}' must extend {extended.__module__}.{extended.__qualname__}, and "
+                f"{spec.__module__}.{spec.__qualname__} does not"
             )
         kinds[name] = Kind(spec, implementation)
         if default:

@@ -3,30 +3,20 @@
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
-import specs.kinds.delta
-import specs.kinds.linear_attention
-import specs.kinds.mamba
-import specs.kinds.mamba2
-import specs.kinds.mixture
-import specs.kinds.rg_lru
-import specs.kinds.rwkv
-import specs.kinds.short_convolution
-import specs.kinds.side_by_side  # noqa: F401 - these register their kinds
 from specs.base.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.base.descriptions import ValueDescriptions
-from specs.base.registry import register
+from specs.base.registry import interface, register
 from specs.kinds.altup import LowRankResidual
-from specs.kinds.attention import Attention, MultiHeadShape
+from specs.kinds.attention import MultiHeadShape
 from specs.kinds.feed_forward import FeedForward
-from specs.kinds.mixer import Mixer
+from specs.kinds.mixer import Attention, Mixer, MixerKind
 from specs.kinds.norm import Norm
 from specs.kinds.per_layer_embedding import PerLayerEmbedding
 from specs.kinds.residual import Add, Residual
 from specs.kinds.sharing import Sharing
 
-Block = Annotated[Component, Slot("block")]
 
-
+@interface("block")
 class BlockParts(Component):
     """Fields common to all kinds of block."""
 
@@ -100,7 +90,7 @@ class BlockParts(Component):
         return own or self.residual
 
     @property
-    def mixers(self) -> tuple[Component, ...]:
+    def mixers(self) -> tuple[MixerKind, ...]:
         """What mixes tokens in the first branch: attention, a mixer, both or neither."""
         return tuple(each for each in (self.attention, self.mixer) if each is not None)
 
@@ -219,6 +209,9 @@ class BlockParts(Component):
         else:
             rule, remedy = "must not be set in a block with feed_forward alone", "Set residual."
         yield Fault(("feed_forward_residual",), rule, own.kind, remedy)
+
+
+Block = Annotated[BlockParts, Slot("block")]
 
 
 @register("block")

@@ -8,14 +8,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from specs.base.base import Component, Fault, OmitDefault, RuleContext, Slot, Spec, Width
-from specs.base.registry import register
+from specs.base.registry import interface, register
 from specs.base.roles import Role
 from specs.kinds.activation import Activation
-from specs.kinds.attention import Attention, trained_query_faults
+from specs.kinds.attention import trained_query_faults
 from specs.kinds.feed_forward import FeedForward, TwoLayer
+from specs.kinds.mixer import Attention
 from specs.kinds.norm import Norm
-
-Connector = Annotated[Component, Slot("connector")]
 
 
 class DeepStack(Spec):
@@ -29,6 +28,7 @@ class DeepStack(Spec):
     """Norm of the vectors of these connectors, after those of a square are joined. Default: none."""
 
 
+@interface("connector")
 class ConnectorKind(Component):
     """Interface of all kinds of connector: the parts that they share.
 
@@ -87,6 +87,9 @@ class ConnectorKind(Component):
                     size,
                     f"Set class_token: false, or {name}: 1.",
                 )
+
+
+Connector = Annotated[ConnectorKind, Slot("connector")]
 
 
 @register("connector")

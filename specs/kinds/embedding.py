@@ -18,12 +18,10 @@ from specs.base.base import (
     Width,
 )
 from specs.base.descriptions import ValueDescriptions
-from specs.base.registry import register
+from specs.base.registry import interface, register
 from specs.base.roles import Role
 from specs.kinds.activation import Activation
 from specs.kinds.norm import Norm
-
-Embedding = Annotated[Component, Slot("embedding")]
 
 
 class PatchGrid(NamedTuple):
@@ -34,6 +32,7 @@ class PatchGrid(NamedTuple):
     size: int
 
 
+@interface("embedding")
 class EmbeddingKind(Component):
     """Interface of all kinds of embedding.
 
@@ -86,6 +85,10 @@ class EmbeddingKind(Component):
         """The patches that the last vectors are made of, row by row; None for other inputs than images."""
         return None
 
+    def table_width(self, d_model: int) -> int:
+        """The width of the token table, or of the vectors if there is none."""
+        return d_model
+
     def position_width(self, d_model: int) -> int:
         """The width of the vectors to which positions are added."""
         return d_model
@@ -93,6 +96,9 @@ class EmbeddingKind(Component):
     def position_count(self, context_length: int | None) -> int | None:
         """The number of vectors to which positions are added."""
         return context_length
+
+
+Embedding = Annotated[EmbeddingKind, Slot("embedding")]
 
 
 class Projection(Spec):
@@ -135,7 +141,6 @@ class Tokens(EmbeddingKind):
     takes_tokens: ClassVar[bool] = True
 
     def table_width(self, d_model: int) -> int:
-        """The width of the token table."""
         return self.width or d_model
 
     def position_width(self, d_model: int) -> int:

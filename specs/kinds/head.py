@@ -23,6 +23,7 @@ from specs.base.roles import Role
 from specs.kinds.activation import Activation
 from specs.kinds.attention import trained_query_faults
 from specs.kinds.feed_forward import FeedForward
+from specs.kinds.mixer import Attention
 from specs.kinds.norm import Norm
 
 Head = Annotated[Component, Slot("head")]
@@ -57,7 +58,7 @@ PoolingName = Annotated[
 class AttentionPooling(Spec):
     """A trained query attends to all tokens; a feed-forward with a norm before it adds to the result (SigLIP)."""
 
-    attention: Annotated[Component, Slot("attention")]
+    attention: Attention
     """Attention of the query: a kind with heads, without window or position."""
     norm: Norm
     """Norm before the feed-forward."""

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from specs.base.base import Fault, RuleContext
 from specs.base.registry import register
-from specs.kinds.attention import MultiHeadShape
-from specs.kinds.latent import Latent
+from specs.base.words import PartContext
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
 
 Reach = Annotated[int, Field(ge=0, le=2**20)]
@@ -29,8 +29,15 @@ class RelativeKey(PositionKind):
     def owned_by_layers(self) -> bool:
         return True
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
-        if isinstance(attention, Latent):
+    @property
+    def tells_order(self) -> bool:
+        return self.before + self.after > 0
+
+    def details(self, context: PartContext) -> list[str]:
+        return [f"distances {-self.before} to {self.after}", "compared with queries"]
+
+    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
+        if not attention.projects_heads:
             yield Fault(
                 ("kind",),
                 "requires queries and keys of equal width in every head, and latent attention has none",

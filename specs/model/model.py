@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -13,7 +13,7 @@ from specs.base.roles import Role
 from specs.kinds.connector import Connector, ConnectorKind
 from specs.kinds.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.kinds.head import Head, NoHead
-from specs.kinds.position import NoPosition, Position, PositionKind, Rope
+from specs.kinds.position import NoPosition, Position, PositionKind
 from specs.model.image_rules import connector_faults
 from specs.model.initialization import Initialization, Normal
 from specs.model.model_rules import (
@@ -101,9 +101,7 @@ class Model(Spec):
 
     def position_of(self, stack: Stack) -> PositionKind:
         """The effective position kind of a stack."""
-        position = stack.position or self.position
-        assert isinstance(position, PositionKind)
-        return position
+        return stack.position or self.position
 
     def reader_of(self, input_name: str) -> Stack | None:
         """The first stack that takes an input, by its name; None if none does."""
@@ -123,21 +121,16 @@ class Model(Spec):
     @property
     def rope_switch_length(self) -> int | None:
         """The smallest input length beyond which RoPE rotates differently, or None."""
-        positions: list[Any] = []
+        positions = [self.position_of(stack) for _, stack in self.stacks()]
         for _, stack in self.stacks():
             mixers = (mixer for block in stack.layer_blocks() for mixer in block.mixers)
-            own = (getattr(mixer, "position", None) for mixer in mixers)
-            positions += [self.position_of(stack), *own]
-        scalings: list[Any] = [getattr(position, "scaling", None) for position in positions]
-        return min(
-            (s.original_context_length for s in scalings if getattr(s, "by_length", False)), default=None
-        )
+            positions += [mixer.own_position for mixer in mixers if mixer.own_position is not None]
+        lengths = (position.switch_length for position in positions)
+        return min((length for length in lengths if length is not None), default=None)
 
     def embedding_of(self, stack: Stack) -> EmbeddingKind:
         """The embedding of a stack's inputs."""
-        embedding = stack.embedding or self.embedding
-        assert isinstance(embedding, EmbeddingKind)
-        return embedding
+        return stack.embedding or self.embedding
 
     def width_of(self, stack: Stack) -> int:
         """The width of a stack's residual stream."""
@@ -181,9 +174,7 @@ class Model(Spec):
     @property
     def embedding_width(self) -> int:
         """The width of the token table that a head may share."""
-        embedding = self.embedding_of(self.last_stack)
-        width = self.output_width
-        return embedding.table_width(width) if isinstance(embedding, Tokens) else width
+        return self.embedding_of(self.last_stack).table_width(self.output_width)
 
     @model_validator(mode="after")
     def _rules(self) -> Model:
@@ -218,8 +209,7 @@ class Model(Spec):
     @property
     def embedded_width(self) -> int:
         """The width of what stands for a token before the decoder: its embedding, and what is added after its first layers."""
-        connector = self.connector
-        deep = connector.deep_count if isinstance(connector, ConnectorKind) else 0
+        deep = 0 if self.connector is None else self.connector.deep_count
         return self.output_width * (1 + deep)
 
     @property
@@ -230,8 +220,7 @@ class Model(Spec):
     @property
     def rotates_by_axis(self) -> bool:
         """Whether the vectors of images have several positions each: a frame, a row and a column."""
-        position = self.decoder and self.position_of(self.decoder)
-        return self.packs_images and isinstance(position, Rope) and position.sections is not None
+        return self.packs_images and self.decoder is not None and self.position_of(self.decoder).by_axis
 
     @property
     def vectors_per_image(self) -> int:

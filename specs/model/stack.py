@@ -8,25 +8,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-import specs.kinds.conformer
-import specs.kinds.disentangled
-import specs.kinds.frames
-import specs.kinds.packed_patches
-import specs.kinds.patch_positions
-import specs.kinds.relative_key
-import specs.kinds.relative_sinusoidal
-import specs.kinds.waveform  # noqa: F401 - they register their kinds
 from specs.base.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
 from specs.base.suggest import suggestion
 from specs.kinds.altup import AltUp
-from specs.kinds.attention import MultiHeadShape
 from specs.kinds.block import Block, BlockParts
 from specs.kinds.embedding import Embedding
 from specs.kinds.head import Head
-from specs.kinds.latent import Latent
-from specs.kinds.position import NoPosition, Position, PositionKind
+from specs.kinds.position import Position, PositionKind
 from specs.kinds.rwkv import first_value_faults
 
 MAX_LAYERS = 10_000
@@ -154,10 +144,8 @@ class Stack(Spec):
         )
 
     def named_block(self, name: str | None) -> BlockParts:
-        """The name of a layer's block; None for the stack's own."""
-        block = self.block if name is None else self.blocks[name]
-        assert isinstance(block, BlockParts)
-        return block
+        """The block of a name; None for the stack's own."""
+        return self.block if name is None else self.blocks[name]
 
     def owners(self) -> list[int]:
         """For every layer, the index of the first layer with the same weights (its own if it shares none)."""
@@ -193,7 +181,7 @@ class Stack(Spec):
         for layer, block in enumerate(blocks):
             attention = block.attention
             source = None
-            if isinstance(attention, MultiHeadShape) and attention.reuses_keys_values:
+            if attention is not None and attention.takes_keys_values:
                 before = reversed(range(layer))
                 fitting = (
                     each for each in before if attention.takes_keys_of(blocks[each].attention, d_model)
@@ -268,7 +256,7 @@ class Stack(Spec):
         """Layers that reuse keys and values that no layer before them has."""
         names, sources = self.block_names(), self.key_value_sources(context.d_model)
         for name, block, source in zip(names, self.layer_blocks(), sources, strict=True):
-            if source is None and getattr(block.attention, "reuses_keys_values", False):
+            if source is None and block.attention is not None and block.attention.takes_keys_values:
                 place = ("block",) if name is None else ("blocks", name)
                 yield Fault(
                     (*place, "attention", "reuses_keys_values"),
@@ -298,29 +286,18 @@ class Stack(Spec):
         """The violated rules of the effective position of this stack, relative to that position."""
         yield from position.faults(context)
         attentions = [block.attention for block in self._blocks_used() if block.attention is not None]
-        if not (attentions or position.embedded or isinstance(position, NoPosition)):
+        if not (attentions or position.embedded or position.is_none):
             yield Fault(
                 ("kind",),
                 "acts inside attention, and no layer of the stack has one",
                 position.kind,
                 "Use none, learned or sinusoidal.",
             )
-        shapes = [
-            each
-            for each in attentions
-            if isinstance(each, MultiHeadShape | Latent) and getattr(each, "position", None) is None
-        ]
-        for shape in shapes:
-            yield from position.attention_faults(shape, context)
-        own = [getattr(attention, "position", None) for attention in attentions]
-        if getattr(position, "sections", None) and any(getattr(each, "query_scaling", None) for each in own):
-            yield Fault(
-                ("sections",),
-                "must not be set beside query_scaling of some layers: where pairs rotate by axis there is no single position",
-                list(position.sections.pairs),  # type: ignore[attr-defined]
-                "Remove it, or remove query_scaling.",
-            )
-        heads = sorted({shape.heads for shape in shapes})
+        affected = [each for each in attentions if each.position_heads and each.own_position is None]
+        for attention in affected:
+            yield from position.attention_faults(attention, context)
+        yield from position.layer_faults([each.own_position for each in attentions if each.own_position])
+        heads = sorted({attention.position_heads for attention in affected})
         if position.needs_equal_heads and len(heads) > 1:
             yield Fault(
                 ("kind",),
