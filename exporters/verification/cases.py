@@ -19,7 +19,6 @@ from exporters.target.targets import Padding
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.disentangled import Disentangled
 from specs.kinds.embedding import Tokens
-from specs.kinds.head import sought_token
 from specs.kinds.packed_patches import PackedPatches
 from specs.kinds.position import RelativeBias
 from specs.model.model import Model
@@ -207,7 +206,7 @@ class _Draw:
         width = max(lengths)
         size = (len(lengths), width)
         ids = torch.randint(self.spec.vocab_size, size, generator=self._generator)
-        token = sought_token(stack.head or self.spec.head)
+        token = (stack.head or self.spec.head).token_to_find
         if token is not None:
             sought = torch.rand(ids.shape, generator=self._generator) < SOUGHT_SHARE
             ids = torch.where(sought, token, ids)

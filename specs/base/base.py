@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 from specs.base import registry
 from specs.base.roles import Role
 from specs.base.suggest import suggestion
-from specs.base.words import PartContext, plain_fields
+from specs.base.words import PartContext, PartRole, plain_fields
 
 Path = tuple[str | int, ...]
 
@@ -109,14 +109,41 @@ class RuleContext:
     position: Any = None
 
 
-class Component(Spec):
+class DescribedSpec(Spec):
+    """A part of a spec that drawings and pages describe.
+
+    ``title`` is its name there, and ``drawn_role`` decides the colour of its box.
+    """
+
+    title: ClassVar[str] = ""
+    drawn_role: ClassVar[PartRole | None] = None
+
+    @property
+    def heading(self) -> str:
+        """The title of this part in drawings."""
+        return self.title
+
+    def details(self, context: PartContext) -> list[str]:
+        """The lines below the heading in drawings.  Default: the numbers and texts among the fields."""
+        return plain_fields(self)
+
+
+class Component(DescribedSpec):
     """A spec of one kind.  Subclasses set ``kind: Literal["name"] = "name"`` and register in a slot.
 
-    ``title`` names the kind in drawings and pages.  Default: the kind as words.
+    Without a ``title`` of its own it is called by its kind.
     """
 
     kind: str
-    title: ClassVar[str] = ""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules that involve several fields or the surrounding model."""
+        return ()
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the kind is ``none``, which stands for the absence of the part."""
+        return self.kind == "none"
 
     @classmethod
     def kind_title(cls) -> str:
@@ -125,12 +152,7 @@ class Component(Spec):
 
     @property
     def heading(self) -> str:
-        """The title of this part in drawings."""
         return self.kind_title()
-
-    def details(self, context: PartContext) -> list[str]:
-        """The lines below the heading in drawings.  Default: the numbers and texts among the fields."""
-        return plain_fields(self)
 
     @property
     def brief(self) -> str:
@@ -142,17 +164,13 @@ class Component(Spec):
         return [self.brief]
 
     @property
-    def is_none(self) -> bool:
-        """Whether the kind is ``none``, which stands for the absence of the part."""
-        return self.kind == "none"
+    def routed_experts(self) -> tuple[int, int] | None:
+        """The numbers of experts that compute a token, and of all; None for parts without experts."""
+        return None
 
     def why_insensitive(self, width: int) -> str:
         """The reason why outputs of ``width`` need not depend on the input; empty if they must."""
         return ""
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        """The violated rules that involve several fields or the surrounding model."""
-        return ()
 
 
 class OmitDefault:

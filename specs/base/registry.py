@@ -148,6 +148,11 @@ def kind_of(spec: Component) -> Kind:
     return next(kind for kinds in _slots.values() for kind in kinds.values() if kind.spec is type(spec))
 
 
+def slot_of(spec: Component) -> str:
+    """The slot in which a spec's own class is registered."""
+    return next(slot for slot, kinds in _slots.items() for kind in kinds.values() if kind.spec is type(spec))
+
+
 def load_implementation(spec: Component) -> None:
     """Import the module that implements a plugin's kind; no-op for built-in kinds.
 

@@ -8,6 +8,9 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+PartRole = Literal["embedding", "position", "norm", "attention", "mixer", "feed-forward", "head", "other"]
+"""What a part does in a model."""
+
 TIMES = "\u00d7"
 
 
@@ -51,7 +54,7 @@ class Step:
     title: str
     module: str | None = None
     details: tuple[str, ...] = ()
-    role: Literal["", "norm", "feed-forward", "other"] = ""
+    role: PartRole | None = None
     joins: Literal["", "+", "\u2225"] = ""
 
 

@@ -83,6 +83,11 @@ class QKNorm(Spec):
     after_rotation: Annotated[bool, OmitDefault()] = False
     """Whether the norms follow the rotation (Hunyuan)."""
 
+    @property
+    def words(self) -> str:
+        """The span of the norms, in few words."""
+        return {"head": "per head", "width": "over heads", "each_head": "of each head"}[self.over]
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of the norm and its combination with ``over``."""
         yield from (fault.under("norm") for fault in self.norm.faults(context))
@@ -201,6 +206,10 @@ class MultiHeadShape(AttentionKind):
     @property
     def has_own_values(self) -> bool:
         return self.values == "projected" and not self.reuses_keys_values
+
+    @property
+    def inner_norm(self) -> QKNorm | None:
+        return self.qk_norm
 
     def details(self, context: PartContext) -> list[str]:
         width, groups = self.head_width(context.width), self.key_value_heads

@@ -3,7 +3,16 @@
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
-from specs.base.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
+from specs.base.base import (
+    Component,
+    DescribedSpec,
+    Dropout,
+    Fault,
+    OmitDefault,
+    PositiveFloat,
+    RuleContext,
+    Slot,
+)
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import interface, register
 from specs.kinds.altup import LowRankResidual
@@ -79,6 +88,11 @@ class BlockParts(Component):
             if part is not None:
                 yield key, part
 
+    def part_of(self, name: str) -> DescribedSpec | None:
+        """The spec of the module of a name, if a field of that name, or a default, states it."""
+        part: DescribedSpec | None = getattr(self, name, None)
+        return part or (self.attention if name == "cross_attention" else None)
+
     def norm_of(self, branch: str) -> Component:
         """The norm of a branch: attention, cross_attention or feed_forward."""
         own: Component | None = getattr(self, f"{branch}_norm", None)
@@ -111,6 +125,10 @@ class BlockParts(Component):
     def norms_used(self) -> list[Component]:
         """The norms of the branches that every stack has."""
         return [self.norm_of(branch) for branch in self.branches()]
+
+    def why_insensitive(self, width: int) -> str:
+        parts = (*self.norms_used(), *self.mixers)
+        return next(filter(None, (part.why_insensitive(width) for part in parts)), "")
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if not self.branches():

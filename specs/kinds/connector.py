@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -10,7 +10,8 @@ from pydantic import Field
 from specs.base.base import Component, Fault, OmitDefault, RuleContext, Slot, Spec, Width
 from specs.base.registry import interface, register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
+from specs.base.words import PartContext, Step
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.attention import trained_query_faults
 from specs.kinds.feed_forward import FeedForward, TwoLayer
 from specs.kinds.mixer import Attention
@@ -70,6 +71,10 @@ class ConnectorKind(Component):
         """Whether images may have any size, whose patches come in one sequence."""
         return True
 
+    def steps(self, context: PartContext) -> Iterator[Step]:
+        """The steps from the joined vectors of patches to the width of the tokens."""
+        yield Step(self.heading, "", ("connector",))
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         vocabulary = context.vocab_size
         if vocabulary is not None and self.token >= vocabulary:
@@ -100,6 +105,9 @@ class LinearConnector(ConnectorKind):
     bias: bool = True
     """Whether the projection adds a bias."""
 
+    def steps(self, context: PartContext) -> Iterator[Step]:
+        yield Step("Connector", "", (f"{context.read_width:,} → {context.width:,}",))
+
 
 @register("connector")
 class MlpConnector(ConnectorKind):
@@ -112,6 +120,11 @@ class MlpConnector(ConnectorKind):
     """Activation between the two projections."""
     bias: bool = True
     """Whether the projections add biases."""
+
+    def steps(self, context: PartContext) -> Iterator[Step]:
+        hidden = self.hidden or context.width
+        up, down = f"{context.read_width:,} → {hidden:,}", f"{hidden:,} → {context.width:,}"
+        yield Step("Connector", "", (up, ACTIVATION_TITLES[self.activation], down))
 
 
 class ResamplerBlock(Spec):
@@ -153,6 +166,18 @@ class ResamplerConnector(ConnectorKind):
 
     def vector_count(self, patches: int, others: int) -> int:
         return self.queries
+
+    def steps(self, context: PartContext) -> Iterator[Step]:
+        projected = self.projection.details(context)
+        yield Step(self.projection.heading, "projection", tuple(projected), "feed-forward")
+        attention = self.block.attention.details(PartContext(context.width, cross=True))
+        details = (
+            f"{self.queries:,} queries",
+            f"{self.layers} layer{'s' * (self.layers > 1)}",
+            *attention,
+            self.block.feed_forward.brief,
+        )
+        yield Step(self.heading, "", details)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)

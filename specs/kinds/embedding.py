@@ -1,7 +1,7 @@
 """Embeddings: tokens, an image or audio to vectors of width d_model."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
@@ -20,8 +20,9 @@ from specs.base.base import (
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import interface, register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
-from specs.kinds.norm import Norm
+from specs.base.words import SIZES, TIMES, WIDTHS, PartContext, PositionStep, Step, product
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
+from specs.kinds.norm import Norm, norm_steps
 
 
 class PatchGrid(NamedTuple):
@@ -37,13 +38,23 @@ class EmbeddingKind(Component):
     """Interface of all kinds of embedding.
 
     ``input_name`` is the name of the model input, ``takes_tokens`` whether it holds token ids, ``of_patches`` whether images,
-    whose patches have rows and columns, and ``packed`` whether these may have any size.
+    whose patches have rows and columns, and ``packed`` whether these may have any size; ``input_title`` names the input in drawings.
     """
 
     input_name: ClassVar[str]
     takes_tokens: ClassVar[bool] = False
     of_patches: ClassVar[bool] = False
     packed: ClassVar[bool] = False
+    input_title: ClassVar[str] = "Tokens"
+
+    def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
+        """The sizes of one input in a drawing, where ``length`` names the number of vectors."""
+        return (length,) if self.takes_tokens else self.input_shape(context_length)
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        """The steps from an input to the first layer, in the order of the forward."""
+        yield Step(self.heading, "", tuple(self.details(context)))
+        yield PositionStep()
 
     @property
     def any_length(self) -> bool:
@@ -81,6 +92,11 @@ class EmbeddingKind(Component):
         return list(map(str, range(count)))
 
     @property
+    def has_distillation_token(self) -> bool:
+        """Whether the second vector is a trained distillation token."""
+        return False
+
+    @property
     def patch_grid(self) -> PatchGrid | None:
         """The patches that the last vectors are made of, row by row; None for other inputs than images."""
         return None
@@ -96,6 +112,12 @@ class EmbeddingKind(Component):
     def position_count(self, context_length: int | None) -> int | None:
         """The number of vectors to which positions are added."""
         return context_length
+
+
+def scale_steps(scale: float | str | None, d_model: int) -> Iterator[Step]:
+    """The step of a factor, a number or the square root of d_model, if there is one."""
+    if scale is not None:
+        yield Step(f"{TIMES} √{d_model:,}" if isinstance(scale, str) else f"{TIMES} {scale:g}", role="other")
 
 
 Embedding = Annotated[EmbeddingKind, Slot("embedding")]
@@ -147,6 +169,22 @@ class Tokens(EmbeddingKind):
         first = self.projection is not None and self.projection.place == "first"
         return d_model if first else self.table_width(d_model)
 
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        yield Step("Token embedding", "token", (SIZES,))
+        yield from scale_steps(self.scale, context.width)
+        projects = self.projection is not None or self.table_width(context.width) != context.width
+        projection = [Step("Projection", "projection", (WIDTHS,))] if projects else []
+        first = self.projection is not None and self.projection.place == "first"
+        yield from projection if first else ()
+        if self.token_types:
+            yield Step("Token types", "token_type", (SIZES,), joins="+")
+        yield PositionStep()
+        yield from norm_steps(self.norm)
+        yield from () if first else projection
+
+    def why_insensitive(self, width: int) -> str:
+        return "" if self.norm is None else self.norm.why_insensitive(self.position_width(width))
+
 
 @register("embedding")
 class Patches(EmbeddingKind):
@@ -177,6 +215,7 @@ class Patches(EmbeddingKind):
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "pixel_values"
+    input_title: ClassVar[str] = "Image"
     of_patches: ClassVar[bool] = True
 
     @property
@@ -194,8 +233,25 @@ class Patches(EmbeddingKind):
         return self.class_token + self.distillation_token + self.registers
 
     @property
+    def has_distillation_token(self) -> bool:
+        return self.distillation_token
+
+    @property
     def patch_grid(self) -> PatchGrid:
         return PatchGrid(self.side, self.side, self.patch_size)
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        width, size = context.width, self.patch_size
+        values = product(self.channels, size, size)
+        yield Step("Patches through one matrix", "patch", (f"{values} → {width:,}",))
+        if self.class_token:
+            yield Step("Class token", "class_token", (product(1, width),), joins="∥")
+        if self.distillation_token:
+            yield Step("Distillation token", "distillation_token", (product(1, width),), joins="∥")
+        yield PositionStep()
+        if self.registers:
+            yield Step("Registers", "register", (product(self.registers, width),), joins="∥")
+        yield from norm_steps(self.norm)
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         rows, columns, _ = self.patch_grid
@@ -243,6 +299,15 @@ class Spectrogram(EmbeddingKind):
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "input_features"
+    input_title: ClassVar[str] = "Log-mel spectrogram"
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        bins, width, kernel = self.mel_bins, context.width, f"kernel {self.kernel}"
+        activation = ACTIVATION_TITLES[self.activation]
+        yield Step("Convolution", "first", (f"{bins:,} → {width:,}", kernel, activation))
+        stride = f"stride {self.stride}"
+        yield Step("Convolution", "second", (f"{width:,} → {width:,}", kernel, stride, activation))
+        yield PositionStep()
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         return start_times(count, self.stride, column_seconds)

@@ -9,6 +9,7 @@ from specs.base.registry import interface
 from specs.base.words import TIMES, PartContext
 
 if TYPE_CHECKING:
+    from specs.kinds.attention import QKNorm
     from specs.kinds.position import PositionKind
 
 
@@ -60,6 +61,11 @@ class AttentionKind(MixerKind):
     def has_own_values(self) -> bool:
         """Whether this layer projects its values from the input, apart from its keys."""
         return True
+
+    @property
+    def inner_norm(self) -> QKNorm | None:
+        """The norms of queries and keys, or None."""
+        return None
 
     def details(self, context: PartContext) -> list[str]:
         return [*super().details(context), *self.sight_details(context)]

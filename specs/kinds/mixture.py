@@ -107,6 +107,10 @@ class Mixture(Component):
             details.append(f"{router.groups.top} of {router.groups.count} groups")
         return details
 
+    @property
+    def routed_experts(self) -> tuple[int, int]:
+        return self.top_k, self.experts
+
     def branch_details(self, context: PartContext) -> list[str]:
         return self.details(context)
 

@@ -1,13 +1,13 @@
 """Normalisations."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from specs.base.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.base.registry import register
-from specs.base.words import PartContext, only_signs
+from specs.base.words import PartContext, Step, only_signs
 
 Norm = Annotated[Component, Slot("norm")]
 
@@ -89,3 +89,9 @@ def _offset_faults(norm: LayerNorm | RMSNorm) -> Iterable[Fault]:
             True,
             "Remove it, or set weight: true.",
         )
+
+
+def norm_steps(norm: Component | None, module: str = "norm") -> Iterator[Step]:
+    """The step of a norm, if there is one."""
+    if norm is not None and not norm.is_none:
+        yield Step(norm.heading, module, role="norm")

@@ -55,6 +55,10 @@ class PositionKind(Component):
         """Whether vectors of images have a position along each of several axes."""
         return False
 
+    def axis_faults(self) -> Iterable[Fault]:
+        """The violated rules of a position in a model without images that have rows and columns."""
+        return ()
+
     @property
     def tells_order(self) -> bool:
         """Whether it tells the tokens of a sequence apart."""
@@ -324,6 +328,15 @@ class Rope(PositionKind):
         elif self.scaling is not None:
             yield from (
                 fault.under("scaling") for fault in self.scaling.width_faults(self.dimensions or width)
+            )
+
+    def axis_faults(self) -> Iterable[Fault]:
+        if self.sections is not None:
+            yield Fault(
+                ("sections",),
+                "belong to the decoder of a vision-language model with packed_patches, whose images have rows and columns",
+                list(self.sections.pairs),
+                "Remove them.",
             )
 
     def layer_faults(self, others: Sequence[PositionKind]) -> Iterable[Fault]:

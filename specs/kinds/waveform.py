@@ -1,7 +1,8 @@
 """Embeddings of waveforms: samples of audio to one vector per frame."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -10,9 +11,10 @@ from specs.base.base import Dropout, Fault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
+from specs.base.words import WIDTHS, PartContext, PositionStep, Step
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.embedding import EmbeddingKind, start_times
-from specs.kinds.norm import Norm
+from specs.kinds.norm import Norm, norm_steps
 
 
 class StemConvolution(Spec):
@@ -24,6 +26,11 @@ class StemConvolution(Spec):
     """Width of the kernel."""
     stride: Annotated[int, Field(gt=0, le=2**10)]
     """Step of the kernel; it must not exceed `kernel`, so that no sample is skipped."""
+
+    def drawn(self, module: str, channels: int, *details: str) -> Step:
+        """The step of the convolution, which reads a number of channels."""
+        sizes = (f"{channels:,} → {self.channels:,}", f"kernel {self.kernel}", f"stride {self.stride}")
+        return Step("Convolution", module, (*sizes, *details))
 
 
 StemConvolutions = Annotated[tuple[StemConvolution, ...], Field(strict=False, min_length=1, max_length=2**6)]
@@ -39,6 +46,7 @@ class SampledKind(EmbeddingKind):
     """Convolutions in order, each `{channels: 512, kernel: 3, stride: 2}`; the first reads the samples."""
 
     input_name: ClassVar[str] = "input_values"
+    input_title: ClassVar[str] = "Samples"
 
     @property
     def any_length(self) -> bool:
@@ -56,6 +64,9 @@ class SampledKind(EmbeddingKind):
         for each in reversed(self.convolutions):
             reach = (reach - 1) * each.stride + each.kernel
         return reach
+
+    def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
+        return (f"({self.step:,} {length} {self.reach - self.step:+,})",)
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         return start_times(count, self.step, column_seconds)
@@ -116,6 +127,18 @@ class Waveform(SampledKind):
     def takes_mask(self) -> bool:
         return self.convolution_norm == "layer"
 
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        activation, channels = ACTIVATION_TITLES[self.activation], 1
+        for index, convolution in enumerate(self.convolutions):
+            over_time = ["norm over time"] if index == 0 else []
+            norm = ["layer norm"] if self.convolution_norm == "layer" else over_time
+            yield convolution.drawn(f"layers.{index}", channels, *norm, activation)
+            channels = convolution.channels
+        yield from norm_steps(self.projection_norm, "projection_norm")
+        yield Step("Projection", "projection", (WIDTHS,))
+        yield PositionStep()
+        yield from norm_steps(self.norm)
+
 
 @register("embedding")
 class FilteredWaveform(SampledKind):
@@ -131,6 +154,14 @@ class FilteredWaveform(SampledKind):
     """Activation of the first convolution."""
     activation: Activation = "gelu"
     """Activation of each further convolution."""
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        filters, activation = self.convolutions[0], ACTIVATION_TITLES[self.activation]
+        yield filters.drawn("filters", 1, ACTIVATION_TITLES[self.filter_activation])
+        yield Step("Norm of the recording", "norm", role="norm")
+        for index, (before, convolution) in enumerate(pairwise(self.convolutions)):
+            yield convolution.drawn(f"layers.{index}", before.channels, activation)
+        yield PositionStep()
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)

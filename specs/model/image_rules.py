@@ -10,9 +10,8 @@ from specs.base.base import Fault
 from specs.base.errors import MISSING
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import Patches
-from specs.kinds.head import Contrastive, Pooled
+from specs.kinds.head import Pooled
 from specs.kinds.patch_boxes import Detection, PatchBoxes
-from specs.kinds.position import NoPosition
 from specs.model.stack import StackName
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
     """The violated rules of the heads of a dual encoder's stacks, and of the head in which they meet."""
     meets = model.architecture == "dual-encoder"
     detects = isinstance(model.head, Detection)
-    if meets != isinstance(model.head, Contrastive | Detection):
+    if meets != model.head.meets:
         yield Fault(
             ("head", "kind"),
             "must be contrastive or detection in a dual encoder" if meets else "belongs to a dual encoder",
@@ -49,20 +48,17 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
                     "Remove it: the model's own head reads the last stack.",
                 )
             continue
-        if detects and name == "image" and not isinstance(head, PatchBoxes):
+        boxes = detects and name == "image"
+        if head is None or not isinstance(head, PatchBoxes if boxes else Pooled):
             yield Fault(
                 (name, "head"),
-                "must be of kind patch_boxes where the head is detection",
+                "must be of kind patch_boxes where the head is detection"
+                if boxes
+                else "must be of kind pooled in a dual encoder, which compares one vector per input",
                 MISSING if head is None else head.kind,
-                "Add head: {kind: patch_boxes, norm: {kind: layer_norm}, projection: 512}.",
-            )
-            continue
-        if not isinstance(head, PatchBoxes if detects and name == "image" else Pooled):
-            yield Fault(
-                (name, "head"),
-                "must be of kind pooled in a dual encoder, which compares one vector per input",
-                MISSING if head is None else head.kind,
-                "Add head: {kind: pooled, projection: 512, normalize: true}.",
+                "Add head: {kind: patch_boxes, norm: {kind: layer_norm}, projection: 512}."
+                if boxes
+                else "Add head: {kind: pooled, projection: 512, normalize: true}.",
             )
             continue
         vocabulary = model.vocab_size if model.embedding_of(stack).takes_tokens else None
@@ -102,7 +98,7 @@ def connector_faults(model: Model) -> Iterable[Fault]:
             MISSING if connector is None else connector.kind,
             "Add connector: {kind: mlp, token: ID}." if joins else "Remove it.",
         )
-    if not isinstance(connector, ConnectorKind) or model.image is None or model.decoder is None:
+    if connector is None or model.image is None or model.decoder is None:
         return
     context = replace(model.rule_context("decoder", model.decoder), vocab_size=model.vocab_size)
     yield from (fault.under("connector") for fault in connector.faults(context))
@@ -196,7 +192,7 @@ def _packed_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
         )
     assert model.image is not None
     position = model.position_of(model.image)
-    if not (position.of_patches or isinstance(position, NoPosition)):
+    if not (position.of_patches or position.is_none):
         yield Fault(
             ("image", "position", "kind"),
             "must tell rows from columns in images of any size, or be none",
@@ -207,7 +203,8 @@ def _packed_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
         block = (
             model.image.block if name is None else model.image.blocks.get(name)
         )  # the stack refuses other names
-        window = getattr(getattr(block, "attention", None), "window", None)
+        attention = None if block is None else block.attention
+        window = None if attention is None else attention.sliding_window
         if window is not None:
             place = ("block",) if name is None else ("blocks", name)
             yield Fault(

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from specs.base.base import Fault
 from specs.base.errors import MISSING
-from specs.kinds.embedding import Patches, Tokens
-from specs.kinds.head import DistilledClassification, VocabularyHead
-from specs.kinds.position import Rope
+from specs.kinds.embedding import Tokens
 from specs.model.image_rules import meeting_faults
 from specs.model.stack import STACKS, STACKS_OF, Stack, StackName
 
@@ -154,13 +152,8 @@ def position_faults(model: Model) -> Iterable[Fault]:
         if position.embedded:
             context = replace(context, d_model=model.embedding_of(stack).position_width(context.d_model))
         yield from (fault.under(*place) for fault in stack.position_faults(position, context))
-        if isinstance(position, Rope) and position.sections is not None and not model.rotates_by_axis:
-            yield Fault(
-                (*place, "sections"),
-                "belong to the decoder of a vision-language model with packed_patches, whose images have rows and columns",
-                list(position.sections.pairs),
-                "Remove them.",
-            )
+        if not model.rotates_by_axis:
+            yield from (fault.under(*place) for fault in position.axis_faults())
 
 
 def head_faults(model: Model) -> Iterable[Fault]:
@@ -171,31 +164,5 @@ def head_faults(model: Model) -> Iterable[Fault]:
     yield from (fault.under("head") for fault in model.head.faults(context))
     yield from meeting_faults(model)
     embedding = model.embedding_of(model.last_stack)
-    if isinstance(model.head, DistilledClassification) and not (
-        isinstance(embedding, Patches) and embedding.distillation_token
-    ):
-        yield Fault(
-            ("head", "kind"),
-            "requires patches with a distillation token, which it reads",
-            model.head.kind,
-            "Add distillation_token: true to the embedding, or use classification.",
-        )
-    if not isinstance(model.head, VocabularyHead):
-        return
-    if not model.embedding_of(model.last_stack).takes_tokens:
-        yield Fault(
-            ("head", "kind"),
-            "requires a vocabulary, but the model takes no tokens",
-            model.head.kind,
-            "Use classification or none.",
-        )
-        return
-    fits = model.head.scores_embeddings or model.embedding_width == model.output_width
-    if model.head.tie_embeddings and not fits:
-        yield Fault(
-            ("head", "tie_embeddings"),
-            f"needs an embedding as wide as d_model, which is {model.output_width}; "
-            f"embedding.width is {model.embedding_width}",
-            True,
-            f"Set {model.head.narrowed_by}, tie_embeddings: false, or embedding.width: {model.output_width}.",
-        )
+    faults = model.head.embedding_faults(embedding, model.output_width)
+    yield from (fault.under("head") for fault in faults)

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from specs.kinds.attention import MultiHeadShape
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import EmbeddingKind
-from specs.kinds.head import sought_token
 from specs.kinds.packed_patches import PackedPatches
 from specs.kinds.position import NoPosition, PositionKind
 from specs.kinds.relative_key import RelativeKey
@@ -172,7 +171,7 @@ def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tenso
     if embedding.takes_tokens:
         assert spec.vocab_size is not None
         ids = draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
-        token = sought_token(stack.head or spec.head)
+        token = (stack.head or spec.head).token_to_find
         if token is not None and ids.shape[1] > 2:
             ids[:, -1] = token
         return ids

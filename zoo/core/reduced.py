@@ -15,8 +15,9 @@ from specs.base.base import Component, Spec
 from specs.base.roles import Role, fields_by_role, pairs_scaled, rewritten
 from specs.kinds.connector import ConnectorKind, ResamplerConnector
 from specs.kinds.embedding import Patches
-from specs.kinds.head import AtToken, sought_token
+from specs.kinds.head import HeadKind
 from specs.kinds.mixture import Mixture
+from specs.kinds.pooling import AtToken
 from specs.model.model import Expectation, Model
 from specs.model.stack import LayerRun, Stack
 
@@ -221,17 +222,17 @@ def checked(spec: Model) -> Model:
     return Model.model_validate(spec.model_dump(exclude={"expect"}))
 
 
-def _seeking_below(head: Component, vocabulary: int) -> Component:
+def _seeking_below(head: HeadKind, vocabulary: int) -> HeadKind:
     """A head that looks for a token of a smaller vocabulary, where it looks for one."""
-    token = sought_token(head)
+    token = head.token_to_find
     if token is None or token < vocabulary:
         return head
     return head.model_copy(update={"pooling": AtToken(token=vocabulary - 1)})
 
 
-def _placed_below(connector: Component | None, vocabulary: int) -> Component | None:
+def _placed_below(connector: ConnectorKind | None, vocabulary: int) -> ConnectorKind | None:
     """A connector whose placeholder is a token of a smaller vocabulary."""
-    if not isinstance(connector, ConnectorKind):
+    if connector is None:
         return connector
     return connector.model_copy(update={"token": min(connector.token, vocabulary - 1)})
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from specs.base.words import PartRole
 from specs.model.stack import StackName
-
-PartRole = Literal["embedding", "position", "norm", "attention", "mixer", "feed-forward", "head", "other"]
 
 
 @dataclass(frozen=True)

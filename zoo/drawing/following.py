@@ -15,8 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
-from zoo.core.units import number_text
-from zoo.drawing.wording import TIMES
+from specs.base.words import TIMES, number_text
 
 ENCODED = "encoded"
 """The argument of a block's forward that holds the encoder's keys and values."""

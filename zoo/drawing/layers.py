@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from specs.base.words import TIMES, visible
 from specs.model.stack import LayerRun
 from zoo.core.units import parameter_text
-from zoo.drawing import wording
 from zoo.drawing.blocks import BlockReader, StackFacts
 from zoo.drawing.comparing import differences
 from zoo.drawing.diagram import DiagramFrame, Part, Way
@@ -38,12 +38,12 @@ def times(repeat: int, name: str = "") -> str:
     """A repetition as text: 12 times encoder layer."""
     if name and repeat == 1:
         return name
-    return f"{repeat} {wording.TIMES} {name}".rstrip()
+    return f"{repeat} {TIMES} {name}".rstrip()
 
 
 def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[str, Way]) -> DiagramFrame:
     """The frame of layers with the same block; the block is added to ``drawn``, the blocks drawn so far."""
-    name = wording.printable(run.use or ("block" if stack.spec.blocks else f"{stack.name} layer"))
+    name = visible(run.use or ("block" if stack.spec.blocks else f"{stack.name} layer"))
     paths = stack.blocks(layers)
     each = [stack.counts.of([path]) for path in paths]
     note = stack.counts.text(each, paths)

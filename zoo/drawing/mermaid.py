@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from specs.base.words import PartRole
 from zoo.core.units import parameter_text
 from zoo.drawing.colours import COLOURS
 from zoo.drawing.diagram import (
@@ -19,7 +20,6 @@ from zoo.drawing.diagram import (
     Joined,
     Label,
     Part,
-    PartRole,
     Sum,
     Way,
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from specs.base.words import PartRole
 from zoo.core.units import parameter_text
-from zoo.drawing.diagram import Part, PartRole
+from zoo.drawing.diagram import Part
 from zoo.reports.parameters import ModuleParameters, ParameterReport
 
 
