@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -23,6 +23,9 @@ from specs.base.roles import Role
 from specs.base.words import SIZES, TIMES, WIDTHS, PartContext, PositionStep, Step, product
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.norm import Norm, norm_steps
+
+InputPart = tuple[Any, ...]
+"""An index into a batch of inputs."""
 
 
 class PatchGrid(NamedTuple):
@@ -90,6 +93,30 @@ class EmbeddingKind(Component):
         ``column_seconds``: the time from one column of an input to the next, for audio.
         """
         return list(map(str, range(count)))
+
+    @property
+    def segment_count(self) -> int:
+        """The number of segments of tokens that have an embedding each; 0 for none."""
+        return 0
+
+    @property
+    def sees_order(self) -> bool:
+        """Whether vectors depend on the order of the parts of an input, whatever the positions."""
+        return False
+
+    @property
+    def tokens_before(self) -> int:
+        """The number of trained vectors before those made of the input."""
+        return 0
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart] | None:
+        """The parts of an input that only the first and only the last of a number of vectors sees; None if unknown."""
+        return None
+
+    @property
+    def neighbours(self) -> tuple[InputPart, InputPart] | None:
+        """The parts of an input that two neighbouring vectors are made of, the first after ``tokens_before``; None if unknown."""
+        return None
 
     @property
     def has_distillation_token(self) -> bool:
@@ -169,6 +196,10 @@ class Tokens(EmbeddingKind):
         first = self.projection is not None and self.projection.place == "first"
         return d_model if first else self.table_width(d_model)
 
+    @property
+    def segment_count(self) -> int:
+        return self.token_types
+
     def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
         yield Step("Token embedding", "token", (SIZES,))
         yield from scale_steps(self.scale, context.width)
@@ -229,7 +260,6 @@ class Patches(EmbeddingKind):
 
     @property
     def tokens_before(self) -> int:
-        """The number of trained vectors before the patches."""
         return self.class_token + self.distillation_token + self.registers
 
     @property
@@ -258,6 +288,17 @@ class Patches(EmbeddingKind):
         first = ["[CLS]"] * self.class_token + ["[DIST]"] * self.distillation_token
         first += [f"reg{i}" for i in range(self.registers)]
         return first + [f"r{row}c{column}" for row in range(rows) for column in range(columns)]
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
+        size = self.patch_size
+        last = (self.side - 1) * size
+        first, final = slice(0, size), slice(last, last + size)
+        return (..., first, first), (..., final, final)
+
+    @property
+    def neighbours(self) -> tuple[InputPart, InputPart]:
+        size = self.patch_size
+        return (..., slice(0, size), slice(0, size)), (..., slice(0, size), slice(size, 2 * size))
 
     def position_count(self, context_length: int | None) -> int:
         return self.fixed_length - self.registers
@@ -308,6 +349,16 @@ class Spectrogram(EmbeddingKind):
         stride = f"stride {self.stride}"
         yield Step("Convolution", "second", (f"{width:,} → {width:,}", kernel, stride, activation))
         yield PositionStep()
+
+    @property
+    def sees_order(self) -> bool:
+        return True
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
+        # The first convolution moves by 1 and the second by the stride, each reaching kernel // 2 to either side.
+        columns, reach = self.stride * vectors, 2 * (self.kernel // 2)
+        last = min(self.stride * (vectors - 1) + reach, columns - 1)
+        return (..., slice(0, 1)), (..., slice(last, last + 1))
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         return start_times(count, self.stride, column_seconds)

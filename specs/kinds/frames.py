@@ -10,8 +10,11 @@ from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import WIDTHS, PartContext, PositionStep, Step
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
-from specs.kinds.embedding import EmbeddingKind, scale_steps, start_times
+from specs.kinds.embedding import EmbeddingKind, InputPart, scale_steps, start_times
 from specs.kinds.norm import Norm, norm_steps
+
+END_FRAMES: tuple[InputPart, InputPart] = (slice(None), slice(0, 1)), (slice(None), slice(-1, None))
+"""The first and the last frame."""
 
 
 class FramesKind(EmbeddingKind):
@@ -80,6 +83,9 @@ class Frames(FramesKind):
         yield Step("Projection", "projection", (WIDTHS,))
         yield PositionStep()
 
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
+        return END_FRAMES
+
 
 @register("embedding")
 class SubsampledSpectrogram(FramesKind):
@@ -131,6 +137,13 @@ class SubsampledSpectrogram(FramesKind):
         yield Step("Projection", "projection", (WIDTHS,))
         yield from scale_steps(self.scale, context.width)
         yield PositionStep()
+
+    @property
+    def sees_order(self) -> bool:
+        return True
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart] | None:
+        return END_FRAMES if self.kernel // 2 < self.stride else None
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.kernel % 2 == 0:

@@ -48,6 +48,11 @@ class MixerKind(Component):
         return None
 
     @property
+    def sees_itself_only(self) -> bool:
+        """Whether each token sees no other."""
+        return self.sliding_window == 1 and self.summarized_tokens is None
+
+    @property
     def takes_keys_values(self) -> bool:
         """Whether it attends to the keys and values of an earlier layer."""
         return False

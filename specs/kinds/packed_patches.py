@@ -8,7 +8,7 @@ from pydantic import Field
 from specs.base.base import Dropout, Width
 from specs.base.registry import register
 from specs.base.words import PartContext, PositionStep, Step, product
-from specs.kinds.embedding import EmbeddingKind
+from specs.kinds.embedding import EmbeddingKind, InputPart
 
 
 @register("embedding")
@@ -52,6 +52,13 @@ class PackedPatches(EmbeddingKind):
         values = product(self.channels, self.frames, self.patch_size, self.patch_size)
         yield Step("Patches through one matrix", "patch", (f"{values} → {context.width:,}",))
         yield PositionStep()
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
+        return (slice(None), slice(1)), (slice(None), slice(-1, None))
+
+    @property
+    def neighbours(self) -> tuple[InputPart, InputPart]:
+        return (slice(None), slice(1)), (slice(None), slice(1, 2))
 
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
         assert context_length is not None

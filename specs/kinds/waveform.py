@@ -13,7 +13,7 @@ from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import WIDTHS, PartContext, PositionStep, Step
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
-from specs.kinds.embedding import EmbeddingKind, start_times
+from specs.kinds.embedding import EmbeddingKind, InputPart, start_times
 from specs.kinds.norm import Norm, norm_steps
 
 
@@ -67,6 +67,10 @@ class SampledKind(EmbeddingKind):
 
     def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
         return (f"({self.step:,} {length} {self.reach - self.step:+,})",)
+
+    @property
+    def sees_order(self) -> bool:
+        return True
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         return start_times(count, self.step, column_seconds)
@@ -138,6 +142,11 @@ class Waveform(SampledKind):
         yield Step("Projection", "projection", (WIDTHS,))
         yield PositionStep()
         yield from norm_steps(self.norm)
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart] | None:
+        if self.convolution_norm != "layer":
+            return None
+        return (..., slice(0, self.step)), (..., slice(-self.step, None))
 
 
 @register("embedding")

@@ -17,7 +17,6 @@ from zoo.checks.result import Check
 from zoo.checks.stack_runner import StackRunner, stack_runners
 from zoo.checks.subject import CheckedModel, subject_of
 from zoo.core.progress import Progress, Stage
-from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.weights.source import WeightSource
 
 SideCheck = Callable[[StackRunner, CheckedModel], Check | Iterator[Check]]
@@ -85,7 +84,7 @@ def run_checks(
 ) -> Iterator[Check]:
     """Run every check that applies to a model, in turn; unless ``cached``, those of cached decoding are left out."""
     for side in stack_runners(subject.model, subject.spec):
-        for check in _checks_of(side, subject):
+        for check in _checks_of(side):
             if check in CACHES and not cached:
                 continue
             progress(Stage(f"check {check.__name__.replace('_', ' ')}"))
@@ -97,7 +96,7 @@ def run_checks(
     yield gradients(subject)
 
 
-def _checks_of(side: StackRunner, subject: CheckedModel) -> tuple[SideCheck, ...]:
+def _checks_of(side: StackRunner) -> tuple[SideCheck, ...]:
     if not side.embedding.takes_tokens:
         return WHOLES
     if not side.decodes:
@@ -106,4 +105,4 @@ def _checks_of(side: StackRunner, subject: CheckedModel) -> tuple[SideCheck, ...
         return ENCODERS + CACHES
     if side.stack.bidirectional == "image":
         return DECODERS + IMAGES
-    return DECODERS + CROSSING if isinstance(subject.model, EncoderDecoder) else DECODERS
+    return DECODERS + CROSSING if side.read_beside is not None else DECODERS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from specs.kinds.embedding import Tokens
 from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.checks.degenerate import may_fade, why_insensitive
@@ -21,6 +21,7 @@ from zoo.components.block import ReorderedNorm, Sandwich
 from zoo.components.mixture import Mixture
 from zoo.components.router import Router
 from zoo.components.waveform import StemLayer, TimeNorm
+from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
@@ -127,7 +128,7 @@ def _scale_a_whole_branch(model: ZooModel) -> set[str]:
         f"{path}.{branch}"
         for path, block in blocks.items()
         for branch in ("attention", "cross_attention")
-        if isinstance(attention := getattr(block, branch, None), Projections)
+        if isinstance(attention := dict(block.named_children()).get(branch), Projections)
         and attention.heads == 1
         and attention.output.bias is None
     ]
@@ -183,24 +184,40 @@ def _place(name: str) -> str:
     return name.rpartition(".")[0].rpartition(".")[0]
 
 
-def _run(model: ZooModel, spec: Model) -> Outputs:
-    if isinstance(model, EncoderDecoder):
-        return model(draw_inputs(spec, "encoder", 2, 1), draw_inputs(spec, "decoder", 2))
-    if isinstance(model, DualEncoder):
-        return model(draw_inputs(spec, "text", 2), draw_inputs(spec, "image", 2, 1))
-    if isinstance(model, VisionLanguage):
-        ids = draw_inputs(spec, "decoder", 2)
-        images = draw_inputs(spec, "image", 2, 1)
-        if spec.packs_images:
-            pixels, grids = packed(images, spec)
-            vectors = torch.full((2, images.shape[1] // model.square**2), model.placeholder)
-            return model(torch.cat((vectors, ids), 1), pixel_values=pixels, image_grid_thw=grids)
-        vectors = torch.full((2, spec.vectors_per_image), model.placeholder)
-        return model(torch.cat((vectors, ids), 1), pixel_values=images)
-    inputs = draw_inputs(spec, "encoder" if isinstance(model, Encoder) else "decoder", 2)
-    embedding = spec.embedding_of(spec.last_stack)
-    kinds = embedding.token_types if isinstance(embedding, Tokens) else 0
+@functools.singledispatch
+def _run(model: nn.Module, spec: Model) -> Outputs:
+    """The outputs of a model for random inputs."""
+    raise TypeError(type(model))
+
+
+@_run.register(Encoder)
+@_run.register(Decoder)
+def _(model: Encoder | Decoder, spec: Model) -> Outputs:
+    inputs = draw_inputs(spec, spec.last_stack_name, 2)
+    kinds = spec.embedding_of(spec.last_stack).segment_count
     return model(inputs, token_type_ids=draw_ids(2, inputs.shape[1], kinds) if kinds else None)
+
+
+@_run.register
+def _(model: EncoderDecoder, spec: Model) -> Outputs:
+    return model(draw_inputs(spec, "encoder", 2, 1), draw_inputs(spec, "decoder", 2))
+
+
+@_run.register
+def _(model: DualEncoder, spec: Model) -> Outputs:
+    return model(draw_inputs(spec, "text", 2), draw_inputs(spec, "image", 2, 1))
+
+
+@_run.register
+def _(model: VisionLanguage, spec: Model) -> Outputs:
+    ids = draw_inputs(spec, "decoder", 2)
+    images = draw_inputs(spec, "image", 2, 1)
+    if spec.packs_images:
+        pixels, grids = packed(images, spec)
+        vectors = torch.full((2, images.shape[1] // model.square**2), model.placeholder)
+        return model(torch.cat((vectors, ids), 1), pixel_values=pixels, image_grid_thw=grids)
+    vectors = torch.full((2, spec.vectors_per_image), model.placeholder)
+    return model(torch.cat((vectors, ids), 1), pixel_values=images)
 
 
 @contextmanager
