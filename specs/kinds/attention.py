@@ -208,6 +208,10 @@ class MultiHeadShape(AttentionKind):
         return self.values == "projected" and not self.reuses_keys_values
 
     @property
+    def has_sink(self) -> bool:
+        return self.sinks
+
+    @property
     def inner_norm(self) -> QKNorm | None:
         return self.qk_norm
 

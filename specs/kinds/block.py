@@ -68,6 +68,7 @@ class BlockParts(Component):
     """Dropout probability on the output of each branch during training."""
 
     output_is_normalised: ClassVar[bool] = False
+    reads_embedding: ClassVar[bool] = False
 
     def parts(self) -> Iterator[tuple[str, Component]]:
         """The components of the block by the key that holds each."""
@@ -310,6 +311,7 @@ class SideTransformer(BlockParts):
     x + mixer(norm(x + linear(feed_forward(norm(attention(norm([x, e])))))) (Zamba)."""
 
     kind: Literal["side_transformer"] = "side_transformer"
+    reads_embedding: ClassVar[bool] = True
 
     def attention_input_width(self, d_model: int) -> int:
         return 2 * d_model

@@ -53,6 +53,11 @@ class MixerKind(Component):
         return self.sliding_window == 1 and self.summarized_tokens is None
 
     @property
+    def reads_first_layer(self) -> bool:
+        """Whether it reads vectors that the first layer computes."""
+        return False
+
+    @property
     def takes_keys_values(self) -> bool:
         """Whether it attends to the keys and values of an earlier layer."""
         return False
@@ -66,6 +71,11 @@ class AttentionKind(MixerKind):
     def has_own_values(self) -> bool:
         """Whether this layer projects its values from the input, apart from its keys."""
         return True
+
+    @property
+    def has_sink(self) -> bool:
+        """Whether each head has a score that joins the softmax and carries no value."""
+        return False
 
     @property
     def inner_norm(self) -> QKNorm | None:

@@ -106,6 +106,7 @@ class RelativeBias2d(PatchPosition):
 
     kind: Literal["relative_bias_2d"] = "relative_bias_2d"
     title: ClassVar[str] = "2-D relative bias"
+    needs_whole_image: ClassVar[bool] = True
     per_layer: Annotated[bool, OmitDefault()] = False
     """Whether every layer has its own biases (BEiT as fine-tuned)."""
     needs_equal_heads: ClassVar[bool] = True

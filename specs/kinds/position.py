@@ -34,11 +34,20 @@ class QueryScaling(Spec):
 
 @interface("position")
 class PositionKind(Component):
-    """Interface of all kinds of position; ``of_patches`` says that it follows from the row and column of a patch."""
+    """Interface of all kinds of position.
+
+    ``embedded`` says that it is added to the embedding instead of acting inside attention, ``needs_equal_heads`` that all layers
+    must have the same number of heads, ``of_patches`` that it follows from the row and column of a patch, ``needs_whole_image``
+    that it acts on all patches of an image at once, and ``read_outside_layers`` that the stack reads the weights that each layer
+    holds.  ``about`` is its sentence on pages where it has no figures.
+    """
 
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
     of_patches: ClassVar[bool] = False
+    needs_whole_image: ClassVar[bool] = False
+    read_outside_layers: ClassVar[bool] = False
+    about: ClassVar[str] = "No visualization for this kind."
 
     @property
     def owned_by_layers(self) -> bool:
@@ -483,6 +492,10 @@ class NoPosition(PositionKind):
     """No position encoding: attention treats tokens as a set, apart from the causal mask (NoPE)."""
 
     kind: Literal["none"] = "none"
+    title: ClassVar[str] = "No positions"
+    about: ClassVar[str] = (
+        "Attention sees the tokens as a set; a causal mask still reveals part of their order."
+    )
     query_scaling: Annotated[QueryScaling | None, OmitDefault()] = None
     """Growth of the queries with their position, in a causal stack (Llama 4). Default: none."""
 

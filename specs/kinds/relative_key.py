@@ -1,7 +1,7 @@
 """The position of Shaw et al.: vectors of distances in every layer, compared with queries."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -20,6 +20,7 @@ class RelativeKey(PositionKind):
     query (Shaw et al., 2018; wav2vec2-BERT)."""
 
     kind: Literal["relative_key"] = "relative_key"
+    read_outside_layers: ClassVar[bool] = True
     before: Reach = 64
     """Distance to keys before the query from which all share a vector."""
     after: Reach = 8

@@ -49,6 +49,10 @@ class RWKV7(MixerKind):
         mixed = [] if self.value_rank is None else ["values mixed with the first layer's"]
         return [state_text(self.heads, self.head_dim, self.head_dim), *mixed]
 
+    @property
+    def reads_first_layer(self) -> bool:
+        return self.value_rank is not None
+
 
 @register("mixer")
 class RWKVChannelMix(MixerKind):

@@ -103,6 +103,12 @@ class Model(Spec):
         """The effective position kind of a stack."""
         return stack.position or self.position
 
+    def positions_in(self, stack: Stack) -> list[PositionKind]:
+        """The positions of a stack: its own, and those of its mixers, one for each that has one."""
+        mixers = (mixer for block in stack.layer_blocks() for mixer in block.mixers)
+        own = (mixer.own_position for mixer in mixers)
+        return [self.position_of(stack), *(position for position in own if position is not None)]
+
     def reader_of(self, input_name: str) -> Stack | None:
         """The first stack that takes an input, by its name; None if none does."""
         stacks = (stack for _, stack in self.stacks())
@@ -121,10 +127,7 @@ class Model(Spec):
     @property
     def rope_switch_length(self) -> int | None:
         """The smallest input length beyond which RoPE rotates differently, or None."""
-        positions = [self.position_of(stack) for _, stack in self.stacks()]
-        for _, stack in self.stacks():
-            mixers = (mixer for block in stack.layer_blocks() for mixer in block.mixers)
-            positions += [mixer.own_position for mixer in mixers if mixer.own_position is not None]
+        positions = (position for _, stack in self.stacks() for position in self.positions_in(stack))
         lengths = (position.switch_length for position in positions)
         return min((length for length in lengths if length is not None), default=None)
 

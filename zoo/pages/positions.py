@@ -47,18 +47,20 @@ def _stack_uses(model: ZooModel, spec: Model, name: str, stack_spec: StackSpec) 
     stated, length = spec.position_of(stack_spec), spec.context_length_of(stack_spec)
     both = len(list(spec.stacks())) > 1
     if stated.embedded:
-        embedding = getattr(model, f"{name}_embedding" if both else "embedding")
+        embedding: Any = model.get_submodule(f"{name}_embedding" if both else "embedding")
         width = spec.embedding_of(stack_spec).position_width(spec.width_of(stack_spec))
         yield Use(f"{name}'s embedding" if both else "embedding", embedding.position, stated, width, length)
-    stack: Stack = getattr(model, name)
-    own = [getattr(block.attention, "position", None) for block in stack_spec.layer_blocks()]
+    stack: Stack = model.get_submodule(name)  # type: ignore[assignment]
+    attentions = [block.attention for block in stack_spec.layer_blocks()]
     layers: dict[Position, list[int]] = {}
     for layer, attention in stack.attentions.items():
         layers.setdefault(stack.position_of(attention), []).append(layer)
     for position, here in layers.items():
-        kind = own[here[0]] or (NoPosition() if stated.embedded else stated)
-        if stated.embedded and isinstance(kind, NoPosition):
+        own = attentions[here[0]]
+        assert own is not None
+        kind = own.own_position or (NoPosition() if stated.embedded else stated)
+        if stated.embedded and kind.is_none:
             continue
-        width = getattr(stack.attentions[here[0]], "rotated_width", 0)
+        width = own.head_width(spec.width_of(stack_spec))
         place = layers_text(here, len(stack.blocks))
         yield Use(f"{name}, {place}" if both else place, position, kind, width, length)

@@ -14,14 +14,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
 from specs.model.stack import Bidirectional
 from specs.model.stack import Stack as StackSpec
 from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import BiasKey, MixerContext
-from zoo.components.patch_positions import RelativeBias2d
 from zoo.models.reach import Reach
 from zoo.models.stack import Stack
 from zoo.pages.chart import coordinate
@@ -99,7 +97,7 @@ def sights(model: ZooModel, spec: Model) -> list[Sight]:
     """Return the visibility of each kind of layer, encoder first. The trained values of positions are discarded."""
     found: list[Sight] = []
     for name, stack_spec in spec.stacks():
-        stack: Stack = getattr(model, name)
+        stack: Stack = model.get_submodule(name)  # type: ignore[assignment]
         prefix = f"{name}, " if len(list(spec.stacks())) > 1 else ""
         found += _own_sights(stack, spec, stack_spec, prefix)
         if name == "decoder" and spec.encoder is not None:
@@ -111,24 +109,25 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
     """Self-attention visibility in the layers of a stack; equal layers are merged."""
     longest = spec.context_length_of(stack_spec)
     grid = _grid([view.window or view.chunk for view in stack.views], longest)
-    if longest and any(isinstance(position, RelativeBias2d) for position in stack.positions):
+    if longest and any(position.needs_whole_image for position in spec.positions_in(stack_spec)):
         grid = VisibilityGrid(longest, -(-longest // CELLS))  # its bias is for all patches
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
     for position in stack.positions:
         zeroed(position)
     both = stack_spec.bidirectional
     scopes = {padding: _mixer_context(stack, grid, grid.mask(padding), both=both) for padding in paddings}
+    blocks = stack_spec.layer_blocks()
     kinds: dict[tuple[BiasKey, bool, int | None], list[int]] = {}
     for layer, attention in stack.attentions.items():
-        sinks = getattr(attention, "sinks", None) is not None
-        block = getattr(getattr(attention, "summaries", None), "size", None)
-        kinds.setdefault((stack.view(attention), sinks, block), []).append(layer)
+        own = blocks[layer].attention
+        assert own is not None
+        kinds.setdefault((stack.view(attention), own.has_sink, own.summarized_tokens), []).append(layer)
     for (view, sinks, block), layers in kinds.items():
         title = prefix + ("causal" if stack.causal else "bidirectional")
         title += (
             f"; both directions within {_SPANS[stack_spec.bidirectional]}" if stack_spec.bidirectional else ""
         )
-        title += " within each image" if isinstance(spec.embedding_of(stack_spec), PackedPatches) else ""
+        title += " within each image" if spec.embedding_of(stack_spec).packed else ""
         title += f", windows of {view.patch_window:,} patches" if view.patch_window else ""
         title += f", window of {view.window:,}" if view.window else ""
         title += f", chunks of {view.chunk:,}" if view.chunk else ""

@@ -14,10 +14,8 @@ from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 from specs.base.errors import UserError
 from zoo import functional
 from zoo.builder import ZooModel
-from zoo.components.block import SideTransformer
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence
-from zoo.components.rwkv import RWKV7
 from zoo.generation.generate import How, Prompts
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
@@ -160,7 +158,8 @@ def check_stages(model: ZooModel, degree: int) -> None:
             f"{name}.layers: a pipeline needs a layer for each stage, and there are {depth}\n  {where}\n"
             f"  Use pp={fitting}."
         )
-    reading = [layer for layer, block in enumerate(stack.blocks) if isinstance(block, SideTransformer)]
+    blocks = dict(model.spec.stacks())[name].layer_blocks()
+    reading = [layer for layer, block in enumerate(blocks) if block.reads_embedding]
     if reading:
         raise UserError(
             f"{name}.blocks.{reading[0]}: a stage of a pipeline does not pass the embedding on, which this block reads\n"
@@ -180,7 +179,8 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
         yield f"{name}.layers share a block"
     if any(each is not None for each in stack.sources):
         yield f"{name}.layers reuse keys and values of others"
-    if any(isinstance(each, RWKV7) and each.share_in is not None for each in stack.modules()):
+    blocks = model.spec.last_stack.layer_blocks()
+    if any(mixer.reads_first_layer for block in blocks for mixer in block.mixers):
         yield f"{name}.layers read the values of the first"
     if any(block.per_layer_embedding is not None for block in stack.blocks):
         yield f"{name}.layers embed the tokens of the first stage"

@@ -11,6 +11,8 @@ from specs.kinds.attention import MultiHead
 from specs.kinds.block import PreNorm
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import Tokens
+from specs.kinds.head import HeadKind
+from specs.kinds.mixer import MixerKind
 from specs.kinds.position import PositionKind
 from specs.kinds.rope_scaling import RopeScalingKind
 
@@ -68,7 +70,7 @@ class NegatedAttention(MultiHead):
 
 
 @register("mixer")
-class Average(Component):
+class Average(MixerKind):
     """A moving average of all tokens so far, times a weight."""
 
     kind: Doorstop = "doorstop"
@@ -105,7 +107,7 @@ class DoubledTokens(Tokens):
 
 
 @register("head")
-class Pair(Component):
+class Pair(HeadKind):
     """Two scores per token."""
 
     kind: Doorstop = "doorstop"
