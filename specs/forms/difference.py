@@ -221,7 +221,7 @@ def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
         ) as key, *rest:
             found: Any = block.norm_of(str(key).removesuffix("_norm"))
         case "block", "attention", "position", *rest:
-            found = getattr(block.attention, "position", None) or model.position_of(stack)
+            found = (block.attention and block.attention.own_position) or model.position_of(stack)
         case "block", *rest:
             found = block
         case "embedding", *rest:

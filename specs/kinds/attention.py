@@ -196,6 +196,10 @@ class MultiHeadShape(AttentionKind):
         return self.window
 
     @property
+    def visible_limit(self) -> int | None:
+        return self.window or self.chunk
+
+    @property
     def summarized_tokens(self) -> int | None:
         return None if self.block_summaries is None else self.block_summaries.size
 
@@ -214,6 +218,9 @@ class MultiHeadShape(AttentionKind):
     @property
     def inner_norm(self) -> QKNorm | None:
         return self.qk_norm
+
+    def score_scale(self, d_model: int, terms: int = 1) -> float:
+        return float((terms * self.head_width(d_model)) ** -0.5) if self.scale is None else self.scale
 
     def details(self, context: PartContext) -> list[str]:
         width, groups = self.head_width(context.width), self.key_value_heads

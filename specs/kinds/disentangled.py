@@ -55,6 +55,10 @@ class Disentangled(PositionKind):
     def score_terms(self) -> int:
         return 3 if self.terms == "both" else 2
 
+    @property
+    def farthest(self) -> int:
+        return self.max_distance
+
     def details(self, context: PartContext) -> list[str]:
         return [
             f"{2 * self.per_side} distance vectors",

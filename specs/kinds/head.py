@@ -33,11 +33,15 @@ class HeadKind(Component):
     """Interface of all kinds of head.
 
     ``meets`` says that it compares the vectors of the two stacks of a dual encoder, and ``scores_vocabulary`` that its outputs are
-    scores of every token of the vocabulary.
+    scores of every token of the vocabulary, and ``predicts_next`` that these are scores of the next token, so that the model can
+    generate.  ``compared_by`` is how the quality of an export is judged: by its outputs as they are, by ``logits`` as scores of
+    classes or tokens, by the scores of pairs of a text and an image, or by the directions of the vectors of ``vector_output``.
     """
 
     meets: ClassVar[bool] = False
     scores_vocabulary: ClassVar[bool] = False
+    predicts_next: ClassVar[bool] = False
+    compared_by: ClassVar[Literal["values", "scores", "pairs", "vectors"]] = "values"
 
     @property
     def scores_embeddings(self) -> bool:
@@ -48,6 +52,11 @@ class HeadKind(Component):
     def transforms_to_embedding(self) -> bool:
         """Whether its dense layer and norm have the width of the embedding instead of d_model."""
         return False
+
+    @property
+    def vector_output(self) -> str:
+        """The output whose vectors are compared."""
+        return "last_hidden_state"
 
     @property
     def token_to_find(self) -> int | None:
@@ -100,6 +109,7 @@ class VocabularyHead(HeadKind):
     """The setting that gives the scored vectors the width of the embedding."""
 
     scores_vocabulary: ClassVar[bool] = True
+    compared_by: ClassVar[Literal["scores"]] = "scores"
 
     def score_steps(self, context: PartContext, title: str, *details: str) -> Iterator[Step | Output]:
         """The matrix of the vocabulary, and the scores."""
@@ -155,6 +165,7 @@ class LanguageModeling(VocabularyHead, TransformingHead):
     softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None
     """Bound c on the scores, which become `c * tanh(score / c)` (Gemma 2). Default: unbounded."""
     narrowed_by: ClassVar[str] = "projection: true"
+    predicts_next: ClassVar[bool] = True
 
     @property
     def scores_embeddings(self) -> bool:
@@ -228,6 +239,7 @@ class Pooler(HeadKind):
     """BERT's pooler: `last_hidden_state`, and as `pooler_output` its first token through a dense layer."""
 
     kind: Literal["pooler"] = "pooler"
+    compared_by: ClassVar[Literal["vectors"]] = "vectors"
     activation: Activation = "tanh"
     """Activation of the dense layer."""
 
@@ -307,6 +319,7 @@ class Classification(SequenceHead):
     """Scores of classes for the whole sequence: pooling, transform, dropout, classifier. Gives `logits`, batch x labels."""
 
     kind: Literal["classification"] = "classification"
+    compared_by: ClassVar[Literal["scores"]] = "scores"
     dense_width: Width | None = None
     """Width of the dense layer (wav2vec 2.0: 256). Default: d_model."""
     labels: Width
@@ -357,6 +370,7 @@ class Pooled(SequenceHead):
     """The `last_hidden_state`, and one vector per sequence: pooling, transform, projection, normalisation (CLIP text)."""
 
     kind: Literal["pooled"] = "pooled"
+    compared_by: ClassVar[Literal["vectors"]] = "vectors"
     projection: Width | None = None
     """Width of a projection of the vector, without bias (CLIP). Default: no projection."""
     normalize: bool = False
@@ -373,6 +387,10 @@ class Pooled(SequenceHead):
         ),
     ] = "pooler_output"
     """Name of the output that holds the vector."""
+
+    @property
+    def vector_output(self) -> str:
+        return self.output
 
     def vector_width(self, d_model: int) -> int:
         return self.projection or d_model
@@ -399,6 +417,7 @@ class TokenClassification(TransformingHead):
     """Scores of classes for each token: transform, dropout, classifier. Gives `logits`, batch x tokens x labels."""
 
     kind: Literal["token_classification"] = "token_classification"
+    compared_by: ClassVar[Literal["scores"]] = "scores"
     labels: Width
     """Number of classes."""
     bias: bool = True
@@ -458,6 +477,7 @@ class Contrastive(HeadKind):
     log_scale: float = 2.6592
     """Logarithm of the factor at random initialization (CLIP: 2.6592, for 1 / 0.07)."""
     meets: ClassVar[bool] = True
+    compared_by: ClassVar[Literal["pairs"]] = "pairs"
     bias: float | None = None
     """Value at random initialization of a trained number that is added (SigLIP: -10). Default: no such number."""
 
@@ -474,6 +494,7 @@ class CTC(HeadKind):
     2006). Gives `logits`, batch x vectors x labels."""
 
     kind: Literal["ctc"] = "ctc"
+    compared_by: ClassVar[Literal["scores"]] = "scores"
     labels: Width
     """Number of labels: characters or other tokens, and the blank."""
     blank: Annotated[int, Field(ge=0)] = 0
@@ -496,6 +517,7 @@ class NoHead(HeadKind):
     """The `last_hidden_state` alone, batch x tokens x d_model."""
 
     kind: Literal["none"] = "none"
+    compared_by: ClassVar[Literal["vectors"]] = "vectors"
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
 

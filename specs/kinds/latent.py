@@ -56,6 +56,9 @@ class Latent(AttentionKind):
     def position_heads(self) -> int:
         return self.heads
 
+    def score_scale(self, d_model: int, terms: int = 1) -> float:
+        return float((self.head_dim + self.rope_dim) ** -0.5) if self.scale is None else self.scale
+
     def head_width(self, d_model: int) -> int:
         """The number of rotated dimensions of each head."""
         return self.rope_dim

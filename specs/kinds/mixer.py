@@ -43,6 +43,11 @@ class MixerKind(Component):
         return None
 
     @property
+    def visible_limit(self) -> int | None:
+        """The largest number of tokens that a query sees, or None."""
+        return self.sliding_window
+
+    @property
     def summarized_tokens(self) -> int | None:
         """The number of tokens in each block whose sum all queries see, or None."""
         return None
@@ -80,6 +85,10 @@ class AttentionKind(MixerKind):
     @property
     def inner_norm(self) -> QKNorm | None:
         """The norms of queries and keys, or None."""
+        return None
+
+    def score_scale(self, d_model: int, terms: int = 1) -> float | None:
+        """The factor on the scores, which are sums of ``terms`` products; None if unknown."""
         return None
 
     def details(self, context: PartContext) -> list[str]:

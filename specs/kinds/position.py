@@ -79,6 +79,11 @@ class PositionKind(Component):
         return False
 
     @property
+    def farthest(self) -> int | None:
+        """The distance beyond which all distances are treated alike, or None."""
+        return None
+
+    @property
     def switch_length(self) -> int | None:
         """The input length beyond which it acts differently, or None."""
         return None
@@ -445,6 +450,10 @@ class RelativeBias(PositionKind):
     @property
     def owned_by_layers(self) -> bool:
         return self.per_layer
+
+    @property
+    def farthest(self) -> int:
+        return self.max_distance
 
     def details(self, context: PartContext) -> list[str]:
         return [f"{self.buckets} buckets", f"distance < {self.max_distance}", "added to scores"]

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 from specs.base.base import OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
-from specs.kinds.connector import Connector, ConnectorKind
+from specs.kinds.connector import Connector
 from specs.kinds.embedding import Embedding, EmbeddingKind, Patches, Tokens
 from specs.kinds.head import Head, NoHead
 from specs.kinds.position import NoPosition, Position, PositionKind
@@ -231,5 +231,5 @@ class Model(Spec):
         assert self.image is not None
         images, connector = self.embedding_of(self.image), self.connector
         assert isinstance(images, Patches)
-        assert isinstance(connector, ConnectorKind)
+        assert connector is not None
         return connector.vector_count(images.side**2, images.tokens_before)
