@@ -1,6 +1,6 @@
 """Attention: number and width of heads, visible keys, and score functions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -221,6 +221,14 @@ class MultiHeadShape(AttentionKind):
 
     def score_scale(self, d_model: int, terms: int = 1) -> float:
         return float((terms * self.head_width(d_model)) ** -0.5) if self.scale is None else self.scale
+
+    def fields_of_distance(self) -> Iterator[tuple[str, Any]]:
+        values = {
+            "window": self.window,
+            "chunk": self.chunk,
+            "position": self.position and self.position.kind,
+        }
+        yield from ((name, value) for name, value in values.items() if value is not None)
 
     def details(self, context: PartContext) -> list[str]:
         width, groups = self.head_width(context.width), self.key_value_heads

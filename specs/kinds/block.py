@@ -155,17 +155,15 @@ class BlockParts(Component):
                 self.cross_attention.kind,
                 "Remove it, or set architecture: encoder-decoder.",
             )
-        for key in ("window", "chunk", "position"):
-            value = getattr(self.cross_attention, key, None)
-            if value is not None:
-                yield Fault(
-                    ("cross_attention", key),
-                    "must not be set, because encoder and decoder tokens have no relative distance",
-                    value.kind if key == "position" else value,
-                    f"Remove it, or set {key} on attention.",
-                )
+        for key, value in () if self.cross_attention is None else self.cross_attention.fields_of_distance():
+            yield Fault(
+                ("cross_attention", key),
+                "must not be set, because encoder and decoder tokens have no relative distance",
+                value,
+                f"Remove it, or set {key} on attention.",
+            )
         cross = self.cross_attention or self.attention
-        if context.cross and getattr(cross, "reuses_keys_values", False):
+        if context.cross and cross is not None and cross.takes_keys_values:
             yield Fault(
                 ("cross_attention", "reuses_keys_values"),
                 "must be false, because keys and values are those of the encoder",

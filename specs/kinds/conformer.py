@@ -71,9 +71,10 @@ class Conformer(BlockParts):
 
     def parts(self) -> Iterator[tuple[str, Component]]:
         yield from super().parts()
-        for key in ("first_feed_forward_norm", "convolution_norm"):
-            if (part := getattr(self, key)) is not None:
-                yield key, part
+        if self.first_feed_forward_norm is not None:
+            yield "first_feed_forward_norm", self.first_feed_forward_norm
+        if self.convolution_norm is not None:
+            yield "convolution_norm", self.convolution_norm
 
     def branches(self, *, cross: bool = False) -> tuple[str, ...]:
         *attentions, last = super().branches(cross=cross)

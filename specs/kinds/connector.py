@@ -141,8 +141,8 @@ class ResamplerBlock(Spec):
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of its parts."""
         yield from (fault.under("attention") for fault in trained_query_faults(self.attention, context))
-        for part in ("norm", "feed_forward"):
-            yield from (fault.under(part) for fault in getattr(self, part).faults(context))
+        for name, part in (("norm", self.norm), ("feed_forward", self.feed_forward)):
+            yield from (fault.under(name) for fault in part.faults(context))
 
 
 @register("connector")

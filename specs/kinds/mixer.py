@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from specs.base.base import Component, Slot
 from specs.base.registry import interface
@@ -90,6 +91,10 @@ class AttentionKind(MixerKind):
     def score_scale(self, d_model: int, terms: int = 1) -> float | None:
         """The factor on the scores, which are sums of ``terms`` products; None if unknown."""
         return None
+
+    def fields_of_distance(self) -> Iterator[tuple[str, Any]]:
+        """The fields that depend on the distance between tokens, by name, with the value of each that is set."""
+        yield from ()
 
     def details(self, context: PartContext) -> list[str]:
         return [*super().details(context), *self.sight_details(context)]

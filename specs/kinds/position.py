@@ -69,6 +69,11 @@ class PositionKind(Component):
         return ()
 
     @property
+    def biases_blocks(self) -> bool:
+        """Whether it has biases by distances in blocks of tokens, too."""
+        return False
+
+    @property
     def tells_order(self) -> bool:
         """Whether it tells the tokens of a sequence apart."""
         return not self.is_none
@@ -450,6 +455,10 @@ class RelativeBias(PositionKind):
     @property
     def owned_by_layers(self) -> bool:
         return self.per_layer
+
+    @property
+    def biases_blocks(self) -> bool:
+        return not self.gated
 
     @property
     def farthest(self) -> int:

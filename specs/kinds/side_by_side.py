@@ -55,6 +55,5 @@ class SideBySide(Component):
                 )
         yield from (fault.under("output_norm") for fault in self.output_norm.faults(context))
         for name, branch in self.branches.items():
-            for key in NormedFeedForward.model_fields:
-                part: Component = getattr(branch, key)
+            for key, part in branch:
                 yield from (fault.under("branches", name, key) for fault in part.faults(context))

@@ -95,9 +95,15 @@ class Model(Spec):
     def stacks(self) -> Iterator[tuple[StackName, Stack]]:
         """The stacks of the model: encoders before the decoder, that of texts before that of images."""
         for name in STACKS:
-            stack: Stack | None = getattr(self, name)
+            stack = self.stack_named(name)
             if stack is not None:
                 yield name, stack
+
+    def stack_named(self, name: StackName) -> Stack | None:
+        """The stack of a name, if the model has it."""
+        return {"encoder": self.encoder, "decoder": self.decoder, "text": self.text, "image": self.image}[
+            name
+        ]
 
     def position_of(self, stack: Stack) -> PositionKind:
         """The effective position kind of a stack."""
@@ -121,7 +127,7 @@ class Model(Spec):
 
     def is_causal(self, name: StackName) -> bool:
         """Whether the tokens of a stack see only themselves and preceding tokens."""
-        stack: Stack | None = getattr(self, name)
+        stack = self.stack_named(name)
         return name == "decoder" if stack is None or stack.causal is None else stack.causal
 
     @property
@@ -165,7 +171,7 @@ class Model(Spec):
     @property
     def last_stack(self) -> Stack:
         """The stack whose output the head reads; of a dual encoder, that of texts."""
-        stack: Stack | None = getattr(self, self.last_stack_name)
+        stack = self.stack_named(self.last_stack_name)
         assert stack is not None
         return stack
 

@@ -35,21 +35,20 @@ def stack_faults(model: Model) -> Iterable[Fault]:
             )
     wanted = STACKS_OF[model.architecture]
     for name in STACKS:
-        present = getattr(model, name) is not None
-        if name in wanted and not present:
-            yield Fault((name,), f"is required by architecture: {model.architecture}", None, f"Add {name}.")
-        if (
-            present
-            and model.architecture == name
-            and getattr(model, name).d_model not in (None, model.d_model)
-        ):
+        own = model.stack_named(name)
+        if own is None:
+            if name in wanted:
+                rule = f"is required by architecture: {model.architecture}"
+                yield Fault((name,), rule, None, f"Add {name}.")
+            continue
+        if model.architecture == name and own.d_model not in (None, model.d_model):
             yield Fault(
                 (name, "d_model"),
                 "must equal that of the model, which has no other stack",
-                getattr(model, name).d_model,
+                own.d_model,
                 "Remove it, and set d_model of the model.",
             )
-        if present and name not in wanted:
+        if name not in wanted:
             yield Fault(
                 (name,),
                 f"does not belong to architecture: {model.architecture}",

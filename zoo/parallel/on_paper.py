@@ -18,10 +18,9 @@ from specs.base.errors import UserError
 from specs.files.device import Device
 from specs.model.model import Model
 from zoo.builder import assemble
-from zoo.components.block import Block
 from zoo.parallel.mesh import check_names
 from zoo.parallel.pipeline import check_stages
-from zoo.parallel.plan import ParallelPlan, plan_of, stacks_of
+from zoo.parallel.plan import ParallelPlan, blocks_of, plan_of, stacks_of
 from zoo.reports.memory import DTYPES, CacheSizes, cache
 from zoo.reports.roofline import COMPUTED_IN, best_rate
 from zoo.reports.training import Training, training
@@ -233,10 +232,9 @@ class ModelOnPaper:
 
     def largest_block(self, tp: int) -> int:
         """The values of the largest block that a tp rank holds."""
-        blocks = ((path, each) for path, each in self.built.named_modules() if isinstance(each, Block))
         return max(
             sum(self._local(f"{path}.{name}", each, tp) for name, each in block.named_parameters())
-            for path, block in blocks
+            for path, block in blocks_of(self.built)
         )
 
     @cached_property

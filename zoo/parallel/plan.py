@@ -140,8 +140,8 @@ def plan_of(model: ZooModel) -> ParallelPlan:
             divided[path] = dict(table.divided)
         for inside, cut in table.cuts.items():
             cuts |= dict.fromkeys(_existing(module, path, inside, cut), cut)
-    blocks = {path: _parts(block) for path, block in model.named_modules() if isinstance(block, Block)}
-    classes = {type(each).__name__ for each in model.modules() if isinstance(each, Block)}
+    blocks = {path: _parts(block) for path, block in blocks_of(model)}
+    classes = {type(block).__name__ for _, block in blocks_of(model)}
     return ParallelPlan(
         model.spec,
         cuts,
@@ -187,26 +187,24 @@ def _parts(block: Block) -> tuple[str, ...]:
 
 def _norms(model: nn.Module) -> Iterator[str]:
     """The modules with parameters of their own that act on the stream inside blocks, token by token."""
-    for path, block in model.named_modules():
-        if isinstance(block, Block):
-            for name, child in block.named_children():
-                if name not in _parts(block) and any(True for _ in child.parameters()):
-                    yield f"{path}.{name}"
+    for path, block in blocks_of(model):
+        for name, child in block.named_children():
+            if name not in _parts(block) and any(True for _ in child.parameters()):
+                yield f"{path}.{name}"
 
 
 def _mixing(model: nn.Module) -> Iterator[str]:
     """The parts of blocks beside branches, norms and scales, which may read other tokens or inputs of the stack, and what reads
     the stream between blocks."""
-    for path, block in model.named_modules():
-        if isinstance(block, Block):
-            attention = block.attention
-            query = getattr(attention, "query", None)
-            for name, child in block.named_children():
-                known = name in _parts(block) or name.endswith(("norm", "_scale"))
-                if not known and any(True for _ in child.parameters()):
-                    yield f"{path}.{name}"
-            if query is not None and query.in_features != attention.output.out_features:  # type: ignore[union-attr]
-                yield f"{path}.attention"
+    for path, block in blocks_of(model):
+        attention = block.attention
+        query = getattr(attention, "query", None)
+        for name, child in block.named_children():
+            known = name in _parts(block) or name.endswith(("norm", "_scale"))
+            if not known and any(True for _ in child.parameters()):
+                yield f"{path}.{name}"
+        if query is not None and query.in_features != attention.output.out_features:  # type: ignore[union-attr]
+            yield f"{path}.attention"
     if [*getattr(model, "deep_connectors", ())]:  # which read the outputs of layers in between
         yield "deep_connectors"
 
@@ -234,6 +232,11 @@ def _is_kept(cut: Cut, *, bias: bool) -> bool:
     """Whether every process holds a weight under a cut: whole copies, and the biases of sums."""
     whole = cut.kind in ("shared", "read_by_all", "gathered", "sliced")
     return whole or bool(cut.sections) or (bias and cut.kind in ("rows", "summed"))
+
+
+def blocks_of(model: nn.Module) -> Iterator[tuple[str, Block]]:
+    """The blocks of a model by path."""
+    return ((path, module) for path, module in model.named_modules() if isinstance(module, Block))
 
 
 def stacks_of(model: nn.Module) -> dict[str, Stack]:
