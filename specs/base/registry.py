@@ -169,7 +169,7 @@ def load_implementation(spec: Component) -> None:
         ) from error
 
 
-def held_by_new_kind(stated: Mapping[str, Any], new: str) -> Mapping[str, Any]:
+def held_by_new_kind(entries: Mapping[str, Any], new: str) -> Mapping[str, Any]:
     """The entries of a mapping that remain valid when its kind becomes ``new``.
 
     These are the keys that the new kind takes, except those with the old kind's default value: an explicit default must
@@ -177,16 +177,16 @@ def held_by_new_kind(stated: Mapping[str, Any], new: str) -> Mapping[str, Any]:
     entries, and one without keeps all.
     """
     load_plugins()
-    old = stated.get("kind")
+    old = entries.get("kind")
     homes = [slot for slot, kinds in _slots.items() if new in kinds]
     if not homes:
-        return {} if old else stated
+        return {} if old else entries
     keys = {key for slot in homes for key in _slots[slot][new].spec.model_fields}
     former = next((_slots[slot][name].spec for slot in homes for name in [old or _defaults.get(slot)]
                    if isinstance(name, str) and name in _slots[slot]), None)  # fmt: skip
     return {
         key: value
-        for key, value in stated.items()
+        for key, value in entries.items()
         if key in keys and (key == "kind" or former is None or not _is_default(former, key, value))
     }
 

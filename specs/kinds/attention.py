@@ -118,8 +118,8 @@ class AttentionMultipliers(Spec):
 
 def divisors(number: int) -> str:
     """The divisors of ``number`` as text, for a remedy."""
-    found = [candidate for candidate in range(1, min(number, 512) + 1) if number % candidate == 0]
-    return ", ".join(map(str, found))
+    candidates = [candidate for candidate in range(1, min(number, 512) + 1) if number % candidate == 0]
+    return ", ".join(map(str, candidates))
 
 
 class MultiHeadShape(AttentionKind):
@@ -330,8 +330,10 @@ class MultiHeadShape(AttentionKind):
                 "Remove it.",
             )
         if self.block_summaries is not None:
-            here = replace(context, position=self.position or context.position)
-            yield from (fault.under("block_summaries") for fault in self.block_summaries.faults(here))
+            attention_context = replace(context, position=self.position or context.position)
+            yield from (
+                fault.under("block_summaries") for fault in self.block_summaries.faults(attention_context)
+            )
             if self.reuses_keys_values:
                 yield Fault(
                     ("block_summaries",),

@@ -107,7 +107,7 @@ class BlockParts(Component):
     @property
     def mixers(self) -> tuple[MixerKind, ...]:
         """What mixes tokens in the first branch: attention, a mixer, both or neither."""
-        return tuple(each for each in (self.attention, self.mixer) if each is not None)
+        return tuple(mixer for mixer in (self.attention, self.mixer) if mixer is not None)
 
     def branches(self, *, cross: bool = False) -> tuple[str, ...]:
         """The names of the branches, in order; ``cross``: in a decoder that attends to an encoder."""
@@ -192,11 +192,11 @@ class BlockParts(Component):
                     self.kind,
                     "Use kind: pre_norm or sandwich, or remove it.",
                 )
-            found = self.low_rank_residual.faults(context)
-            yield from (fault.under("low_rank_residual") for fault in found)
+            faults = self.low_rank_residual.faults(context)
+            yield from (fault.under("low_rank_residual") for fault in faults)
         if self.per_layer_embedding is not None:
-            found = self.per_layer_embedding.faults(context)
-            yield from (fault.under("per_layer_embedding") for fault in found)
+            faults = self.per_layer_embedding.faults(context)
+            yield from (fault.under("per_layer_embedding") for fault in faults)
 
     def _norm_faults(self) -> Iterable[Fault]:
         """Norms of branches that the block does not have."""

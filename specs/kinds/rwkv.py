@@ -79,9 +79,9 @@ def first_value_faults(names: Sequence[str | None], blocks: Sequence[BlockParts]
         if mixer.value_rank is None:
             first.add(mixer.width)
         elif mixer.width not in first:
-            place = ("block",) if name is None else ("blocks", name)
+            path = ("block",) if name is None else ("blocks", name)
             yield Fault(
-                (*place, "mixer", "value_rank"),
+                (*path, "mixer", "value_rank"),
                 "requires a layer before it with a mixer of kind rwkv7, as wide, without value_rank",
                 mixer.value_rank,
                 "Put such a layer before it, or remove it.",

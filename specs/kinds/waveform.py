@@ -55,14 +55,14 @@ class SampledKind(EmbeddingKind):
     @property
     def step(self) -> int:
         """The number of samples from one vector to the next."""
-        return math.prod(each.stride for each in self.convolutions)
+        return math.prod(convolution.stride for convolution in self.convolutions)
 
     @property
     def reach(self) -> int:
         """The number of samples that a vector sees, and thus of the shortest input."""
         reach = 1
-        for each in reversed(self.convolutions):
-            reach = (reach - 1) * each.stride + each.kernel
+        for convolution in reversed(self.convolutions):
+            reach = (reach - 1) * convolution.stride + convolution.kernel
         return reach
 
     def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
@@ -86,13 +86,13 @@ class SampledKind(EmbeddingKind):
         return (self.input_length(context_length),)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        for i, each in enumerate(self.convolutions):
-            if each.stride > each.kernel:
+        for i, convolution in enumerate(self.convolutions):
+            if convolution.stride > convolution.kernel:
                 yield Fault(
                     ("convolutions", i, "stride"),
-                    f"must not exceed the kernel, which is {each.kernel}",
-                    each.stride,
-                    f"Use {each.kernel} or less.",
+                    f"must not exceed the kernel, which is {convolution.kernel}",
+                    convolution.stride,
+                    f"Use {convolution.kernel} or less.",
                 )
 
 

@@ -206,9 +206,9 @@ def _packed_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
         attention = None if block is None else block.attention
         window = None if attention is None else attention.sliding_window
         if window is not None:
-            place = ("block",) if name is None else ("blocks", name)
+            path = ("block",) if name is None else ("blocks", name)
             yield Fault(
-                ("image", *place, "attention", "window"),
+                ("image", *path, "attention", "window"),
                 "counts tokens of a sequence, and patches have rows and columns",
                 window,
                 "Remove it.",

@@ -118,7 +118,7 @@ class Model(Spec):
     def reader_of(self, input_name: str) -> Stack | None:
         """The first stack that takes an input, by its name; None if none does."""
         stacks = (stack for _, stack in self.stacks())
-        return next((each for each in stacks if self.embedding_of(each).input_name == input_name), None)
+        return next((stack for stack in stacks if self.embedding_of(stack).input_name == input_name), None)
 
     @property
     def decodes(self) -> bool:

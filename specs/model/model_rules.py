@@ -70,12 +70,12 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
     """The violated rules of the inputs: of each stack's embedding, and of the vocabulary that stacks share."""
     embeddings = {name: model.embedding_of(stack) for name, stack in model.stacks()}
     for name, stack in model.stacks():
-        place = ("embedding",) if stack.embedding is None else (name, "embedding")
+        path = ("embedding",) if stack.embedding is None else (name, "embedding")
         embedding = embeddings[name]
-        yield from (fault.under(*place) for fault in embedding.faults(model.rule_context(name, stack)))
+        yield from (fault.under(*path) for fault in embedding.faults(model.rule_context(name, stack)))
         if name == "decoder" and not embedding.takes_tokens:
             yield Fault(
-                (*place, "kind"),
+                (*path, "kind"),
                 "must take tokens in a decoder, which processes them one by one",
                 embedding.kind,
                 "Use tokens." if stack.embedding else "Add embedding: {kind: tokens} to the decoder.",
@@ -83,7 +83,7 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
         masked = embedding.takes_mask and not embedding.takes_tokens
         if model.architecture == "encoder-decoder" and masked:
             yield Fault(
-                (*place, "kind"),
+                (*path, "kind"),
                 "must take no mask in an encoder-decoder, whose decoder cannot tell vectors made of padding from others",
                 embedding.kind,
                 "Set architecture: encoder, or use spectrogram or filtered_waveform.",
@@ -94,12 +94,12 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
             "vision-language",
         ):
             yield Fault(
-                (*place, "kind"),
+                (*path, "kind"),
                 "belongs to the images of a vision-language model, whose connector joins patches by squares",
                 embedding.kind,
                 "Use patches.",
             )
-    yield from _vocabulary_faults(model, any(each.takes_tokens for each in embeddings.values()))
+    yield from _vocabulary_faults(model, any(embedding.takes_tokens for embedding in embeddings.values()))
     tables = {
         embedding.table_width(model.width_of(stack))
         for name, stack in model.stacks()
@@ -120,12 +120,12 @@ def _length_faults(model: Model, name: str, stack: Stack) -> Iterable[Fault]:
     places: dict[tuple[str, ...], int | None] = {(name, "context_length"): stack.context_length}
     if model.architecture not in ("encoder-decoder", "vision-language"):
         places["context_length",] = model.context_length
-    for place, stated in places.items():
-        if fixed is not None and stated not in (None, fixed):
+    for path, length in places.items():
+        if fixed is not None and length not in (None, fixed):
             yield Fault(
-                place,
+                path,
                 f"must equal the number of vectors of the embedding, which is {fixed}",
-                stated,
+                length,
                 f"Remove it, or set it to {fixed}.",
             )
 
@@ -145,14 +145,14 @@ def _vocabulary_faults(model: Model, tokens_go_in: bool) -> Iterable[Fault]:
 def position_faults(model: Model) -> Iterable[Fault]:
     """The violated rules of the position of each stack."""
     for name, stack in model.stacks():
-        place = ("position",) if stack.position is None else (name, "position")
+        path = ("position",) if stack.position is None else (name, "position")
         context = model.rule_context(name, stack)
         position = model.position_of(stack)
         if position.embedded:
             context = replace(context, d_model=model.embedding_of(stack).position_width(context.d_model))
-        yield from (fault.under(*place) for fault in stack.position_faults(position, context))
+        yield from (fault.under(*path) for fault in stack.position_faults(position, context))
         if not model.rotates_by_axis:
-            yield from (fault.under(*place) for fault in position.axis_faults())
+            yield from (fault.under(*path) for fault in position.axis_faults())
 
 
 def head_faults(model: Model) -> Iterable[Fault]:

@@ -184,7 +184,7 @@ class Stack(Spec):
             if attention is not None and attention.takes_keys_values:
                 before = reversed(range(layer))
                 fitting = (
-                    each for each in before if attention.takes_keys_of(blocks[each].attention, d_model)
+                    other for other in before if attention.takes_keys_of(blocks[other].attention, d_model)
                 )
                 source = next(fitting, None)
             sources.append(source)
@@ -257,9 +257,9 @@ class Stack(Spec):
         names, sources = self.block_names(), self.key_value_sources(context.d_model)
         for name, block, source in zip(names, self.layer_blocks(), sources, strict=True):
             if source is None and block.attention is not None and block.attention.takes_keys_values:
-                place = ("block",) if name is None else ("blocks", name)
+                path = ("block",) if name is None else ("blocks", name)
                 yield Fault(
-                    (*place, "attention", "reuses_keys_values"),
+                    (*path, "attention", "reuses_keys_values"),
                     "requires a layer before it with its own keys and values, for as many heads of the same width, and with the "
                     "same window, chunk and position",
                     True,
@@ -274,9 +274,9 @@ class Stack(Spec):
         for name, count in counts.items():
             sharing = self.named_block(name).sharing
             if sharing is not None and sharing.sets > count:
-                place = ("block",) if name is None else ("blocks", name)
+                path = ("block",) if name is None else ("blocks", name)
                 yield Fault(
-                    (*place, "sharing", "sets"),
+                    (*path, "sharing", "sets"),
                     f"must be at most {count}, the number of layers of this block",
                     sharing.sets,
                     "Reduce it, or add layers.",
@@ -293,10 +293,16 @@ class Stack(Spec):
                 position.kind,
                 "Use none, learned or sinusoidal.",
             )
-        affected = [each for each in attentions if each.position_heads and each.own_position is None]
+        affected = [
+            attention
+            for attention in attentions
+            if attention.position_heads and attention.own_position is None
+        ]
         for attention in affected:
             yield from position.attention_faults(attention, context)
-        yield from position.layer_faults([each.own_position for each in attentions if each.own_position])
+        yield from position.layer_faults(
+            [attention.own_position for attention in attentions if attention.own_position]
+        )
         heads = sorted({attention.position_heads for attention in affected})
         if position.needs_equal_heads and len(heads) > 1:
             yield Fault(

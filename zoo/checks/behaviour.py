@@ -90,8 +90,8 @@ def run_checks(
             progress(Stage(f"check {check.__name__.replace('_', ' ')}"))
             with torch.no_grad():
                 results = check(side, subject)
-                found = [results] if isinstance(results, Check) else list(results)
-            yield from found
+                checks = [results] if isinstance(results, Check) else list(results)
+            yield from checks
     progress(Stage("check gradients"))
     yield gradients(subject)
 

@@ -89,7 +89,8 @@ def batch(side: StackRunner, subject: CheckedModel) -> Check:
     alone = [side.read(row[None], None, None) for row in inputs]
     rows: list[Callable[[StackOutput], tuple[Tensor, ...]]] = [lambda r: r.tokens, lambda r: r.sequences]
     differences = [
-        apart(of(together), [torch.cat(each) for each in zip(*map(of, alone), strict=True)]) for of in rows
+        apart(of(together), [torch.cat(outputs) for outputs in zip(*map(of, alone), strict=True)])
+        for of in rows
     ]
     return equal(f"{side.prefix}batch", max(differences), explanation)
 

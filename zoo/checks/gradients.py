@@ -87,24 +87,24 @@ def _shift_all_scores(model: ZooModel) -> set[str]:
 def _score_one_key(model: ZooModel) -> set[str]:
     """The parameters of queries, keys and their distances where a window holds one token, whose weight is 1 at any
     score."""
-    attentions = {path: each for path, each in model.named_modules() if isinstance(each, SelfAttention)}
+    attentions = {path: module for path, module in model.named_modules() if isinstance(module, SelfAttention)}
     single = [
         path
-        for path, each in attentions.items()
-        if each.window == 1 and each.sinks is None and each.summaries is None
+        for path, attention in attentions.items()
+        if attention.window == 1 and attention.sinks is None and attention.summaries is None
     ]
     parts = [f"{path}.{part}." for path in single for part in ("query", "key", "query_norm", "key_norm")]
     positions = _positions_in_attention(model)
     others = {id(positions[path]) for path in attentions.keys() - set(single)}
     idle = {id(positions[path]) for path in single} - others
-    distances = [f"{path}." for path, each in model.named_modules() if id(each) in idle]
+    distances = [f"{path}." for path, module in model.named_modules() if id(module) in idle]
     prefixes = (*parts, *distances)
     return {name for name in _trained(model) if prefixes and name.startswith(prefixes)}
 
 
 def _route_alone(model: ZooModel) -> set[str]:
     """The parameters of routers whose weights are constant, at least where no two scores are close, and of their norms."""
-    mixtures = {path: each.router for path, each in model.named_modules() if isinstance(each, Mixture)}
+    mixtures = {path: module.router for path, module in model.named_modules() if isinstance(module, Mixture)}
     constant = [path for path, router in mixtures.items() if _has_constant_weights(router)]
     parts = [
         f"{path}.{part}" for path in constant for part in ("router.weight", "router.bias", "router_norm.")
@@ -122,7 +122,7 @@ def _has_constant_weights(router: Router) -> bool:
 def _scale_a_whole_branch(model: ZooModel) -> set[str]:
     """The sinks of attentions with one head and no output bias, followed by a norm, which undoes any scale."""
     blocks = {
-        path: each for path, each in model.named_modules() if isinstance(each, ReorderedNorm | Sandwich)
+        path: module for path, module in model.named_modules() if isinstance(module, ReorderedNorm | Sandwich)
     }
     alone = [
         f"{path}.{branch}"
@@ -137,19 +137,19 @@ def _scale_a_whole_branch(model: ZooModel) -> set[str]:
 
 def _centred_over_time(model: ZooModel) -> set[str]:
     """The biases of convolutions followed by a norm of each channel over time: a constant is part of the mean."""
-    stems = {path: each for path, each in model.named_modules() if isinstance(each, StemLayer)}
-    centred = [path for path, each in stems.items() if type(each.norm) is TimeNorm]
+    stems = {path: module for path, module in model.named_modules() if isinstance(module, StemLayer)}
+    centred = [path for path, stem in stems.items() if type(stem.norm) is TimeNorm]
     return {f"{path}.convolution.bias" for path in centred} & _trained(model).keys()
 
 
 def _positions_in_attention(model: ZooModel) -> dict[str, nn.Module]:
     """The position that acts on the scores of each self-attention, by path: its own, or its stack's."""
-    stacks = {path: each for path, each in model.named_modules() if isinstance(each, Stack)}
+    stacks = {path: module for path, module in model.named_modules() if isinstance(module, Stack)}
     return {
-        f"{path}.{inner}": each.position or stack.position
+        f"{path}.{inner}": module.position or stack.position
         for path, stack in stacks.items()
-        for inner, each in stack.named_modules()
-        if isinstance(each, SelfAttention)
+        for inner, module in stack.named_modules()
+        if isinstance(module, SelfAttention)
     }
 
 

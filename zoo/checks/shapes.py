@@ -89,7 +89,7 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
     first, second = recorders[0].calls, recorders[1].calls
     if [call.path for call in first] != [call.path for call in second]:
         return ShapeReport((), ("the modules that run depend on the sizes of the inputs",))
-    order = {path: place for place, (path, _) in enumerate(model.named_modules())}
+    order = {path: index for index, (path, _) in enumerate(model.named_modules())}
     further = _blocks(spec)
     rows = dict.fromkeys(_row(a, b, further) for a, b in zip(first, second, strict=True))
     modules = tuple(sorted(rows, key=lambda row: order[row.path]))

@@ -273,8 +273,8 @@ def _(model: VisionLanguage) -> Callable[[Tensor], Tensor]:
     def read(ids: Tensor) -> Tensor:
         x = model.embed(ids)
         ahead = model.ahead(torch.full_like(ids, model.placeholder))
-        at = model.positions(x, None, None, None).seeing(ahead)
-        hidden, _ = model.decoder(x, at.positions, at.mask, reach=at.reach)
+        decoded = model.positions(x, None, None, None).seeing(ahead)
+        hidden, _ = model.decoder(x, decoded.positions, decoded.mask, reach=decoded.reach)
         return hidden
 
     return read
@@ -347,7 +347,7 @@ def split(reading: StackOutput, parts: int) -> list[StackOutput]:
     sequences = (
         zip(*(x.chunk(parts) for x in reading.sequences), strict=True) if reading.sequences else [()] * parts
     )
-    return [StackOutput(*each) for each in zip(tokens, sequences, strict=True)]
+    return [StackOutput(*outputs) for outputs in zip(tokens, sequences, strict=True)]
 
 
 def apart(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:

@@ -67,13 +67,13 @@ class BlockReader:
         return {id(child) for child in self._block.children() if next(child.parameters(), None) is not None}
 
     def _elements(self, way: ReadWay) -> Iterator[Element]:
-        for each in way:
-            if isinstance(each, Fork):
-                yield Sum(tuple(tuple(self._elements(inner)) for inner in each.ways))
-            elif each.is_module:
-                yield self._module(each.name, reads_encoder=each.reads_encoder)
+        for step in way:
+            if isinstance(step, Fork):
+                yield Sum(tuple(tuple(self._elements(inner)) for inner in step.ways))
+            elif step.is_module:
+                yield self._module(step.name, reads_encoder=step.reads_encoder)
             else:
-                yield Part("other", each.name)
+                yield Part("other", step.name)
 
     def _module(self, name: str, *, reads_encoder: bool = False) -> Part:
         spec = self._spec.part_of(name)
@@ -114,7 +114,7 @@ class BlockReader:
         drawn_within: list[Part] = []
         if (norm := spec.inner_norm) is not None:
             names = ["query_norm"] if spec.takes_keys_values else ["query_norm", "key_norm"]
-            paths = [f"{name}.{each}" for each in names]
+            paths = [f"{name}.{norm_name}" for norm_name in names]
             drawn_within.append(self._part("norm", norm.norm.heading, [norm.words], *paths))
         scores = None
         if not reads_encoder:
@@ -149,9 +149,9 @@ class BlockReader:
 
     def _of_position(self, position: PositionKind, spec: AttentionKind, paths: Sequence[str]) -> Part:
         details = position.details(PartContext(spec.head_width(self._stack.context.width)))
-        each = [self._stack.counts.of([path]) for path in paths]
-        count = self._stack.counts.text(each, paths)
-        return Part("position", position.heading, tuple(details), tuple(paths), sum(each), count)
+        sizes = [self._stack.counts.of([path]) for path in paths]
+        count = self._stack.counts.text(sizes, paths)
+        return Part("position", position.heading, tuple(details), tuple(paths), sum(sizes), count)
 
     def _paths(self, name: str) -> list[str]:
         return [f"{path}.{name}" if name else path for path in self._stack.blocks(self._layers)]
@@ -163,11 +163,11 @@ class BlockReader:
         by_layer = list(zip(*(self._paths(name) for name in names), strict=True))
         paths = tuple(path for layer in by_layer for path in layer)
         counts = self._stack.counts
-        each = [
+        sizes = [
             counts.of(layer, [w for w in without if any(w.startswith(f"{p}.") for p in layer)])
             for layer in by_layer
         ]
-        return Part(role, title, tuple(details), paths, sum(each), counts.text(each, paths))
+        return Part(role, title, tuple(details), paths, sum(sizes), counts.text(sizes, paths))
 
 
 def _role(spec: DescribedSpec) -> PartRole | None:
@@ -181,9 +181,9 @@ def overrides(position: nn.Module, method: str) -> bool:
 
 
 def _names(way: ReadWay) -> Iterator[str]:
-    for each in way:
-        if isinstance(each, PathStep):
-            yield from [each.name] if each.is_module else []
+    for step in way:
+        if isinstance(step, PathStep):
+            yield from [step.name] if step.is_module else []
         else:
-            for inner in each.ways:
+            for inner in step.ways:
                 yield from _names(inner)

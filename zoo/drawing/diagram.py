@@ -128,7 +128,7 @@ def parts_of(way: Iterable[Element]) -> Iterator[Part]:
             case Joined():
                 yield element.part
             case Sum():
-                for each in element.ways:
-                    yield from parts_of(each)
+                for branch in element.ways:
+                    yield from parts_of(branch)
             case DiagramFrame():
                 yield from parts_of(element.way)

@@ -45,14 +45,14 @@ def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[st
     """The frame of layers with the same block; the block is added to ``drawn``, the blocks drawn so far."""
     name = visible(run.use or ("block" if stack.spec.blocks else f"{stack.name} layer"))
     paths = stack.blocks(layers)
-    each = [stack.counts.of([path]) for path in paths]
-    note = stack.counts.text(each, paths)
+    sizes = [stack.counts.of([path]) for path in paths]
+    note = stack.counts.text(sizes, paths)
     if len(layers) > 1:
-        note += ", shared" if run.shared else " each" if len(set(each)) == 1 else ""
+        note += ", shared" if run.shared else " each" if len(set(sizes)) == 1 else ""
     way = BlockReader(stack, stack.spec.named_block(run.use), layers).way()
     if brief := _brief(way, drawn):
         title, changes = brief
-        way = (Part("other", title, tuple(changes), paths, sum(each)),)
+        way = (Part("other", title, tuple(changes), paths, sum(sizes)),)
     else:
         drawn[name] = way
     return DiagramFrame(times(run.repeat, name), note, way)
@@ -60,8 +60,8 @@ def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[st
 
 def _brief(way: Way, drawn: dict[str, Way]) -> tuple[str, list[str]] | None:
     """A block described by the name of an earlier one and the differences."""
-    told = {name: words for name, other in drawn.items() if (words := differences(other, way)) is not None}
-    if not told:
+    changes = {name: words for name, other in drawn.items() if (words := differences(other, way)) is not None}
+    if not changes:
         return None
-    name = min(told, key=lambda name: len(told[name]))
-    return (f"As {name} below, but" if told[name] else f"As {name} below"), told[name]
+    name = min(changes, key=lambda name: len(changes[name]))
+    return (f"As {name} below, but" if changes[name] else f"As {name} below"), changes[name]

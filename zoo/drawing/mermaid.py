@@ -154,7 +154,7 @@ class _Writer:
     def _attention(self, part: AttentionPart, source: str) -> str:
         """An attention, with the parts that act on queries and keys."""
         others = self._encoder if part.reads_encoder else source
-        inner = [self._part(each) for each in part.on_queries_keys]
+        inner = [self._part(inner_part) for inner_part in part.on_queries_keys]
         node = self._part(part)
         for below, above in itertools.pairwise([*inner, node]):
             self._edge(below, above)

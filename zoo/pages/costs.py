@@ -27,7 +27,7 @@ LONGEST = 131_072
 
 def costs_section(report: Report) -> tuple[str, dict[str, Any]]:
     """The frame of the costs section, and the initial sizes and polynomials for the page's script."""
-    order = {module.path: place for place, module in enumerate(module_tree(report.folded).walk())}
+    order = {module.path: index for index, module in enumerate(module_tree(report.folded).walk())}
     sizes = _sizes(report)
     data = {
         "sizes": sizes,

@@ -64,14 +64,14 @@ class VisibilityGrid:
 
     def mask(self, padding: Padding) -> Tensor | None:
         """1 for real tokens: 1 length, or None for all."""
-        padded, at = self.padding_cells * self.stride, torch.arange(self.length)
+        padded, positions = self.padding_cells * self.stride, torch.arange(self.length)
         match padding:
             case "none":
                 return None
             case "left":
-                return (at >= padded).to(torch.int64)[None]
+                return (positions >= padded).to(torch.int64)[None]
             case "right":
-                return (at < len(self.places) * self.stride - padded).to(torch.int64)[None]
+                return (positions < len(self.places) * self.stride - padded).to(torch.int64)[None]
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ class Sight:
 
 def sights(model: ZooModel, spec: Model) -> list[Sight]:
     """Return the visibility of each kind of layer, encoder first. The trained values of positions are discarded."""
-    found: list[Sight] = []
+    shown: list[Sight] = []
     for name, stack_spec in spec.stacks():
         stack: Stack = model.get_submodule(name)  # type: ignore[assignment]
         prefix = f"{name}, " if len(list(spec.stacks())) > 1 else ""
-        found += _own_sights(stack, spec, stack_spec, prefix)
+        shown += _own_sights(stack, spec, stack_spec, prefix)
         if name == "decoder" and spec.encoder is not None:
-            found.append(_cross_sight(stack, spec, stack_spec, spec.encoder))
-    return found
+            shown.append(_cross_sight(stack, spec, stack_spec, spec.encoder))
+    return shown
 
 
 def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -> Iterator[Sight]:
@@ -187,20 +187,20 @@ def _allowed(bias: Tensor | None, queries: VisibilityGrid, keys: VisibilityGrid)
 
 def visibility_section(model: ZooModel, spec: Model) -> str:
     """The pictures, with a choice of padding if inputs are tokens."""
-    found = sights(model, spec)
+    shown = sights(model, spec)
     about = (
         "A filled cell means that the row's position may attend to the column's. "
         "Computed from the model's own attention bias, layer by layer."
     )
     choice = ""
-    if any(len(sight.allowed) > 1 for sight in found):
+    if any(len(sight.allowed) > 1 for sight in shown):
         boxes = "".join(
             f'<label><input type="radio" name="padding" value="{padding}"{" checked" * (padding == "none")}>'
             f" {padding}</label>"
             for padding in PADDINGS
         )
         choice = f'<fieldset class="choice"><legend>Padding</legend>{boxes}</fieldset>'
-    figures = "\n".join(_figure(sight) for sight in found)
+    figures = "\n".join(_figure(sight) for sight in shown)
     return section(
         "attention", "Attention visibility", about, f'{choice}<div class="figures">{figures}</div>'
     )
@@ -211,13 +211,15 @@ def _figure(sight: Sight) -> str:
     shown = f"{sight.queries.length:,} positions"
     if stride > 1:
         shown += f", one in {stride:,} shown"
-    told = f"{layers_text(sight.layers, sight.depth)}; {shown}"
+    caption = f"{layers_text(sight.layers, sight.depth)}; {shown}"
     if sight.sinks:
-        told += "; each head also has a sink, which every position may attend to"
+        caption += "; each head also has a sink, which every position may attend to"
     if sight.block:
-        told += f"; every position may also attend to the sums of all full blocks of {sight.block:,} tokens"
+        caption += (
+            f"; every position may also attend to the sums of all full blocks of {sight.block:,} tokens"
+        )
     pictures = "".join(_picture(sight, padding) for padding in sight.allowed)
-    return f'<figure class="sight"><h3>{escape(sight.title)}</h3>{pictures}<figcaption>{escape(told)}</figcaption></figure>'
+    return f'<figure class="sight"><h3>{escape(sight.title)}</h3>{pictures}<figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def _picture(sight: Sight, padding: Padding) -> str:

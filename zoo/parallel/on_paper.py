@@ -80,7 +80,7 @@ class OnPaper:
         size = DTYPES[model.precision].itemsize
         sizes = {"B": self.batch // self.microbatches, "T": self.length, "S": self.length}
         inputs = model.training.checkpointed.kept.at(**sizes) * share * min(self["pp"], self.microbatches)
-        layer = max(each.at(**sizes) for each in model.training.checkpointed.layers)
+        layer = max(layer_bytes.at(**sizes) for layer_bytes in model.training.checkpointed.layers)
         return {
             "weights": own * size,
             "gradients": own * size,
@@ -112,26 +112,26 @@ class OnPaper:
         """What a device sends in a training step, by dim."""
         model, size = self.model, DTYPES[self.model.precision].itemsize
         tokens, dp, tp, pp = self.batch * self.length, self["dp"], self["tp"], self["pp"]
-        found = []
+        traffic = []
         if dp > 1:
             moved = self.stage * size * (dp - 1) / dp
-            found.append(
+            traffic.append(
                 self._sent("dp", "gather weights twice, scatter gradients", 3 * moved * self.microbatches)
             )
         if tp > 1:
             widths = model.summed_widths / pp
-            found.append(
+            traffic.append(
                 self._sent(
                     "tp", "sum outputs, and gradients of inputs", 2 * (tp - 1) / tp * widths * tokens * size
                 )
             )
         if pp > 1:
             stream = self.model.plan.spec.output_width * tokens * FULL
-            found.append(self._sent("pp", "the stream, and its gradient", 2 * stream))
-        return found
+            traffic.append(self._sent("pp", "the stream, and its gradient", 2 * stream))
+        return traffic
 
     def _sent(self, dim: str, what: str, moved: float) -> Traffic:
-        inner = math.prod(self[each] for each in ORDER[: ORDER.index(dim) + 1])
+        inner = math.prod(self[other] for other in ORDER[: ORDER.index(dim) + 1])
         inside = inner <= self.device.per_node
         bandwidth = self.device.link if inside else self.device.network
         seconds = None if bandwidth is None else moved / bandwidth
@@ -155,7 +155,7 @@ class OnPaper:
     @property
     def bound(self) -> tuple[float, str]:
         """The least seconds of a step, and what it is bounded by: everything else may overlap with it."""
-        times = {each.dim: each.seconds for each in self.traffic if each.seconds is not None}
+        times = {traffic.dim: traffic.seconds for traffic in self.traffic if traffic.seconds is not None}
         if self.computing is not None:
             times["compute"] = self.computing / (1 - self.idle)
         longest = max(times, key=lambda name: times[name], default="nothing known")
@@ -176,7 +176,7 @@ class OnPaper:
             "fits": self.fits("train"),
             "serving": self.serving,
             "fits_serving": self.fits("serve"),
-            "traffic": [asdict(each) for each in self.traffic],
+            "traffic": [asdict(traffic) for traffic in self.traffic],
             "computing": self.computing,
             "idle": self.idle,
             "step_seconds": seconds,
@@ -233,7 +233,7 @@ class ModelOnPaper:
     def largest_block(self, tp: int) -> int:
         """The values of the largest block that a tp rank holds."""
         return max(
-            sum(self._local(f"{path}.{name}", each, tp) for name, each in block.named_parameters())
+            sum(self._local(f"{path}.{name}", parameter, tp) for name, parameter in block.named_parameters())
             for path, block in blocks_of(self.built)
         )
 

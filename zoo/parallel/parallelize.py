@@ -90,7 +90,7 @@ def _readers(model: nn.Module, path: str) -> Iterator[nn.Module]:
 
 def _sharing(model: nn.Module) -> set[str]:
     """The blocks that share some of their weights with others: no unit of FSDP may have them alone."""
-    pairs = ((each, first) for each, first in tied_names(model).items() if _block(each) != _block(first))
+    pairs = ((name, first) for name, first in tied_names(model).items() if _block(name) != _block(first))
     return {_block(name) for pair in pairs for name in pair if _block(name)}
 
 
@@ -136,7 +136,7 @@ def recompute_layers(model: nn.Module) -> None:
 
 def _check_positions(spec: Model) -> None:
     """Raise :class:`specs.base.errors.UserError` if a position needs weights that its layer has not gathered."""
-    for position in (each for _, stack in spec.stacks() for each in spec.positions_in(stack)):
+    for position in (own for _, stack in spec.stacks() for own in spec.positions_in(stack)):
         if position.read_outside_layers:
             raise UserError(
                 f"position.kind: FSDP cannot cut {position.kind}, whose vectors are read outside their layers\n"

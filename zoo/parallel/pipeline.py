@@ -101,8 +101,8 @@ class StageModule(nn.Module):
             x = self.embedding(x, positions)
         context = stack.mixer_context(x, positions, keys, attention_mask, real=real)
         present: list[State] = []
-        for place, layer in enumerate(self.layers):
-            x, state = stack.blocks[layer](x, context, None if past is None else past[place], None)
+        for index, layer in enumerate(self.layers):
+            x, state = stack.blocks[layer](x, context, None if past is None else past[index], None)
             present.append(state)
         x = stack.final_norm(x)
         if self.head is None:
@@ -153,7 +153,7 @@ def check_stages(model: ZooModel, degree: int) -> None:
     stack: Stack = model.get_submodule(name)  # type: ignore[assignment]
     depth = len(stack.blocks)
     if depth < degree:
-        fitting = " or ".join(str(each) for each in range(1, depth + 1) if depth % each == 0)
+        fitting = " or ".join(str(count) for count in range(1, depth + 1) if depth % count == 0)
         raise UserError(
             f"{name}.layers: a pipeline needs a layer for each stage, and there are {depth}\n  {where}\n"
             f"  Use pp={fitting}."
@@ -177,7 +177,7 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
     """What layers of a stack, or the embedding and the head, have in common."""
     if len(set(stack.blocks)) < len(stack.blocks):
         yield f"{name}.layers share a block"
-    if any(each is not None for each in stack.sources):
+    if any(source is not None for source in stack.sources):
         yield f"{name}.layers reuse keys and values of others"
     blocks = model.spec.last_stack.layer_blocks()
     if any(mixer.reads_first_layer for block in blocks for mixer in block.mixers):

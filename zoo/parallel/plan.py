@@ -59,11 +59,11 @@ class ParallelPlan:
         """Raise :class:`specs.base.errors.UserError` unless a degree of tensor parallelism divides all counts."""
         unfit = {(count.name, count.value): count for count in self.counts if count.value % degree}
         if unfit:
-            found = ", ".join(f"{name} ({value:,})" for name, value in unfit)
+            counts = ", ".join(f"{name} ({value:,})" for name, value in unfit)
             fitting = " or ".join(map(str, self.degrees()))
             first = next(iter(unfit.values()))
             raise UserError(
-                f"{first.path}: the degree of tensor parallelism must divide {found}\n  value: tp={degree}\n"
+                f"{first.path}: the degree of tensor parallelism must divide {counts}\n  value: tp={degree}\n"
                 f"  Use tp={fitting}.{_remedy(unfit)}"
             )
 
@@ -107,7 +107,9 @@ class ParallelPlan:
         """As JSON data."""
         return {
             "cuts": {path: cut.kind for path, cut in self.cuts.items()},
-            "counts": [{"path": each.path, "name": each.name, "value": each.value} for each in self.counts],
+            "counts": [
+                {"path": count.path, "name": count.name, "value": count.value} for count in self.counts
+            ],
             "degrees": self.degrees(),
             "wrapped": [*self.wrapped],
             "replicated": [*self.replicated],
@@ -170,8 +172,10 @@ def _existing(module: nn.Module, path: str, inside: str, cut: Cut) -> Iterator[s
     if inside not in modules:
         return
     nested = cut.kind == "shared"
-    for name, each in modules[inside].named_modules(prefix=inside) if nested else [(inside, modules[inside])]:
-        if not isinstance(each, nn.Identity) and (name == inside or each._parameters):
+    for name, inner in (
+        modules[inside].named_modules(prefix=inside) if nested else [(inside, modules[inside])]
+    ):
+        if not isinstance(inner, nn.Identity) and (name == inside or inner._parameters):
             yield _joined(path, name)
 
 
@@ -223,8 +227,8 @@ def _uncut(model: nn.Module, cuts: dict[str, Cut]) -> Iterator[str]:
     for name, _ in weight_tensors(model):
         parts = name.split(".")
         places = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-        place = next((each for each in places if each in cuts), None)
-        if place is None or _is_kept(cuts[place], bias=name == f"{place}.bias"):
+        cut_path = next((path for path in places if path in cuts), None)
+        if cut_path is None or _is_kept(cuts[cut_path], bias=name == f"{cut_path}.bias"):
             yield name
 
 
