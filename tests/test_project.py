@@ -1,11 +1,9 @@
-"""The files around the code: CI runs one list of steps, the package has its license, and a room has one class of a name."""
+"""The files around the code: CI runs one list of steps, the package has its license, and classes have names of their own."""
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -57,18 +55,6 @@ def test_one_onnx_runtime_is_installed_where_it_exists(system, machine, package)
     place = {"sys_platform": system, "platform_machine": machine}
     found = [each.name for each in required if not each.marker or each.marker.evaluate(place)]
     assert [name for name in found if name.startswith("onnxruntime")] == [package]
-
-
-def test_a_room_has_one_class_of_a_name():
-    """Rooms may share names, as a spec and its module do: an import says which is meant."""
-    files = defaultdict(list)
-    for package in ("specs", "zoo", "exporters", "cli"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            room = path.relative_to(ROOT).parts[:2]
-            for node in ast.parse(path.read_text("utf-8")).body:
-                if isinstance(node, ast.ClassDef):
-                    files[room, node.name].append(path.name)
-    assert {key: names for key, names in files.items() if len(names) > 1} == {}
 
 
 def test_issue_forms_are_valid_yaml():

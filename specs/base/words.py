@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 PartRole = Literal["embedding", "position", "norm", "attention", "mixer", "feed-forward", "head", "other"]
-"""What a part does in a model."""
+"""The job of a part in a model, which decides the colour of its box."""
 
 TIMES = "\u00d7"
 

@@ -106,7 +106,7 @@ class BlockParts(Component):
 
     @property
     def mixers(self) -> tuple[MixerKind, ...]:
-        """What mixes tokens in the first branch: attention, a mixer, both or neither."""
+        """The attention and the mixer of the first branch, those that the block has."""
         return tuple(mixer for mixer in (self.attention, self.mixer) if mixer is not None)
 
     def branches(self, *, cross: bool = False) -> tuple[str, ...]:

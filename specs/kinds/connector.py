@@ -63,7 +63,7 @@ class ConnectorKind(Component):
         return self.pool * self.shuffle
 
     def vector_count(self, patches: int, others: int) -> int:
-        """The number of vectors of an image with so many patches, and other vectors."""
+        """The number of vectors that stand for an image, from its numbers of patches and of other vectors."""
         return patches // self.square**2 + (others if self.class_token else 0)
 
     @property

@@ -75,8 +75,8 @@ class EmbeddingKind(Component):
         return None
 
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
-        """The shape of one input, for embeddings of other inputs than tokens; where inputs may have any length, that of
-        ``context_length`` vectors."""
+        """The shape of one input, for embeddings of other inputs than tokens: of ``context_length`` vectors if inputs may have any
+        length."""
         raise NotImplementedError
 
     def input_length(self, vectors: int) -> int:

@@ -70,7 +70,7 @@ class RWKVChannelMix(MixerKind):
 
 
 def first_value_faults(names: Sequence[str | None], blocks: Sequence[BlockParts]) -> Iterable[Fault]:
-    """The first layer that mixes its values with those of a first layer that is missing; blocks of all layers, by name."""
+    """The first layer that mixes in the values of a first layer which is missing; ``blocks`` by name, one per layer."""
     first = set[int]()
     for name, block in zip(names, blocks, strict=True):
         mixer = block.mixer

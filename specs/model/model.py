@@ -93,7 +93,7 @@ class Model(Spec):
     inherit them."""
 
     def stacks(self) -> Iterator[tuple[StackName, Stack]]:
-        """The stacks of the model: encoders before the decoder, that of texts before that of images."""
+        """The stacks of the model: encoders before the decoder, texts before images."""
         for name in STACKS:
             stack = self.stack_named(name)
             if stack is not None:
@@ -110,7 +110,7 @@ class Model(Spec):
         return stack.position or self.position
 
     def positions_in(self, stack: Stack) -> list[PositionKind]:
-        """The positions of a stack: its own, and those of its mixers, one for each that has one."""
+        """The positions of a stack: its own, then each that a mixer has of its own."""
         mixers = (mixer for block in stack.layer_blocks() for mixer in block.mixers)
         own = (mixer.own_position for mixer in mixers)
         return [self.position_of(stack), *(position for position in own if position is not None)]
@@ -165,12 +165,12 @@ class Model(Spec):
 
     @property
     def first_stack(self) -> Stack:
-        """The stack that reads the model's inputs; of a dual encoder, that of texts."""
+        """The stack that reads the model's inputs: in a dual encoder, the text encoder."""
         return self.encoder or self.last_stack
 
     @property
     def last_stack(self) -> Stack:
-        """The stack whose output the head reads; of a dual encoder, that of texts."""
+        """The stack whose output the head reads: in a dual encoder, the text encoder."""
         stack = self.stack_named(self.last_stack_name)
         assert stack is not None
         return stack
@@ -202,7 +202,7 @@ class Model(Spec):
         return self
 
     def rule_context(self, name: StackName, stack: Stack) -> RuleContext:
-        """What the rules of a stack's parts depend on."""
+        """The properties of the model that the rules of a stack's parts depend on."""
         cross = name == "decoder" and self.architecture == "encoder-decoder"
         return RuleContext(
             self.width_of(stack),

@@ -82,7 +82,7 @@ def check_behaviour(
 def run_checks(
     subject: CheckedModel, progress: Progress = lambda stage: None, *, cached: bool = True
 ) -> Iterator[Check]:
-    """Run every check that applies to a model, in turn; unless ``cached``, those of cached decoding are left out."""
+    """Run every check that applies to a model, in turn; checks of cached decoding only with ``cached``."""
     for side in stack_runners(subject.model, subject.spec):
         for check in _checks_of(side):
             if check in CACHES and not cached:

@@ -109,7 +109,7 @@ def _flat(cache: Sequence[State]) -> list[Tensor]:
 
 
 def _per_token(side: StackRunner, reading: StackOutput) -> list[Tensor]:
-    """What a cache holds of every token, with the tokens in front: B S ..."""
+    """The tensors of a cache that grow, with the tokens in front: B S ..."""
     return [
         x.movedim(1 + declared.dims.index(LENGTH), 1)
         for declared, x in declared_state(side.states, reading.cache)

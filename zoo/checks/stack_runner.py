@@ -113,7 +113,7 @@ def _runner(model: ZooModel, spec: Model, name: StackName, stack: Stack) -> Stac
 
 
 def vocabulary_of(spec: Model) -> int:
-    """The number of token ids that a runner takes, 0 for other inputs: those of text, without the placeholder of images."""
+    """The number of token ids that a runner takes, without the placeholder of images; 0 for other inputs."""
     vocabulary = spec.vocab_size or 0
     return vocabulary if spec.connector is None else max(1, vocabulary - 1)
 
@@ -202,7 +202,7 @@ def _(model: VisionLanguage, spec: Model, name: StackName) -> Read:
 
 
 def _reads_text(model: VisionLanguage, spec: Model) -> Read:
-    """Runs the decoder of a vision-language model on text: each id from that of the placeholder on stands for the next."""
+    """Runs the decoder of a vision-language model on text; ids from the placeholder on stand for the next id."""
     read_all, token = _reads_model(model, spec, "decoder"), model.placeholder
     last = (spec.vocab_size or 1) - 1
 

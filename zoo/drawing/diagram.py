@@ -60,7 +60,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Inserted:
-    """The place where the vectors of the column before get among those of the stream."""
+    """The point at which the vectors of the column before join the stream's."""
 
     text: str
 

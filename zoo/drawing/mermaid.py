@@ -69,7 +69,7 @@ class _Writer:
         return self._encoder
 
     def meeting(self, way: Way, ends: list[str]) -> None:
-        """What all columns lead to."""
+        """The head to which all columns lead."""
         first, *others = ends
         begun = len(self.edges)
         self._way(way, first)

@@ -17,7 +17,7 @@ class Counts:
         self.modules: dict[str, ModuleParameters] = {module.path: module for module in report.root.walk()}
 
     def of(self, paths: Iterable[str], without: Iterable[str] = ()) -> int:
-        """The parameters of modules, without those of the given submodules."""
+        """The parameters of modules, apart from the submodules ``without``."""
         inner = sum(self.modules[path].parameters for path in without if path in self.modules)
         return sum(self.modules[path].parameters for path in paths if path in self.modules) - inner
 

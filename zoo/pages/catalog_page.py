@@ -171,7 +171,7 @@ def _filters(entries: Sequence[CatalogEntry], models: Sequence[ModelPart]) -> st
 
 
 def _facets(entry: CatalogEntry, model: ModelPart) -> dict[str, str]:
-    """What rows are chosen by."""
+    """The filters of the rows."""
     bucket = next(name for name, end in BUCKETS.items() if end is None or model.parameters < end)
     return {
         "architecture": model.spec.architecture,

@@ -51,7 +51,7 @@ def _verdict(export: ExportRecord, verification: VerificationRecord | None, inte
 
 
 def _engines(verification: VerificationRecord) -> str:
-    """What each engine showed; nothing is claimed of others."""
+    """The outcome of each engine; nothing is claimed of others."""
     lines = [
         f"{verification.runtime} on {verification.provider}: computed",
         *(engine.text for engine in verification.engines),

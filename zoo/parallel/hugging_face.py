@@ -64,7 +64,7 @@ def hugging_face_plan(plan: ParallelPlan, model_type: str | None = None) -> dict
 
 
 def _by_component(plan: ParallelPlan, weights: Collection[str]) -> dict[str, dict[str, Cut]]:
-    """The cuts of each component by its path, without those of modules that have no weights."""
+    """The cuts of each component by its path, apart from modules without weights."""
     cuts: dict[str, dict[str, Cut]] = {}
     components = [
         path for path in plan.last if plan.cuts.get(path) != COLUMNS

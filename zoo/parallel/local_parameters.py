@@ -29,7 +29,7 @@ def distribute(
 
 
 def own_part(parameter: DTensor, cut: Cut | None, mesh: DeviceMesh) -> Tensor:
-    """What a process computes with, as a plain tensor with a gradient."""
+    """The part of a parameter that a process computes with, as a plain tensor with a gradient."""
     if cut is WHOLE or cut == HEADS:
         return parameter.to_local()
     whole = parameter.to_local(grad_placements=[Partial()])

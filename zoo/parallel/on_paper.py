@@ -36,7 +36,7 @@ ROOM = 0.9
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a device sends in a step along one dim: bytes, the link that they take, and seconds, if its bandwidth is known."""
+    """The traffic of a device in a step along one dim: bytes, the link that they take, and seconds, if its bandwidth is known."""
 
     dim: str
     what: str
@@ -109,7 +109,7 @@ class OnPaper:
 
     @cached_property
     def traffic(self) -> list[Traffic]:
-        """What a device sends in a training step, by dim."""
+        """The traffic of a device in a training step, by dim."""
         model, size = self.model, DTYPES[self.model.precision].itemsize
         tokens, dp, tp, pp = self.batch * self.length, self["dp"], self["tp"], self["pp"]
         traffic = []
@@ -185,7 +185,7 @@ class OnPaper:
 
 
 class ModelOnPaper:
-    """What the figures of all meshes have in common: plan, cache and activations of a spec in a precision."""
+    """The figures that all meshes share: plan, cache and activations of a spec in a precision."""
 
     def __init__(self, spec: Model, precision: str) -> None:
         if precision not in DTYPES:

@@ -79,7 +79,7 @@ def _tie(model: nn.Module, tied: dict[str, str]) -> None:
 
 
 def _readers(model: nn.Module, path: str) -> Iterator[nn.Module]:
-    """The modules around a path whose forward may read its parameters, the innermost first: those of its block at most."""
+    """The modules around a path whose forward may read its parameters, from the innermost up to its block."""
     while True:
         module = model.get_submodule(path)
         yield module

@@ -74,7 +74,7 @@ class StageModule(nn.Module):
     def continue_from(
         self, x: Tensor, attention_mask: Tensor, past: list[State] | None
     ) -> tuple[Tensor, list[State]]:
-        """What ``forward`` gives for new tokens, with the logits of the last alone, and the states of the stage's layers.
+        """The output of ``forward`` for new tokens, with the logits of the last alone, and the states of the stage's layers.
 
         attention_mask: B (P + T), past: the states that an earlier call returned.
         """
@@ -112,7 +112,7 @@ class StageModule(nn.Module):
         return logits, present
 
     def generate(self, prompts: Prompts, max_new_tokens: int = 20, **how: Unpack[How]) -> list[list[int]]:
-        """The tokens that follow each prompt, a list of ids, on every stage: all call it with the same arguments, those of
+        """The tokens that follow each prompt, a list of ids, on every stage: all call it with the same arguments, as for
         :func:`zoo.generation.generate.generate`."""
         return generate(self, prompts, max_new_tokens, **how)
 
@@ -140,7 +140,7 @@ def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
 
 
 def check_stages(model: ZooModel, degree: int) -> None:
-    """Raise :class:`specs.base.errors.UserError` unless a model can be cut in so many stages."""
+    """Raise :class:`specs.base.errors.UserError` unless a model can be cut in ``degree`` stages."""
     if degree == 1:
         return
     where = f"value: pp={degree}"
@@ -174,7 +174,7 @@ def check_stages(model: ZooModel, degree: int) -> None:
 
 
 def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
-    """What layers of a stack, or the embedding and the head, have in common."""
+    """The weights and inputs that layers of a stack, or the embedding and the head, share."""
     if len(set(stack.blocks)) < len(stack.blocks):
         yield f"{name}.layers share a block"
     if any(source is not None for source in stack.sources):

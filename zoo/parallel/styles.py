@@ -72,7 +72,7 @@ class StatesNoted(ParallelStyle):
 
 
 class Divided(ParallelStyle):
-    """Attributes that count heads or channels, or list a number for each: those of the process remain."""
+    """Attributes that count heads or channels, or list a number for each, cut to the part of the process."""
 
     def __init__(self, divided: Mapping[str, tuple[Section, ...]]) -> None:
         super().__init__()
