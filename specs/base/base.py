@@ -128,6 +128,7 @@ class DescribedSpec(Spec):
         return plain_fields(self)
 
 
+@registry.interface(registry.EVERY_SLOT)
 class Component(DescribedSpec):
     """A spec of one kind.  Subclasses set ``kind: Literal["name"] = "name"`` and register in a slot.
 

@@ -33,6 +33,9 @@ class Kind:
     implementation: str | None
 
 
+EVERY_SLOT = "every slot"
+"""The slot of the interface of kinds whose slot has none of its own."""
+
 _slots: dict[str, dict[str, Kind]] = {}
 _interfaces: dict[str, type[Component]] = {}
 _defaults: dict[str, str] = {}
@@ -57,7 +60,8 @@ def register(
 
     ``implementation`` is the dotted name of the module that registers its builder (``zoo.registry.builds``); built-in
     kinds need none.  ``default`` makes it the kind of mappings without a ``kind``.  Raises :class:`PluginError` if the
-    slot already has the kind, or if the class does not extend the interface of the slot.
+    slot already has the kind, if the class does not extend the interface of the slot, or if a field has the name of a
+    method there.
     """
 
     def add(spec: SpecClass) -> SpecClass:
@@ -69,11 +73,18 @@ def register(
                 f"{slot} kind '{name}' is registered twice: by {earlier.__module__}.{earlier.__qualname__} "
                 f"and by {spec.__module__}.{spec.__qualname__}"
             )
-        extended = _interfaces.get(slot)
-        if extended is not None and not issubclass(spec, extended):
+        extended = _interfaces.get(slot, _interfaces[EVERY_SLOT])
+        if not issubclass(spec, extended):
             raise PluginError(
                 f"{slot} kind '{name}' must extend {extended.__module__}.{extended.__qualname__}, and "
                 f"{spec.__module__}.{spec.__qualname__} does not"
+            )
+        answers = dir(extended)
+        fields = cast("type[Component]", spec).model_fields
+        if shadowing := [field for field in fields if field != "kind" and field in answers]:
+            raise PluginError(
+                f"{slot} kind '{name}' has a field named {shadowing[0]}, which every {slot} kind answers: rename it in "
+                f"{spec.__module__}.{spec.__qualname__}"
             )
         kinds[name] = Kind(spec, implementation)
         if default:
@@ -148,9 +159,10 @@ def kind_of(spec: Component) -> Kind:
     return next(kind for kinds in _slots.values() for kind in kinds.values() if kind.spec is type(spec))
 
 
-def slot_of(spec: Component) -> str:
-    """The slot in which a spec's own class is registered."""
-    return next(slot for slot, kinds in _slots.items() for kind in kinds.values() if kind.spec is type(spec))
+def slot_of(spec: Component) -> str | None:
+    """The slot in which a spec's own class is registered, or None."""
+    registered = ((slot, kind) for slot, kinds in _slots.items() for kind in kinds.values())
+    return next((slot for slot, kind in registered if kind.spec is type(spec)), None)
 
 
 def load_implementation(spec: Component) -> None:

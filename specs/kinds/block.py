@@ -91,8 +91,8 @@ class BlockParts(Component):
 
     def part_of(self, name: str) -> DescribedSpec | None:
         """The spec of the module of a name, if a field of that name, or a default, states it."""
-        part: DescribedSpec | None = getattr(self, name, None)
-        return part or (self.attention if name == "cross_attention" else None)
+        part = getattr(self, name, None) or (self.attention if name == "cross_attention" else None)
+        return part if isinstance(part, DescribedSpec) else None
 
     def norm_of(self, branch: str) -> Component:
         """The norm of a branch: attention, cross_attention or feed_forward."""

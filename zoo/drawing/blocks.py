@@ -172,7 +172,7 @@ class BlockReader:
 
 def _role(spec: DescribedSpec) -> PartRole | None:
     """The role of a part that says so, or by its slot."""
-    return ROLES.get(registry.slot_of(spec)) if isinstance(spec, Component) else spec.drawn_role
+    return ROLES.get(registry.slot_of(spec) or "") if isinstance(spec, Component) else spec.drawn_role
 
 
 def overrides(position: nn.Module, method: str) -> bool:

@@ -84,6 +84,19 @@ def test_a_kind_must_extend_the_class_of_its_slot() -> None:
     assert "mixing" not in registry.kinds("mixer")
 
 
+@pytest.mark.filterwarnings("ignore:Field name:UserWarning")
+def test_a_field_must_not_have_the_name_of_an_answer() -> None:
+    class Wordy(Component):
+        kind: Literal["wordy"] = "wordy"
+        details: int = 3
+
+    with pytest.raises(
+        PluginError, match=r"norm kind 'wordy' has a field named details, which every norm kind answers"
+    ):
+        registry.register("norm")(Wordy)
+    assert "wordy" not in registry.kinds("norm")
+
+
 def test_the_files_of_both_folders_are_found() -> None:
     loaded = {kind.spec.__module__ for slot in registry.slots() for kind in registry.kinds(slot).values()}
     files = {f"specs.kinds.{module.name}" for module in pkgutil.iter_modules(specs.kinds.__path__)}
