@@ -88,7 +88,7 @@ def test_a_kind_must_extend_the_class_of_its_slot() -> None:
 def test_a_field_must_not_have_the_name_of_an_answer() -> None:
     class Wordy(Component):
         kind: Literal["wordy"] = "wordy"
-        details: int = 3
+        details: int = 3  # type: ignore[assignment]
 
     with pytest.raises(
         PluginError, match=r"norm kind 'wordy' has a field named details, which every norm kind answers"
