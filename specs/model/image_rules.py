@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from specs.base.base import Fault
 from specs.base.errors import MISSING
 from specs.kinds.connector import ConnectorKind
-from specs.kinds.embedding import Patches
 from specs.kinds.head import Pooled
 from specs.kinds.patch_boxes import Detection, PatchBoxes
 from specs.model.stack import StackName
@@ -106,25 +105,25 @@ def connector_faults(model: Model) -> Iterable[Fault]:
     yield from _deepstack_faults(model, connector)
     if images.packed:
         yield from _packed_faults(model, connector)
-    elif not isinstance(images, Patches):
+    elif images.patch_grid is None:
         yield Fault(
             ("image", "embedding", "kind"),
             "must be patches or packed_patches",
             images.kind,
             "Add embedding: {kind: patches, ...}.",
         )
-    elif images.side % connector.pool:
+    elif images.patch_grid.rows % connector.pool:
         yield Fault(
             ("connector", "pool"),
-            f"must divide the number of patches in a row, which is {images.side}",
+            f"must divide the number of patches in a row, which is {images.patch_grid.rows}",
             connector.pool,
             "Use a divisor, such as 1.",
         )
-    elif images.side // connector.pool % connector.shuffle:
+    elif images.patch_grid.rows // connector.pool % connector.shuffle:
         pooled = "" if connector.pool == 1 else " after pooling"
         yield Fault(
             ("connector", "shuffle"),
-            f"must divide the number of patches in a row{pooled}, which is {images.side // connector.pool}",
+            f"must divide the number of patches in a row{pooled}, which is {images.patch_grid.rows // connector.pool}",
             connector.shuffle,
             "Use a divisor, such as 1.",
         )

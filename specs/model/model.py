@@ -11,7 +11,7 @@ from specs.base.base import OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
 from specs.kinds.connector import Connector
-from specs.kinds.embedding import Embedding, EmbeddingKind, Patches, Tokens
+from specs.kinds.embedding import Embedding, EmbeddingKind, Tokens
 from specs.kinds.head import Head, NoHead
 from specs.kinds.position import NoPosition, Position, PositionKind
 from specs.model.image_rules import connector_faults
@@ -236,6 +236,7 @@ class Model(Spec):
         """The number of placeholder tokens that an image takes in a vision-language model."""
         assert self.image is not None
         images, connector = self.embedding_of(self.image), self.connector
-        assert isinstance(images, Patches)
+        assert images.patch_grid is not None
         assert connector is not None
-        return connector.vector_count(images.side**2, images.tokens_before)
+        rows, columns, _ = images.patch_grid
+        return connector.vector_count(rows * columns, images.tokens_before)

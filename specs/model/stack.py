@@ -58,6 +58,20 @@ class LayerRun(Spec):
     shared: Annotated[bool, OmitDefault()] = False
     """Whether the run is a single layer with one set of weights, applied `repeat` times (ALBERT)."""
 
+    @property
+    def sequence(self) -> tuple[LayerRun, ...]:
+        """The runs that the entry repeats ``times`` times."""
+        return (self,)
+
+    @property
+    def times(self) -> int:
+        """How often the sequence occurs."""
+        return 1
+
+    def paths(self) -> Iterator[tuple[tuple[str | int, ...], LayerRun]]:
+        """The runs, with the path of each in the entry."""
+        yield (), self
+
 
 class LayerGroup(Spec):
     """A repeated sequence of runs of layers."""
@@ -68,6 +82,21 @@ class LayerGroup(Spec):
     """Number of repetitions of the pattern."""
     shared: Annotated[bool, OmitDefault()] = False
     """Whether all repetitions share the layers and weights of the first."""
+
+    @property
+    def sequence(self) -> tuple[LayerRun, ...]:
+        """The runs that the entry repeats ``times`` times."""
+        return self.pattern
+
+    @property
+    def times(self) -> int:
+        """How often the sequence occurs."""
+        return self.repeat
+
+    def paths(self) -> Iterator[tuple[tuple[str | int, ...], LayerRun]]:
+        """The runs, with the path of each in the entry."""
+        for index, run in enumerate(self.pattern):
+            yield ("pattern", index), run
 
 
 LayerEntry = Annotated[
@@ -125,23 +154,15 @@ class Stack(Spec):
             yield LayerRun(repeat=self.layers)
             return
         for entry in self.layers:
-            if isinstance(entry, LayerRun):
-                yield entry
-            else:
-                for _ in range(entry.repeat):
-                    yield from entry.pattern
+            for _ in range(entry.times):
+                yield from entry.sequence
 
     @property
     def depth(self) -> int:
         """The number of layers."""
         if isinstance(self.layers, int):
             return self.layers
-        return sum(
-            entry.repeat
-            if isinstance(entry, LayerRun)
-            else entry.repeat * sum(run.repeat for run in entry.pattern)
-            for entry in self.layers
-        )
+        return sum(entry.times * sum(run.repeat for run in entry.sequence) for entry in self.layers)
 
     def named_block(self, name: str | None) -> BlockParts:
         """The block of a name; None for the stack's own."""
@@ -154,12 +175,11 @@ class Stack(Spec):
         owners: list[int] = []
         for entry in self.layers:
             once: list[int] = []  # the owners in one repetition of the entry
-            for run in (entry,) if isinstance(entry, LayerRun) else entry.pattern:
+            for run in entry.sequence:
                 first = len(owners) + len(once)
                 once += [first if run.shared else first + i for i in range(run.repeat)]
-            times = 1 if isinstance(entry, LayerRun) else entry.repeat
             shift = 0 if entry.shared else len(once)
-            owners += [owner + time * shift for time in range(times) for owner in once]
+            owners += [owner + time * shift for time in range(entry.times) for owner in once]
         return owners
 
     def block_names(self) -> list[str | None]:
@@ -218,12 +238,9 @@ class Stack(Spec):
         if isinstance(self.layers, int):
             return
         for i, entry in enumerate(self.layers):
-            runs = (
-                [(("layers", i), entry)]
-                if isinstance(entry, LayerRun)
-                else [(("layers", i, "pattern", j), run) for j, run in enumerate(entry.pattern)]
-            )
-            yield from (((*path, "use"), run.use) for path, run in runs if run.use is not None)
+            for path, run in entry.paths():
+                if run.use is not None:
+                    yield ("layers", i, *path, "use"), run.use
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of the layers and their blocks."""
