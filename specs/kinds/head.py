@@ -172,7 +172,6 @@ class LanguageModeling(VocabularyHead, TransformingHead):
         return self.projection
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         yield from dense_steps(self)
         if self.scale is not None:
             factor = f"1/√{context.width:,}" if isinstance(self.scale, str) else number_text(self.scale)
@@ -209,7 +208,6 @@ class MaskedLanguageModeling(VocabularyHead):
         return self.activation is not None
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         yield from dense_steps(self)
         yield from self.score_steps(context, "Masked-language-model head")
 
@@ -244,7 +242,6 @@ class Pooler(HeadKind):
     """Activation of the dense layer."""
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         yield Output("Hidden states", product("B", context.length, context.width))
         yield Step("Pooler", "dense", ("first token", WIDTHS, ACTIVATION_TITLES[self.activation]))
         yield Output("Pooled output", product("B", context.width))
@@ -330,7 +327,6 @@ class Classification(SequenceHead):
     """Dropout probability before the classifier during training."""
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         yield from self.vector_steps()
         yield Step("Classifier", "labels", (WIDTHS,))
         yield Output("Logits", product("B", self.labels))
@@ -396,7 +392,6 @@ class Pooled(SequenceHead):
         return self.projection or d_model
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         yield Output("Hidden states", product("B", context.length, context.width))
         yield from self.vector_steps()
         if self.projection is not None:
@@ -426,7 +421,6 @@ class TokenClassification(TransformingHead):
     """Dropout probability before the classifier during training."""
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         yield from dense_steps(self)
         yield Step("Classifier of tokens", "labels", (WIDTHS,))
         yield Output("Logits", product("B", context.length, self.labels))
@@ -444,7 +438,6 @@ class QuestionAnswering(TransformingHead):
     """Dropout probability before the output layer during training."""
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         yield from dense_steps(self)
         yield Step("Start and end of the answer", "span", (WIDTHS,))
         yield Output("Start and end logits", f"2 of {product('B', context.length)}")
@@ -459,7 +452,6 @@ class ReplacedTokenDetection(TransformingHead):
     """Whether the output layer adds a bias."""
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         yield from dense_steps(self)
         yield Step("Replaced-token detection", "score", (WIDTHS,))
         yield Output("Logits", product("B", context.length))
@@ -482,7 +474,6 @@ class Contrastive(HeadKind):
     """Value at random initialization of a trained number that is added (SigLIP: -10). Default: no such number."""
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         number = () if self.bias is None else ("+ a trained number",)
         yield Step("Similarity", "", ("products of the vectors", f"{TIMES} a trained factor", *number))
         yield Output("Logits", f"images {TIMES} texts")
@@ -520,5 +511,4 @@ class NoHead(HeadKind):
     compared_by: ClassVar[Literal["vectors"]] = "vectors"
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         yield Output("Hidden states", product("B", context.length, context.width))

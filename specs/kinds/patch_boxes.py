@@ -32,7 +32,6 @@ class PatchBoxes(HeadKind):
         return self.projection
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
-
         details = (f"{TIMES} class token, between two norms", "box: three layers", "vector: projection")
         yield Step("Boxes and vectors", "", details)
         yield Output("Patch vectors", product("B", "patches", self.projection))
