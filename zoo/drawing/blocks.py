@@ -106,7 +106,7 @@ class BlockReader:
     def _sharing_details(self, name: str) -> list[str]:
         """How layers share the weights of a branch."""
         sharing = self._spec.sharing
-        if sharing is None or name not in ("attention", "feed_forward"):
+        if sharing is None or name not in ("attention", "feed_forward", "first_feed_forward"):
             return []
         return sharing.details("attention" if name == "attention" else "feed_forward")
 
@@ -141,11 +141,14 @@ class BlockReader:
     def _position(self, name: str, spec: AttentionKind) -> tuple[PositionKind, nn.Module, list[str]]:
         """The position that acts in an attention, its module, and the module's paths."""
         position = self._stack.position
-        own = spec.own_position or (position if position.owned_by_layers else None)
-        if own is None:
-            module = self._stack.module.get_submodule("position")
-            return position, module, [f"{self._stack.name}.position"]
-        return own, self._block.get_submodule(f"{name}.position"), self._paths(f"{name}.position")
+        inside = dict(self._block.named_modules(remove_duplicate=False)).get(f"{name}.position")
+        if inside is None:
+            return (
+                position,
+                self._stack.module.get_submodule("position"),
+                [f"{self._stack.name}.position"],
+            )
+        return spec.own_position or position, inside, self._paths(f"{name}.position")
 
     def _of_position(self, position: PositionKind, spec: AttentionKind, paths: Sequence[str]) -> Part:
         details = position.details(PartContext(spec.head_width(self._stack.context.width)))
