@@ -85,6 +85,20 @@ PLUGIN = {
 """What the spec of a slot's plugin changes, where that is not ``slot: {kind: doorstop}``."""
 SLOTS = sorted(registry.slots())
 
+DRAWN = {
+    "attention": ["Negated attention", "times -1"],
+    "connector": ["Cut", "the first 16 of 24"],
+    "decay": ["decay: doorstop"],
+    "embedding": ["Doubled"],
+    "feed_forward": ["Bottleneck", "16 → 8 → 16"],
+    "head": ["Pair of scores", "16 → 2", "Two logits"],
+    "mixer": ["Moving average", "keeps 50% per token"],
+    "norm": ["DyT"],
+    "position": ["Ramp", "one vector of 16"],
+    "rope_scaling": ["three times slower"],
+}
+"""The words of its kind that the drawing of a slot's plugin has; the other slots have no part of their own in drawings."""
+
 
 RUN = """
 import json, sys
@@ -123,8 +137,10 @@ def test_a_plugin_builds_checks_reports_exports_and_verifies(slot: str, tmp_path
     commands = [
         ["build", str(path), "-o", str(tmp_path / "exported"), "--json"],
         ["report", str(path), "--json"],
+        ["draw", str(path), "-o", str(tmp_path / "drawn.svg")],
+        ["report", str(path), "--html", str(tmp_path / "report.html")],
     ]
-    build, report = with_plugin(commands, tmp_path)
+    build, report, draw, page = with_plugin(commands, tmp_path)
     assert build[0] == 0, build[1][-3000:] + build[2][-3000:]
     result = json.loads(build[1])
     assert result["behaviour"]["passed"]
@@ -132,3 +148,9 @@ def test_a_plugin_builds_checks_reports_exports_and_verifies(slot: str, tmp_path
 
     assert report[0] == 0, report[2]
     assert json.loads(report[1])["parameters"]["total"] == result["parameters"]["total_parameters"]
+
+    assert (draw[0], page[0]) == (0, 0), draw[2] + page[2]
+    drawing = (tmp_path / "drawn.svg").read_text("utf-8")
+    assert [words for words in DRAWN.get(slot, []) if words not in drawing] == []
+    if slot == "position":
+        assert "Adds the position times a trained vector." in (tmp_path / "report.html").read_text("utf-8")

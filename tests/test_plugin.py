@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
+HEAD = PLUGIN.parent / "ordered_classes"
 
 SPEC = """
 name: primer
@@ -111,6 +112,21 @@ def test_a_plugin_kind_is_in_the_schema_and_in_suggestions(site: Path, spec: Pat
     assert "Did you mean 'squared_relu'?" in wrong.stdout + wrong.stderr
 
 
+@pytest.mark.slow
+def test_the_head_of_the_guide_builds_checks_exports_and_is_drawn(tmp_path: Path) -> None:
+    zoo = zoo_with(installed(HEAD, tmp_path))
+    built = zoo("build", HEAD / "stars.yaml", "-o", tmp_path / "out", "--json")
+    assert built.returncode == 0, built.stdout + built.stderr
+    report = json.loads(built.stdout)
+    assert report["behaviour"]["passed"]
+    assert report["export"]["verification"]["passed"]
+    shapes = {module["path"]: module["outputs"] for module in report["shapes"]["modules"]}
+    assert shapes["head"] == ["logits: B x 4"]
+    assert zoo("draw", HEAD / "stars.yaml", "-o", tmp_path / "stars.svg").returncode == 0
+    drawing = (tmp_path / "stars.svg").read_text("utf-8")
+    assert all(words in drawing for words in ("Ordered classes", "4 thresholds", "mean of tokens"))
+
+
 def test_without_the_plugin_its_kind_is_unknown(spec: Path) -> None:
     wrong = zoo_with()("validate", spec)
     assert wrong.returncode == 2
@@ -149,6 +165,16 @@ def test_a_kind_registered_twice_is_named(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert (
         "feed_forward kind 'mlp' is registered twice: by specs.kinds.feed_forward.MLP and by zoo_again.spec.SquaredReLU"
+        in done.stderr
+    )
+
+
+def test_a_kind_that_does_not_extend_the_class_of_its_slot_is_named(tmp_path: Path) -> None:
+    head = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace('"feed_forward"', '"head"')
+    done = zoo_with(broken_plugin(tmp_path, "zoo_bare_head", head))("validate", "bert-base")
+    assert done.returncode == 0
+    assert (
+        "head kind 'squared_relu' must extend specs.kinds.head.HeadKind, and zoo_bare_head.spec.SquaredReLU does not"
         in done.stderr
     )
 

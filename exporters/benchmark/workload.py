@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from specs.base.errors import UserError, option_name
-from specs.kinds.head import LanguageModeling
 from specs.model.model import Model
 
 USUAL = 128
@@ -75,7 +74,7 @@ class WorkloadGrid:
                 f"{spec.name} cannot be timed: zoo bench provides token ids, and the model takes other inputs\n"
                 f"  Use a model with embedding kind tokens."
             )
-        if spec.decodes and not isinstance(spec.head, LanguageModeling):
+        if spec.decodes and not spec.head.predicts_next:
             raise UserError(
                 f"Timing {spec.name} needs a head of kind language_modeling\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n  Set head.kind=language_modeling."

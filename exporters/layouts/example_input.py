@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
 from zoo.generation.settings import GENERATION
 from zoo.record.manifest import Manifest
@@ -31,7 +30,7 @@ def example_sizes(dims: Sequence[int | str | None]) -> list[int]:
 
 def example_grid(spec: Model) -> tuple[list[int], int]:
     """Return the patch grid of a small image for models that take any size (frames, rows, columns), and its patches."""
-    assert isinstance(spec.connector, ConnectorKind)
+    assert spec.connector is not None
     side = 2 * spec.connector.square
     return [1, side, side], side**2
 

@@ -14,7 +14,6 @@ from exporters.layouts.genai_images import (
 from exporters.layouts.genai_state import genai_states, unfit_states
 from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
 from exporters.target.providers import CPU, CUDA, WEBGPU
-from specs.kinds.embedding import Tokens
 from specs.model.model import Model
 from zoo.record.manifest import Manifest
 from zoo.record.usage import Usage
@@ -41,7 +40,7 @@ def _misfit(deployment: Deployment) -> str | None:
     if deployment.target.providers[0] not in _PROVIDERS:
         return f"it has no execution provider for target {deployment.target.name}"
     embedding = spec.embedding_of(spec.last_stack)
-    if isinstance(embedding, Tokens) and embedding.token_types > 1:
+    if embedding.segment_count > 1:
         return "it does not provide token types"
     return unfit_states(model.decoder.states)
 

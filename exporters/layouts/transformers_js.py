@@ -311,7 +311,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         ]
     elif embedding.takes_tokens:
         numbers = [f"{token}n" for token in example_ids(spec, graph).split(", ")]
-        if isinstance(connector, ConnectorKind):
+        if connector is not None:
             numbers.insert(0, f"...Array({_vectors(spec, connector)}).fill({connector.token}n)")
         ids = f"BigInt64Array.of({', '.join(numbers)})"
         inputs = [

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from exporters.preprocessing.fitting import PREPROCESSOR
 from exporters.preprocessing.images import Pixels, Values, number_in, open_image
 from specs.base.errors import UserError
-from specs.kinds.connector import ConnectorKind
 from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
@@ -36,7 +35,7 @@ class PackedImages:
 
     def vectors(self, spec: Model) -> list[int]:
         """The number of vectors of each image."""
-        assert isinstance(spec.connector, ConnectorKind)
+        assert spec.connector is not None
         counts: list[int] = (self.grids.prod(1) // spec.connector.square**2).tolist()
         return counts
 
@@ -87,7 +86,7 @@ def read_packed(paths: Sequence[Path], form: Pixels | None, packing: Packing, sp
     are not images, and for extreme aspect ratios.
     """
     assert spec.image is not None
-    assert isinstance(spec.connector, ConnectorKind)
+    assert spec.connector is not None
     embedding, square = spec.embedding_of(spec.image), spec.connector.square
     assert isinstance(embedding, PackedPatches)
     form = form or Pixels(mean=CLIP_MEAN, std=CLIP_STD)

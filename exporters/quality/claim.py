@@ -23,7 +23,6 @@ from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.text import find_text
 from exporters.target.targets import Target
 from specs.base.errors import UserError, reason_of
-from specs.kinds.head import LanguageModeling
 from specs.model.model import Model
 from zoo.checkpoints.carried import special_tokens
 from zoo.core.progress import Progress, Stage
@@ -75,7 +74,7 @@ class QualityInputs:
                 inputs=representative(claim._bounded, calibrate, tokenizer, Preprocessing.beside(origin)),
             )
         except NoInputsError as error:
-            if spec.architecture == "decoder" and isinstance(spec.head, LanguageModeling):
+            if spec.architecture == "decoder" and spec.head.predicts_next:
                 return claim
             return replace(claim, unjudged=str(error).replace("\n  ", ". "))
 

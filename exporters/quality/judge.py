@@ -16,7 +16,6 @@ from exporters.quality.runners import Files, Runner, decoding
 from exporters.quality.tallies import Tally, scores_next_tokens, tally_for
 from exporters.verification.cases import Batch, Case
 from specs.base.errors import UserError, option_name
-from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
 from zoo.core.graph_names import GRID
 
@@ -139,6 +138,6 @@ def _case_of(spec: Model, example: Example) -> Case:
         return Case("judged", batch)
     name = spec.embedding_of(spec.image).input_name
     grids, connector = example.get(GRID), spec.connector
-    joined = connector.square**2 if grids is not None and isinstance(connector, ConnectorKind) else 1
+    joined = connector.square**2 if grids is not None and connector is not None else 1
     images = Batch(name, example[name], grids=grids, joined=joined)
     return Case("judged", batch, encoder=images, reads_encoder=False, placeholder=placeholder_of(spec))

@@ -28,7 +28,6 @@ from exporters.runtime.text import TextTokenizer, filled_text
 from exporters.runtime.tiled_prompts import image_ids
 from exporters.verification.cases import random_images, vectors_per_image, without
 from specs.base.errors import UserError
-from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
 from zoo.core.graph_names import GRID
 
@@ -49,7 +48,7 @@ HOW = (
 
 def placeholder_of(spec: Model) -> int | None:
     """The placeholder token of image vectors; None for a model without one."""
-    return spec.connector.token if isinstance(spec.connector, ConnectorKind) else None
+    return spec.connector.token if spec.connector is not None else None
 
 
 def read_pairs(

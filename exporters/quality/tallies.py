@@ -5,7 +5,7 @@ Shapes: batch B, tokens T, vocabulary or labels V, width D.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import torch
@@ -13,17 +13,6 @@ from torch import Tensor
 
 from exporters.quality import measures
 from exporters.verification.cases import Case
-from specs.kinds.head import (
-    CTC,
-    Classification,
-    Contrastive,
-    LanguageModeling,
-    NoHead,
-    Pooled,
-    Pooler,
-    TokenClassification,
-    VocabularyHead,
-)
 from specs.model.model import Model
 
 Outputs = Mapping[str, Tensor]
@@ -197,23 +186,16 @@ def _real(values: Tensor, mask: Tensor | None) -> Tensor:
 
 def tally_for(spec: Model) -> Tally:
     """The tally for a model's outputs."""
-    head = spec.head
-    if isinstance(head, VocabularyHead | Classification | TokenClassification | CTC):
-        return Scores(next_token=scores_next_tokens(spec))
-    if isinstance(head, Contrastive):
-        return Pairs()
-    if isinstance(head, Pooled):
-        return Vectors(head.output)
-    if isinstance(head, NoHead | Pooler):
-        return Vectors("last_hidden_state")
-    return Values()
+    tallies: dict[str, Callable[[], Tally]] = {
+        "scores": lambda: Scores(next_token=scores_next_tokens(spec)),
+        "pairs": Pairs,
+        "vectors": lambda: Vectors(spec.head.vector_output),
+        "values": Values,
+    }
+    return tallies[spec.head.compared_by]()
 
 
 def scores_next_tokens(spec: Model) -> bool:
     """Whether a decoder without an encoder scores each token from the previous tokens, so that perplexity is meaningful."""
     sees_ahead = spec.decoder is not None and spec.decoder.bidirectional == "prompt"
-    return (
-        spec.architecture in ("decoder", "vision-language")
-        and isinstance(spec.head, LanguageModeling)
-        and not sees_ahead
-    )
+    return spec.architecture in ("decoder", "vision-language") and spec.head.predicts_next and not sees_ahead

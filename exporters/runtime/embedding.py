@@ -12,7 +12,6 @@ from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.model_inputs import model_inputs
 from specs.base.errors import UserError, option_name
-from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
 from zoo.core.graph_names import GRID, IMAGE_FEATURES
 
@@ -89,7 +88,7 @@ def with_placeholders(
     Raises :class:`specs.base.errors.UserError` for any other number of placeholders.
     """
     connector = spec.connector
-    assert isinstance(connector, ConnectorKind)
+    assert connector is not None
     token = connector.token
     whole = image_ids or [[token] * spec.vectors_per_image] * images
     placeholders = sum(list(prompt).count(token) for prompt in prompts)

@@ -18,7 +18,6 @@ from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, LoadedGraph
 from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, model_inputs
 from specs.base.errors import UserError, option_name
-from specs.kinds.head import LanguageModeling
 from zoo.core.graph_names import COORDINATES
 from zoo.core.state_names import is_present, past_of
 from zoo.generation.prompts import check_prompts
@@ -64,7 +63,7 @@ class Generator:
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
         spec = exported.spec
-        if not spec.decodes or not isinstance(spec.head, LanguageModeling):
+        if not spec.decodes or not spec.head.predicts_next:
             raise UserError(
                 f"Generating needs a decoder with a head of kind language_modeling\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from exporters.runtime.text import TextTokenizer
-from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
 
 _AROUND = "<|vision_start|>", "<|vision_end|>"
@@ -21,7 +20,7 @@ def marked_ids(texts: Sequence[str], images: int, spec: Model, tokenizer: TextTo
     A single text without images begins with all of them.
     """
     connector = spec.connector
-    assert isinstance(connector, ConnectorKind)
+    assert connector is not None
     placeholder = tokenizer.token(connector.token)
     begin, end = tokenizer.stated("boi_token"), tokenizer.stated("eoi_token")
     if tokenizer.stated("processor_class") == _PALIGEMMA:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from exporters.preprocessing.tiles import Grid
 from exporters.runtime.text import TextTokenizer
-from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 
@@ -18,7 +17,7 @@ def image_ids(grids: Sequence[Grid], spec: Model, tokenizer: TextTokenizer) -> l
     """The token ids of each image: a placeholder for every vector, between marks of rows and columns (InternVL has no marks
     between tiles)."""
     connector = spec.connector
-    assert isinstance(connector, ConnectorKind)
+    assert connector is not None
     if tokenizer.stated("start_image_token"):
         return [[connector.token] * spec.vectors_per_image * grid.images for grid in grids]
     settings = stated_in(tokenizer.path.parent / "tokenizer_config.json")

@@ -20,7 +20,6 @@ from exporters.target.targets import TARGETS
 from exporters.verification.engines.check import check_installed
 from exporters.verification.verified_model import COPIES, check_memory
 from specs.base.errors import UserError, option_name
-from specs.kinds.head import VocabularyHead
 from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.checkpoints.open import open_weights
@@ -94,7 +93,7 @@ def check_logits(spec: Model, logits: str) -> None:
     """Raise :class:`specs.base.errors.UserError` where only the last token's scores are requested of a model without
     scores."""
     decodes = spec.decodes
-    if logits == "all" or (decodes and isinstance(spec.head, VocabularyHead)):
+    if logits == "all" or (decodes and spec.head.scores_vocabulary):
         return
     raise UserError(
         f"{option_name('logits')} last needs a decoder whose head scores the vocabulary for each token\n"

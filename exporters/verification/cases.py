@@ -16,12 +16,7 @@ from torch import Tensor
 
 from exporters.target.static_cache import AROUND_IMAGE
 from exporters.target.targets import Padding
-from specs.kinds.connector import ConnectorKind
-from specs.kinds.disentangled import Disentangled
-from specs.kinds.embedding import Tokens
-from specs.kinds.head import sought_token
 from specs.kinds.packed_patches import PackedPatches
-from specs.kinds.position import RelativeBias
 from specs.model.model import Model
 from specs.model.stack import Stack
 
@@ -201,13 +196,13 @@ class _Draw:
         """Rows of tokens of these lengths, cut to the available room, padded on one side."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
-        kinds = embedding.token_types if isinstance(embedding, Tokens) else 0
+        kinds = embedding.segment_count
         assert self.spec.vocab_size is not None
         lengths = tuple(min(length, self.room(stack, most)) for length in lengths)
         width = max(lengths)
         size = (len(lengths), width)
         ids = torch.randint(self.spec.vocab_size, size, generator=self._generator)
-        token = sought_token(stack.head or self.spec.head)
+        token = (stack.head or self.spec.head).token_to_find
         if token is not None:
             sought = torch.rand(ids.shape, generator=self._generator) < SOUGHT_SHARE
             ids = torch.where(sought, token, ids)
@@ -229,7 +224,7 @@ class _Draw:
         """Rows of images or audio; with ``empty``, the last row is all zeros."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
-        if isinstance(embedding, PackedPatches):
+        if embedding.packed:
             return random_images(self.spec, rows, self._generator, empty=empty)
         shape = embedding.input_shape(self.spec.context_length_of(stack))
         values = torch.randn((rows, *shape), generator=self._generator)
@@ -287,7 +282,7 @@ def random_images(spec: Model, count: int, generator: torch.Generator, *, empty:
         values = torch.randn((count, *embedding.input_shape(None)), generator=generator)
         values[count - empty :] = 0
         return Batch(embedding.input_name, values)
-    assert isinstance(connector, ConnectorKind)
+    assert connector is not None
     shapes = itertools.islice(itertools.cycle(PACKED_SHAPES), count)
     grids = [[1, rows * connector.square, columns * connector.square] for rows, columns in shapes]
     joined = connector.square**2
@@ -394,7 +389,7 @@ def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
 def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterator[Case]:
     """Tokens with images among them: in one row or several, consecutive images, no images."""
     connector, vectors, room = spec.connector, vectors_per_image(spec), draw.steps_room
-    assert isinstance(connector, ConnectorKind)
+    assert connector is not None
 
     def seen(case: Case, *starts: tuple[int, int], empty: bool = False) -> Case:
         """The case with an image at each start (row, token), if it has room for all of them."""
@@ -466,23 +461,14 @@ def _of_two_stacks(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 def _reach(spec: Model) -> int:
     """The distance from which a positional bias is constant, or the length from which the rotation is."""
-    positions: list[object] = [spec.position_of(stack) for _, stack in spec.stacks()]
-    positions += [getattr(mixer, "position", None) for mixer in _mixers(spec)]
-    distances = [
-        position.max_distance for position in positions if isinstance(position, RelativeBias | Disentangled)
-    ]
-    return max([*distances, _limit(spec)])
+    positions = [position for _, stack in spec.stacks() for position in spec.positions_in(stack)]
+    return max([*(position.farthest or 0 for position in positions), _limit(spec)])
 
 
 def _limit(spec: Model) -> int:
     """The widest window or chunk, two of the largest blocks or the rope switch length, whichever is largest; reduced models have smaller
     ones."""
-    windows = [getattr(mixer, limit, None) or 0 for mixer in _mixers(spec) for limit in ("window", "chunk")]
-    blocks = [getattr(mixer, "block_summaries", None) for mixer in _mixers(spec)]
-    return max(
-        [*windows, *(2 * block.size for block in blocks if block is not None), spec.rope_switch_length or 0]
-    )
-
-
-def _mixers(spec: Model) -> list[object]:
-    return [mixer for _, stack in spec.stacks() for block in stack.layer_blocks() for mixer in block.mixers]
+    mixers = [mixer for _, stack in spec.stacks() for block in stack.layer_blocks() for mixer in block.mixers]
+    limits = [mixer.visible_limit or 0 for mixer in mixers]
+    blocks = [2 * (mixer.summarized_tokens or 0) for mixer in mixers]
+    return max([*limits, *blocks, spec.rope_switch_length or 0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
@@ -13,6 +13,7 @@ from specs.base import registry
 from specs.base.kind_synonyms import kind_meant, written
 from specs.base.roles import Role
 from specs.base.suggest import misspelt, suggestion
+from specs.base.words import PartContext, PartRole, plain_fields
 
 Path = tuple[str | int, ...]
 
@@ -109,14 +110,69 @@ class RuleContext:
     position: Any = None
 
 
-class Component(Spec):
-    """A spec of one kind.  Subclasses set ``kind: Literal["name"] = "name"`` and register in a slot."""
+class DescribedSpec(Spec):
+    """A part of a spec that drawings and pages describe.
+
+    ``title`` is its name there, and ``drawn_role`` decides the colour of its box.
+    """
+
+    title: ClassVar[str] = ""
+    drawn_role: ClassVar[PartRole | None] = None
+
+    @property
+    def heading(self) -> str:
+        """The title of this part in drawings."""
+        return self.title
+
+    def details(self, context: PartContext) -> list[str]:
+        """The lines below the heading in drawings.  Default: the numbers and texts among the fields."""
+        return plain_fields(self)
+
+
+@registry.interface(registry.EVERY_SLOT)
+class Component(DescribedSpec):
+    """A spec of one kind.  Subclasses set ``kind: Literal["name"] = "name"`` and register in a slot.
+
+    Without a ``title`` of its own it is called by its kind.
+    """
 
     kind: str
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules that involve several fields or the surrounding model."""
         return ()
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the kind is ``none``, which stands for the absence of the part."""
+        return self.kind == "none"
+
+    @classmethod
+    def kind_title(cls) -> str:
+        """The title of the kind, or its name as words."""
+        return cls.title or str(cls.model_fields["kind"].default).replace("_", " ").capitalize()
+
+    @property
+    def heading(self) -> str:
+        return self.kind_title()
+
+    @property
+    def brief(self) -> str:
+        """The part in few words, for the details of the part around it."""
+        return self.kind_title()
+
+    def branch_details(self, context: PartContext) -> list[str]:
+        """The details of this part as one of several side by side."""
+        return [self.brief]
+
+    @property
+    def routed_experts(self) -> tuple[int, int] | None:
+        """The numbers of experts that compute a token, and of all; None for parts without experts."""
+        return None
+
+    def why_insensitive(self, width: int) -> str:
+        """The reason why outputs of ``width`` need not depend on the input; empty if they must."""
+        return ""
 
 
 class OmitDefault:

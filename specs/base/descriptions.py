@@ -37,11 +37,11 @@ def field_descriptions(model: type[BaseModel]) -> dict[str, str]:
     They are read from the source on demand, so that only commands that need them pay for them.  Classes without source
     have none.
     """
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if issubclass(base, BaseModel):
-            found |= _docstrings(base.__module__).get(base.__qualname__, {})
-    return {name: text for name, text in found.items() if name in model.model_fields}
+            descriptions |= _docstrings(base.__module__).get(base.__qualname__, {})
+    return {name: text for name, text in descriptions.items() if name in model.model_fields}
 
 
 @functools.cache

@@ -117,7 +117,7 @@ def option_name(name: str, value: bool = True) -> str:
 
 def with_flags(text: str) -> str:
     """A message with options as command-line flags: `--max-kl` for ``max_kl``."""
-    return _NAMED.sub(lambda found: f"--{'no-' if found[2] else ''}{_flag(found[1])}", text)
+    return _NAMED.sub(lambda match: f"--{'no-' if match[2] else ''}{_flag(match[1])}", text)
 
 
 def _flag(name: str) -> str:
@@ -137,7 +137,7 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         """The message with options as Python keywords."""
-        return _NAMED.sub(lambda found: found[1] + (found[2] or ""), self.text)
+        return _NAMED.sub(lambda match: match[1] + (match[2] or ""), self.text)
 
 
 class CombinedError(UserError):

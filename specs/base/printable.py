@@ -18,7 +18,7 @@ def printable(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    return _UNSAFE.sub(lambda found: found[0] if found[0] in keep else _escape(ord(found[0])), text)
+    return _UNSAFE.sub(lambda match: match[0] if match[0] in keep else _escape(ord(match[0])), text)
 
 
 def _escape(code: int) -> str:

@@ -33,10 +33,24 @@ class Kind:
     implementation: str | None
 
 
+EVERY_SLOT = "every slot"
+"""The slot of the interface of kinds whose slot has none of its own."""
+
 _slots: dict[str, dict[str, Kind]] = {}
+_interfaces: dict[str, type[Component]] = {}
 _defaults: dict[str, str] = {}
 _broken: dict[str, PluginError] = {}
 _plugins_loaded = False
+
+
+def interface(*slots: str) -> Callable[[SpecClass], SpecClass]:
+    """Class decorator: every kind of some slots extends this class."""
+
+    def add(spec: SpecClass) -> SpecClass:
+        _interfaces.update(dict.fromkeys(slots, spec))
+        return spec
+
+    return add
 
 
 def register(
@@ -46,7 +60,8 @@ def register(
 
     ``implementation`` is the dotted name of the module that registers its builder (``zoo.registry.builds``); built-in
     kinds need none.  ``default`` makes it the kind of mappings without a ``kind``.  Raises :class:`PluginError` if the
-    slot already has the kind.
+    slot already has the kind, if the class does not extend the interface of the slot, or if a field has the name of a
+    method there.
     """
 
     def add(spec: SpecClass) -> SpecClass:
@@ -57,6 +72,19 @@ def register(
             raise PluginError(
                 f"{slot} kind '{name}' is registered twice: by {earlier.__module__}.{earlier.__qualname__} "
                 f"and by {spec.__module__}.{spec.__qualname__}"
+            )
+        extended = _interfaces.get(slot, _interfaces[EVERY_SLOT])
+        if not issubclass(spec, extended):
+            raise PluginError(
+                f"{slot} kind '{name}' must extend {extended.__module__}.{extended.__qualname__}, and "
+                f"{spec.__module__}.{spec.__qualname__} does not"
+            )
+        answers = dir(extended)
+        fields = cast("type[Component]", spec).model_fields
+        if shadowing := [field for field in fields if field != "kind" and field in answers]:
+            raise PluginError(
+                f"{slot} kind '{name}' has a field named {shadowing[0]}, which every {slot} kind answers: rename it in "
+                f"{spec.__module__}.{spec.__qualname__}"
             )
         kinds[name] = Kind(spec, implementation)
         if default:
@@ -131,6 +159,12 @@ def kind_of(spec: Component) -> Kind:
     return next(kind for kinds in _slots.values() for kind in kinds.values() if kind.spec is type(spec))
 
 
+def slot_of(spec: Component) -> str | None:
+    """The slot in which a spec's own class is registered, or None."""
+    registered = ((slot, kind) for slot, kinds in _slots.items() for kind in kinds.values())
+    return next((slot for slot, kind in registered if kind.spec is type(spec)), None)
+
+
 def load_implementation(spec: Component) -> None:
     """Import the module that implements a plugin's kind; no-op for built-in kinds.
 
@@ -147,7 +181,7 @@ def load_implementation(spec: Component) -> None:
         ) from error
 
 
-def held_by_new_kind(stated: Mapping[str, Any], new: str) -> Mapping[str, Any]:
+def held_by_new_kind(entries: Mapping[str, Any], new: str) -> Mapping[str, Any]:
     """The entries of a mapping that remain valid when its kind becomes ``new``.
 
     These are the keys that the new kind takes, except those with the old kind's default value: an explicit default must
@@ -155,16 +189,16 @@ def held_by_new_kind(stated: Mapping[str, Any], new: str) -> Mapping[str, Any]:
     entries, and one without keeps all.
     """
     load_plugins()
-    old = stated.get("kind")
+    old = entries.get("kind")
     homes = [slot for slot, kinds in _slots.items() if new in kinds]
     if not homes:
-        return {} if old else stated
+        return {} if old else entries
     keys = {key for slot in homes for key in _slots[slot][new].spec.model_fields}
     former = next((_slots[slot][name].spec for slot in homes for name in [old or _defaults.get(slot)]
                    if isinstance(name, str) and name in _slots[slot]), None)  # fmt: skip
     return {
         key: value
-        for key, value in stated.items()
+        for key, value in entries.items()
         if key in keys and (key == "kind" or former is None or not _is_default(former, key, value))
     }
 

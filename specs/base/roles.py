@@ -16,16 +16,16 @@ Part = TypeVar("Part", bound=BaseModel)
 
 
 class Role(Enum):
-    """What a field measures.  ``None`` as the value of a ``HEAD_WIDTH`` stands for ``d_model / heads``."""
+    """The measure that a field holds.  ``None`` as the value of a ``HEAD_WIDTH`` stands for ``d_model / heads``."""
 
     WIDTH = auto()
-    """A width in proportion to ``d_model``, such as that of a feed-forward."""
+    """A width in proportion to ``d_model``, such as the hidden width of a feed-forward."""
     HEADS = auto()
     """The number of query heads."""
     KEY_VALUE_HEADS = auto()
-    """The number of key/value heads, which divides that of query heads."""
+    """The number of key/value heads, which divides the number of query heads."""
     HEAD_WIDTH = auto()
-    """A width inside one head; the first of a component is that of its queries and keys."""
+    """A width inside one head; the first of a component is the width of its queries and keys."""
     ROTATED = auto()
     """The number of rotated dimensions of a head."""
     PER_ROTATED_PAIR = auto()

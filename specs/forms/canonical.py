@@ -7,17 +7,15 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from specs.base.base import Component
 from specs.base.errors import SpecPath
 from specs.base.roles import Role, fields_by_role, rewritten
 from specs.forms.full import full
-from specs.kinds.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
+from specs.kinds.attention import GroupedQuery, MultiHead, MultiQuery
 from specs.kinds.block import BlockParts
 from specs.kinds.connector import ResamplerConnector
 from specs.kinds.embedding import EmbeddingKind, Projection, Tokens
-from specs.kinds.latent import Latent
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import NoPosition, PositionKind, Rope
-from specs.kinds.rope_scaling import RopeScalingKind
 from specs.model.model import Model
 from specs.model.stack import STACKS, Stack
 
@@ -110,32 +108,32 @@ def _block(block: BlockParts, stack: Stack, model: Model, *, cross: bool) -> dic
         terms = acting_position(block.attention, stack, model).score_terms
         data["attention"] = _attention(block.attention, width, terms)
         data["attention"]["position"] = _position(block.attention, stack, model)
-    data["cross_attention"] = _attention(block.cross_attention or block.attention, width) if cross else None
+    crossing = block.cross_attention or block.attention
+    data["cross_attention"] = _attention(crossing, width) if cross and crossing is not None else None
     if cross:
         norms["cross_attention_norm"] = full(block.norm_of("cross_attention"))
         data["cross_attention"] |= {"position": None, "window": None, "chunk": None}
     return {**data, **norms}
 
 
-def acting_position(attention: Component, stack: Stack, model: Model) -> PositionKind:
+def acting_position(attention: AttentionKind, stack: Stack, model: Model) -> PositionKind:
     """The position that acts inside an attention: its own or the stack's, if that does."""
-    own: PositionKind | None = getattr(attention, "position", None)
     of_stack = model.position_of(stack)
-    return own or (NoPosition() if of_stack.embedded else of_stack)
+    return attention.own_position or (NoPosition() if of_stack.embedded else of_stack)
 
 
-def _position(attention: Component, stack: Stack, model: Model) -> dict[str, Any] | None:
+def _position(attention: AttentionKind, stack: Stack, model: Model) -> dict[str, Any] | None:
     """The position that acts inside an attention, in full."""
     acting = acting_position(attention, stack, model)
     data: dict[str, Any] = full(acting)
-    if isinstance(acting, Rope) and isinstance(attention, MultiHeadShape | Latent):
+    if isinstance(acting, Rope) and attention.position_heads:
         data["dimensions"] = acting.dimensions or attention.head_width(model.width_of(stack))
-        if isinstance(acting.scaling, RopeScalingKind):
+        if acting.scaling is not None:
             data["scaling"]["attention_factor"] = acting.scaling.amplitude(model.context_length_of(stack))
     return data
 
 
-def _attention(attention: Any, d_model: int, terms: int = 1) -> dict[str, Any]:
+def _attention(attention: AttentionKind, d_model: int, terms: int = 1) -> dict[str, Any]:
     """An attention in full; ``terms``: the number of products in the sum of its scores."""
     data: dict[str, Any] = full(attention)
     if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):  # kinds with the same fields
@@ -144,20 +142,8 @@ def _attention(attention: Any, d_model: int, terms: int = 1) -> dict[str, Any]:
             "head_dim": attention.head_width(d_model),
             "kv_heads": attention.key_value_heads,
         }
-    scale = score_scale(attention, d_model, terms)
+    scale = attention.score_scale(d_model, terms)
     return data if scale is None else {**data, "scale": scale}
-
-
-def score_scale(attention: Any, d_model: int, terms: int = 1) -> float | None:
-    """The factor on an attention's scores; ``terms``: the number of products in their sum; None for kinds of plugins."""
-    if isinstance(attention, MultiHead | GroupedQuery | MultiQuery):
-        width = terms * attention.head_width(d_model)
-    elif isinstance(attention, Latent):
-        width = attention.head_dim + attention.rope_dim
-    else:
-        return None
-    scale: float | None = attention.scale
-    return float(width**-0.5) if scale is None else scale
 
 
 def _without_dropout(part: BaseModel) -> dict[str, Any]:

@@ -221,7 +221,7 @@ def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
         ) as key, *rest:
             value: Any = block.norm_of(str(key).removesuffix("_norm"))
         case "block", "attention", "position", *rest:
-            value = getattr(block.attention, "position", None) or model.position_of(stack)
+            value = (block.attention and block.attention.own_position) or model.position_of(stack)
         case "block", *rest:
             value = block
         case "embedding", *rest:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from specs.base.base import RuleContext
-from specs.forms.canonical import acting_position, embedding_in_full, score_scale
+from specs.forms.canonical import acting_position, embedding_in_full
 from specs.forms.full import full
 from specs.kinds.attention import MultiHeadShape
 from specs.kinds.block import BlockParts
+from specs.kinds.mixer import AttentionKind
 from specs.model.model import Model
 from specs.model.stack import LayerGroup, LayerRun, Stack, StackName
 
@@ -90,11 +91,11 @@ def _block(block: BlockParts, stack: Stack, model: Model, context: RuleContext) 
     return data
 
 
-def _attention(attention: Any, width: int, terms: int = 1) -> dict[str, Any]:
+def _attention(attention: AttentionKind, width: int, terms: int = 1) -> dict[str, Any]:
     data: dict[str, Any] = full(attention)
     if isinstance(attention, MultiHeadShape):
         data["head_dim"] = attention.head_width(width)
-    scale = score_scale(attention, width, terms)
+    scale = attention.score_scale(width, terms)
     return data if scale is None else {**data, "scale": scale}
 
 

@@ -1,1 +1,7 @@
-"""The kinds of components that a spec can name, one file for each group."""
+"""The kinds of components that a spec can name, one file for each group: importing the package registers all of them."""
+
+import importlib
+import pkgutil
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -24,3 +24,30 @@ Activation = Annotated[
         }
     ),
 ]
+
+ACTIVATION_TITLES = {
+    "relu": "ReLU",
+    "relu2": "ReLU\u00b2",
+    "gelu": "GELU",
+    "gelu_tanh": "GELU (tanh)",
+    "quick_gelu": "quick GELU",
+    "silu": "SiLU",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+    "identity": "no activation",
+    "xielu": "xIELU",
+}
+
+GATE_TITLES = {
+    "silu": "SwiGLU",
+    "gelu": "GeGLU",
+    "gelu_tanh": "GeGLU (tanh)",
+    "quick_gelu": "GeGLU (quick)",
+    "relu": "ReGLU",
+    "relu2": "ReGLU (squared)",
+    "sigmoid": "GLU",
+    "tanh": "GLU with tanh",
+    "identity": "bilinear",
+    "xielu": "GLU with xIELU",
+}
+"""Gated feed-forwards by their activation (Shazeer, 2020)."""

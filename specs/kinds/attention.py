@@ -1,8 +1,8 @@
 """Attention: number and width of heads, visible keys, and score functions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_serializer, model_validator
 
@@ -14,7 +14,6 @@ from specs.base.base import (
     OmitDefault,
     PositiveFloat,
     RuleContext,
-    Slot,
     Spec,
     Width,
     custom_error,
@@ -23,10 +22,11 @@ from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.suggest import boolean_remedy
+from specs.base.words import TIMES, PartContext, factor_details, number_text
 from specs.kinds.block_summaries import BlockSummaries
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.norm import LayerNorm, Norm, RMSNorm
-
-Attention = Annotated[Component, Slot("attention")]
+from specs.kinds.position import Position, PositionKind
 
 Heads = Annotated[int, Field(gt=0, le=2**16)]
 Window = Annotated[int, Field(ge=1, le=2**24)]
@@ -83,6 +83,11 @@ class QKNorm(Spec):
     after_rotation: Annotated[bool, OmitDefault()] = False
     """Whether the norms follow the rotation (Hunyuan)."""
 
+    @property
+    def words(self) -> str:
+        """The span of the norms, in few words."""
+        return {"head": "per head", "width": "over heads", "each_head": "of each head"}[self.over]
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of the norm and its combination with ``over``."""
         yield from (fault.under("norm") for fault in self.norm.faults(context))
@@ -113,11 +118,11 @@ class AttentionMultipliers(Spec):
 
 def divisors(number: int) -> str:
     """The divisors of ``number`` as text, for a remedy."""
-    found = [candidate for candidate in range(1, min(number, 512) + 1) if number % candidate == 0]
-    return ", ".join(map(str, found))
+    candidates = [candidate for candidate in range(1, min(number, 512) + 1) if number % candidate == 0]
+    return ", ".join(map(str, candidates))
 
 
-class MultiHeadShape(Component):
+class MultiHeadShape(AttentionKind):
     """Fields common to all kinds of attention."""
 
     heads: Annotated[Heads, Role.HEADS]
@@ -169,12 +174,110 @@ class MultiHeadShape(Component):
     position, and caches none (cross-layer attention: Brandon et al., 2024; Gemma 3n)."""
     clip: Annotated[PositiveFloat | None, Role.CLIP] = None
     """Bound c on the projected queries, keys and values, which are clamped to [-c, c] (OLMo). Default: unbounded."""
-    position: Annotated[Component, Slot("position")] | None = None
+    position: Position | None = None
     """Position kind of this attention: `rope`, `alibi`, `relative_bias`, `disentangled` or `none` (as in some layers of SmolLM3).
     Attentions with equal ones share its weights; beside a `learned` or `sinusoidal` position of the stack, both act (MPNet).
     Default: that of the stack."""
     multipliers: AttentionMultipliers = AttentionMultipliers()
     """Constant factors on the input and the output (Falcon-H1). Default: 1."""
+
+    projects_heads: ClassVar[bool] = True
+
+    @property
+    def own_position(self) -> PositionKind | None:
+        return self.position
+
+    @property
+    def position_heads(self) -> int:
+        return self.heads
+
+    @property
+    def sliding_window(self) -> int | None:
+        return self.window
+
+    @property
+    def visible_limit(self) -> int | None:
+        return self.window or self.chunk
+
+    @property
+    def summarized_tokens(self) -> int | None:
+        return None if self.block_summaries is None else self.block_summaries.size
+
+    @property
+    def takes_keys_values(self) -> bool:
+        return self.reuses_keys_values
+
+    @property
+    def has_own_values(self) -> bool:
+        return self.values == "projected" and not self.reuses_keys_values
+
+    @property
+    def has_sink(self) -> bool:
+        return self.sinks
+
+    @property
+    def inner_norm(self) -> QKNorm | None:
+        return self.qk_norm
+
+    def score_scale(self, d_model: int, terms: int = 1) -> float:
+        return float((terms * self.head_width(d_model)) ** -0.5) if self.scale is None else self.scale
+
+    def fields_of_distance(self) -> Iterator[tuple[str, Any]]:
+        values = {
+            "window": self.window,
+            "chunk": self.chunk,
+            "position": self.position and self.position.kind,
+        }
+        yield from ((name, value) for name, value in values.items() if value is not None)
+
+    def details(self, context: PartContext) -> list[str]:
+        width, groups = self.head_width(context.width), self.key_value_heads
+        heads = [f"{self.heads:,} heads {TIMES} {width:,}"]
+        if groups != self.heads:
+            heads = [
+                f"{self.heads:,} query heads {TIMES} {width:,}",
+                f"{groups:,} key-value head{'s' if groups > 1 else ''}",
+            ]
+        details = [
+            *heads,
+            *self.sight_details(context),
+            *self._limit_details(context),
+            *self._score_details(width),
+        ]
+        if self.reuses_keys_values:
+            details.append("keys and values of an earlier layer")
+        elif self.values == "keys":
+            details.append("keys as values")
+        if self.value_norm is not None and not self.reuses_keys_values:
+            details.append(f"{self.value_norm.heading} of values")
+        if self.sinks:
+            details.append("sinks")
+        if self.output_gate:
+            details.append("gated output")
+        return details + factor_details(self.multipliers)
+
+    def _limit_details(self, context: PartContext) -> Iterable[str]:
+        """The limits of what a query sees."""
+        if self.window is not None:
+            yield f"window {self.window:,}" if context.causal else f"window ±{self.window // 2:,}"
+        if self.block_summaries is not None:
+            yield f"sums of blocks of {self.block_summaries.size:,}"
+        if self.chunk is not None:
+            yield f"chunk {self.chunk:,}"
+        if self.patch_window is not None:
+            yield f"windows of {self.patch_window:,} {TIMES} {self.patch_window:,} patches"
+
+    def _score_details(self, width: int) -> Iterable[str]:
+        """The changes to scores, queries, keys and values."""
+        if self.scale is not None and abs(self.scale * width**0.5 - 1) > 1e-6:
+            yield "unscaled" if self.scale == 1 else f"scale {number_text(self.scale)}"
+        if self.softcap is not None:
+            yield f"softcap {number_text(self.softcap)}"
+        if self.clip is not None:
+            yield f"clip ±{number_text(self.clip)}"
+
+    def why_insensitive(self, width: int) -> str:
+        return "" if self.qk_norm is None else self.qk_norm.norm.why_insensitive(self.head_width(width))
 
     @property
     def key_value_heads(self) -> int:
@@ -185,7 +288,7 @@ class MultiHeadShape(Component):
         """The width of one head, stated or derived."""
         return self.head_dim or d_model // self.heads
 
-    def takes_keys_of(self, other: Component | None, d_model: int) -> bool:
+    def takes_keys_of(self, other: AttentionKind | None, d_model: int) -> bool:
         """Whether another attention has keys and values of its own, and sizes, window, chunk and position of this one."""
         return (
             isinstance(other, MultiHeadShape)
@@ -227,8 +330,10 @@ class MultiHeadShape(Component):
                 "Remove it.",
             )
         if self.block_summaries is not None:
-            here = replace(context, position=self.position or context.position)
-            yield from (fault.under("block_summaries") for fault in self.block_summaries.faults(here))
+            attention_context = replace(context, position=self.position or context.position)
+            yield from (
+                fault.under("block_summaries") for fault in self.block_summaries.faults(attention_context)
+            )
             if self.reuses_keys_values:
                 yield Fault(
                     ("block_summaries",),
@@ -250,7 +355,7 @@ class MultiHeadShape(Component):
         if self.position is not None:
             yield from (fault.under("position") for fault in self._position_faults(self.position, context))
 
-    def _position_faults(self, position: Any, context: RuleContext) -> Iterable[Fault]:
+    def _position_faults(self, position: PositionKind, context: RuleContext) -> Iterable[Fault]:
         if position.embedded:
             yield Fault(
                 ("kind",),
@@ -289,6 +394,7 @@ class MultiHead(MultiHeadShape):
     """Multi-head attention (Vaswani et al., 2017): each query head has its own keys and values."""
 
     kind: Literal["multi_head"] = "multi_head"
+    title: ClassVar[str] = "Multi-head attention"
 
     @property
     def key_value_heads(self) -> int:
@@ -300,6 +406,7 @@ class GroupedQuery(MultiHeadShape):
     """Grouped-query attention (Ainslie et al., 2023): groups of query heads share a key/value head."""
 
     kind: Literal["grouped_query"] = "grouped_query"
+    title: ClassVar[str] = "Grouped-query attention"
     kv_heads: Annotated[Heads, Role.KEY_VALUE_HEADS]
     """Number of key/value heads, each shared by `heads / kv_heads` query heads. It must divide `heads`."""
 
@@ -323,6 +430,7 @@ class MultiQuery(MultiHeadShape):
     """Multi-query attention (Shazeer, 2019): one key/value head for all query heads."""
 
     kind: Literal["multi_query"] = "multi_query"
+    title: ClassVar[str] = "Multi-query attention"
 
     @property
     def key_value_heads(self) -> int:

@@ -3,30 +3,29 @@
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
-import specs.kinds.delta
-import specs.kinds.linear_attention
-import specs.kinds.mamba
-import specs.kinds.mamba2
-import specs.kinds.mixture
-import specs.kinds.rg_lru
-import specs.kinds.rwkv
-import specs.kinds.short_convolution
-import specs.kinds.side_by_side  # noqa: F401 - these register their kinds
-from specs.base.base import Component, Dropout, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
+from specs.base.base import (
+    Component,
+    DescribedSpec,
+    Dropout,
+    Fault,
+    OmitDefault,
+    PositiveFloat,
+    RuleContext,
+    Slot,
+)
 from specs.base.descriptions import ValueDescriptions
-from specs.base.registry import register
+from specs.base.registry import interface, register
 from specs.kinds.altup import LowRankResidual
-from specs.kinds.attention import Attention, MultiHeadShape
+from specs.kinds.attention import MultiHeadShape
 from specs.kinds.feed_forward import FeedForward
-from specs.kinds.mixer import Mixer
+from specs.kinds.mixer import Attention, Mixer, MixerKind
 from specs.kinds.norm import Norm
 from specs.kinds.per_layer_embedding import PerLayerEmbedding
 from specs.kinds.residual import Add, Residual
 from specs.kinds.sharing import Sharing
 
-Block = Annotated[Component, Slot("block")]
 
-
+@interface("block")
 class BlockParts(Component):
     """Fields common to all kinds of block."""
 
@@ -69,6 +68,7 @@ class BlockParts(Component):
     """Dropout probability on the output of each branch during training."""
 
     output_is_normalised: ClassVar[bool] = False
+    reads_embedding: ClassVar[bool] = False
 
     def parts(self) -> Iterator[tuple[str, Component]]:
         """The components of the block by the key that holds each."""
@@ -89,6 +89,11 @@ class BlockParts(Component):
             if part is not None:
                 yield key, part
 
+    def part_of(self, name: str) -> DescribedSpec | None:
+        """The spec of the module of a name, if a field of that name, or a default, states it."""
+        part = getattr(self, name, None) or (self.attention if name == "cross_attention" else None)
+        return part if isinstance(part, DescribedSpec) else None
+
     def norm_of(self, branch: str) -> Component:
         """The norm of a branch: attention, cross_attention or feed_forward."""
         own: Component | None = getattr(self, f"{branch}_norm", None)
@@ -100,9 +105,9 @@ class BlockParts(Component):
         return own or self.residual
 
     @property
-    def mixers(self) -> tuple[Component, ...]:
-        """What mixes tokens in the first branch: attention, a mixer, both or neither."""
-        return tuple(each for each in (self.attention, self.mixer) if each is not None)
+    def mixers(self) -> tuple[MixerKind, ...]:
+        """The attention and the mixer of the first branch, those that the block has."""
+        return tuple(mixer for mixer in (self.attention, self.mixer) if mixer is not None)
 
     def branches(self, *, cross: bool = False) -> tuple[str, ...]:
         """The names of the branches, in order; ``cross``: in a decoder that attends to an encoder."""
@@ -121,6 +126,10 @@ class BlockParts(Component):
     def norms_used(self) -> list[Component]:
         """The norms of the branches that every stack has."""
         return [self.norm_of(branch) for branch in self.branches()]
+
+    def why_insensitive(self, width: int) -> str:
+        parts = (*self.norms_used(), *self.mixers)
+        return next(filter(None, (part.why_insensitive(width) for part in parts)), "")
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if not self.branches():
@@ -146,17 +155,15 @@ class BlockParts(Component):
                 self.cross_attention.kind,
                 "Remove it, or set architecture: encoder-decoder.",
             )
-        for key in ("window", "chunk", "position"):
-            value = getattr(self.cross_attention, key, None)
-            if value is not None:
-                yield Fault(
-                    ("cross_attention", key),
-                    "must not be set, because encoder and decoder tokens have no relative distance",
-                    value.kind if key == "position" else value,
-                    f"Remove it, or set {key} on attention.",
-                )
+        for key, value in () if self.cross_attention is None else self.cross_attention.fields_of_distance():
+            yield Fault(
+                ("cross_attention", key),
+                "must not be set, because encoder and decoder tokens have no relative distance",
+                value,
+                f"Remove it, or set {key} on attention.",
+            )
         cross = self.cross_attention or self.attention
-        if context.cross and getattr(cross, "reuses_keys_values", False):
+        if context.cross and cross is not None and cross.takes_keys_values:
             yield Fault(
                 ("cross_attention", "reuses_keys_values"),
                 "must be false, because keys and values are those of the encoder",
@@ -185,11 +192,11 @@ class BlockParts(Component):
                     self.kind,
                     "Use kind: pre_norm or sandwich, or remove it.",
                 )
-            found = self.low_rank_residual.faults(context)
-            yield from (fault.under("low_rank_residual") for fault in found)
+            faults = self.low_rank_residual.faults(context)
+            yield from (fault.under("low_rank_residual") for fault in faults)
         if self.per_layer_embedding is not None:
-            found = self.per_layer_embedding.faults(context)
-            yield from (fault.under("per_layer_embedding") for fault in found)
+            faults = self.per_layer_embedding.faults(context)
+            yield from (fault.under("per_layer_embedding") for fault in faults)
 
     def _norm_faults(self) -> Iterable[Fault]:
         """Norms of branches that the block does not have."""
@@ -219,6 +226,9 @@ class BlockParts(Component):
         else:
             rule, remedy = "must not be set in a block with feed_forward alone", "Set residual."
         yield Fault(("feed_forward_residual",), rule, own.kind, remedy)
+
+
+Block = Annotated[BlockParts, Slot("block")]
 
 
 @register("block")
@@ -299,6 +309,7 @@ class SideTransformer(BlockParts):
     x + mixer(norm(x + linear(feed_forward(norm(attention(norm([x, e])))))) (Zamba)."""
 
     kind: Literal["side_transformer"] = "side_transformer"
+    reads_embedding: ClassVar[bool] = True
 
     def attention_input_width(self, d_model: int) -> int:
         return 2 * d_model

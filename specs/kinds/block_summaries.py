@@ -47,10 +47,10 @@ class BlockSummaries(Spec):
                 "Remove them.",
             )
         position = context.position
-        if getattr(position, "kind", None) != "relative_bias" or getattr(position, "gated", False):
+        if position is None or not position.biases_blocks:
             yield Fault(
                 (),
                 "require a position of kind relative_bias without gates, whose buckets are those of distances in blocks",
-                getattr(position, "kind", None),
+                None if position is None else position.kind,
                 "Set position: {kind: relative_bias}, or remove them.",
             )

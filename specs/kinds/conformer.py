@@ -5,18 +5,21 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from specs.base.base import Component, Fault, OmitDefault, RuleContext, Spec
+from specs.base.base import Component, DescribedSpec, Fault, OmitDefault, RuleContext
 from specs.base.registry import register
-from specs.kinds.activation import Activation
+from specs.base.words import PartContext, PartRole, product
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.block import BlockParts
 from specs.kinds.feed_forward import FeedForward
 from specs.kinds.norm import BatchNorm, Norm
 from specs.kinds.residual import Add, Residual
 
 
-class ConvolutionModule(Spec):
+class ConvolutionModule(DescribedSpec):
     """Gated matrix, convolution of every channel over time, norm, activation and matrix."""
 
+    title: ClassVar[str] = "Gated convolution"
+    drawn_role: ClassVar[PartRole] = "mixer"
     kernel: Annotated[int, Field(gt=0, le=2**10)]
     """Number of vectors that the convolution sees, the own one among them. It must be odd unless `causal` (Conformer: 31,
     Parakeet: 9)."""
@@ -28,6 +31,13 @@ class ConvolutionModule(Spec):
     """Norm of the convolution's output."""
     bias: bool = True
     """Whether the matrices and the convolution add a bias."""
+
+    def details(self, context: PartContext) -> list[str]:
+        width = context.width
+        norm = [] if self.norm.is_none else [self.norm.heading]
+        sees = ["causal"] if self.causal else []
+        widths = f"{width:,} → {product(2, width)} → {width:,}"
+        return [widths, f"kernel {self.kernel}", *sees, *norm, ACTIVATION_TITLES[self.activation]]
 
 
 @register("block")
@@ -61,9 +71,10 @@ class Conformer(BlockParts):
 
     def parts(self) -> Iterator[tuple[str, Component]]:
         yield from super().parts()
-        for key in ("first_feed_forward_norm", "convolution_norm"):
-            if (part := getattr(self, key)) is not None:
-                yield key, part
+        if self.first_feed_forward_norm is not None:
+            yield "first_feed_forward_norm", self.first_feed_forward_norm
+        if self.convolution_norm is not None:
+            yield "convolution_norm", self.convolution_norm
 
     def branches(self, *, cross: bool = False) -> tuple[str, ...]:
         *attentions, last = super().branches(cross=cross)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from specs.base.base import Component, Fault, OmitDefault, RuleContext, Slot, Spec, Width
-from specs.base.registry import register
+from specs.base.registry import interface, register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
-from specs.kinds.attention import Attention, trained_query_faults
+from specs.base.words import PartContext, Step
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
+from specs.kinds.attention import trained_query_faults
 from specs.kinds.feed_forward import FeedForward, TwoLayer
+from specs.kinds.mixer import Attention
 from specs.kinds.norm import Norm
-
-Connector = Annotated[Component, Slot("connector")]
 
 
 class DeepStack(Spec):
@@ -29,6 +29,7 @@ class DeepStack(Spec):
     """Norm of the vectors of these connectors, after those of a square are joined. Default: none."""
 
 
+@interface("connector")
 class ConnectorKind(Component):
     """Interface of all kinds of connector: the parts that they share.
 
@@ -62,13 +63,17 @@ class ConnectorKind(Component):
         return self.pool * self.shuffle
 
     def vector_count(self, patches: int, others: int) -> int:
-        """The number of vectors of an image with so many patches, and other vectors."""
+        """The number of vectors that stand for an image, from its numbers of patches and of other vectors."""
         return patches // self.square**2 + (others if self.class_token else 0)
 
     @property
     def takes_any_size(self) -> bool:
         """Whether images may have any size, whose patches come in one sequence."""
         return True
+
+    def steps(self, context: PartContext) -> Iterator[Step]:
+        """The steps from the joined vectors of patches to the width of the tokens."""
+        yield Step(self.heading, "", ("connector",))
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         vocabulary = context.vocab_size
@@ -89,6 +94,9 @@ class ConnectorKind(Component):
                 )
 
 
+Connector = Annotated[ConnectorKind, Slot("connector")]
+
+
 @register("connector")
 class LinearConnector(ConnectorKind):
     """One linear projection to the width of the tokens (Idefics 3, SmolVLM, Gemma 3, PaliGemma)."""
@@ -96,6 +104,9 @@ class LinearConnector(ConnectorKind):
     kind: Literal["linear"] = "linear"
     bias: bool = True
     """Whether the projection adds a bias."""
+
+    def steps(self, context: PartContext) -> Iterator[Step]:
+        yield Step("Connector", "", (f"{context.read_width:,} → {context.width:,}",))
 
 
 @register("connector")
@@ -109,6 +120,11 @@ class MlpConnector(ConnectorKind):
     """Activation between the two projections."""
     bias: bool = True
     """Whether the projections add biases."""
+
+    def steps(self, context: PartContext) -> Iterator[Step]:
+        hidden = self.hidden or context.width
+        up, down = f"{context.read_width:,} → {hidden:,}", f"{hidden:,} → {context.width:,}"
+        yield Step("Connector", "", (up, ACTIVATION_TITLES[self.activation], down))
 
 
 class ResamplerBlock(Spec):
@@ -125,8 +141,8 @@ class ResamplerBlock(Spec):
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of its parts."""
         yield from (fault.under("attention") for fault in trained_query_faults(self.attention, context))
-        for part in ("norm", "feed_forward"):
-            yield from (fault.under(part) for fault in getattr(self, part).faults(context))
+        for name, part in (("norm", self.norm), ("feed_forward", self.feed_forward)):
+            yield from (fault.under(name) for fault in part.faults(context))
 
 
 @register("connector")
@@ -150,6 +166,18 @@ class ResamplerConnector(ConnectorKind):
 
     def vector_count(self, patches: int, others: int) -> int:
         return self.queries
+
+    def steps(self, context: PartContext) -> Iterator[Step]:
+        projected = self.projection.details(context)
+        yield Step(self.projection.heading, "projection", tuple(projected), "feed-forward")
+        attention = self.block.attention.details(PartContext(context.width, cross=True))
+        details = (
+            f"{self.queries:,} queries",
+            f"{self.layers} layer{'s' * (self.layers > 1)}",
+            *attention,
+            self.block.feed_forward.brief,
+        )
+        yield Step(self.heading, "", details)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)

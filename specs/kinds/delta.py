@@ -1,22 +1,25 @@
 """Gated delta rules: linear attention whose state forgets, and corrects what a key already recalls."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from specs.base.base import Component, Fault, PositiveFloat, RuleContext, Width
+from specs.base.base import Fault, PositiveFloat, RuleContext, Width
 from specs.base.registry import register
 from specs.base.roles import Role
+from specs.base.words import PartContext
 from specs.kinds.activation import Activation
 from specs.kinds.attention import Heads, divisors
+from specs.kinds.mixer import MixerKind, convolution_text, state_text
 from specs.kinds.short_convolution import KernelSize
 
 
 @register("mixer")
-class GatedDeltaNet(Component):
+class GatedDeltaNet(MixerKind):
     """Gated DeltaNet (Yang et al., 2024), as in Qwen3-Next: a short convolution, the gated delta rule with one decay per head,
     and a gated norm."""
 
     kind: Literal["gated_delta_net"] = "gated_delta_net"
+    title: ClassVar[str] = "Gated DeltaNet"
     heads: Heads
     """Number of value heads, each with a state of its own."""
     key_heads: Heads
@@ -32,6 +35,11 @@ class GatedDeltaNet(Component):
     norm_eps: PositiveFloat = 1e-6
     """Number that the gated norm adds to the mean square to avoid division by 0."""
 
+    def details(self, context: PartContext) -> list[str]:
+        shared = [] if self.key_heads == self.heads else [f"{self.key_heads:,} key heads"]
+        states = state_text(self.heads, self.key_width, self.value_width)
+        return [states, *shared, convolution_text(self.kernel_size)]
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.heads % self.key_heads:
             yield Fault(
@@ -43,11 +51,12 @@ class GatedDeltaNet(Component):
 
 
 @register("mixer")
-class KimiDeltaAttention(Component):
+class KimiDeltaAttention(MixerKind):
     """Kimi Delta Attention (Kimi team, 2025): a short convolution, the gated delta rule with one decay per channel of the keys,
     and a gated norm."""
 
     kind: Literal["kimi_delta_attention"] = "kimi_delta_attention"
+    title: ClassVar[str] = "Kimi Delta Attention"
     heads: Heads
     """Number of heads, each with a state of its own."""
     head_dim: Annotated[Width, Role.WIDTH] = 128
@@ -58,3 +67,7 @@ class KimiDeltaAttention(Component):
     """Activation after the convolution."""
     norm_eps: PositiveFloat = 1e-5
     """Number that the gated norm adds to the mean square to avoid division by 0."""
+
+    def details(self, context: PartContext) -> list[str]:
+        states = state_text(self.heads, self.head_dim, self.head_dim)
+        return [states, convolution_text(self.kernel_size)]

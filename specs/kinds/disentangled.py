@@ -1,15 +1,15 @@
 """The position of disentangled attention: vectors of distances, compared with queries and keys."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from specs.base.base import Dropout, Fault, OmitDefault, RuleContext
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
-from specs.kinds.attention import MultiHeadShape
-from specs.kinds.latent import Latent
+from specs.base.words import PartContext
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.norm import Norm
 from specs.kinds.position import PositionKind
 
@@ -23,6 +23,7 @@ class Disentangled(PositionKind):
     """
 
     kind: Literal["disentangled"] = "disentangled"
+    title: ClassVar[str] = "Disentangled attention"
     buckets: Annotated[int | None, Field(ge=4, le=2**16)] = None
     """Number of buckets on either side, even: half for one short distance each, half of logarithmic width for longer ones
     (DeBERTa-v3: 256). Default: `max_distance`, with a bucket per distance."""
@@ -54,6 +55,17 @@ class Disentangled(PositionKind):
     def score_terms(self) -> int:
         return 3 if self.terms == "both" else 2
 
+    @property
+    def farthest(self) -> int:
+        return self.max_distance
+
+    def details(self, context: PartContext) -> list[str]:
+        return [
+            f"{2 * self.per_side} distance vectors",
+            f"distance < {self.max_distance}",
+            "compared with queries and keys" if self.terms == "both" else self.terms.replace("_", " "),
+        ]
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.norm is not None:
             yield from (fault.under("norm") for fault in self.norm.faults(context))
@@ -75,15 +87,15 @@ class Disentangled(PositionKind):
                 f"Use {least} or more, or remove buckets.",
             )
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
-        if isinstance(attention, Latent):
+    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
+        if not attention.projects_heads:
             yield Fault(
                 ("kind",),
                 "requires query and key projections of d_model, and latent attention has none",
                 self.kind,
                 "Use rope, or an attention of kind multi_head, grouped_query or multi_query.",
             )
-        elif attention.reuses_keys_values:
+        elif attention.takes_keys_values:
             yield Fault(
                 ("kind",),
                 "requires a key projection, and a layer that reuses keys and values has none",

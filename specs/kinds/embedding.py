@@ -1,8 +1,8 @@
 """Embeddings: tokens, an image or audio to vectors of width d_model."""
 
 import math
-from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -18,12 +18,14 @@ from specs.base.base import (
     Width,
 )
 from specs.base.descriptions import ValueDescriptions
-from specs.base.registry import register
+from specs.base.registry import interface, register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
-from specs.kinds.norm import Norm
+from specs.base.words import SIZES, TIMES, WIDTHS, PartContext, PositionStep, Step, product
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
+from specs.kinds.norm import Norm, norm_steps
 
-Embedding = Annotated[Component, Slot("embedding")]
+InputPart = tuple[Any, ...]
+"""An index into a batch of inputs."""
 
 
 class PatchGrid(NamedTuple):
@@ -34,17 +36,28 @@ class PatchGrid(NamedTuple):
     size: int
 
 
+@interface("embedding")
 class EmbeddingKind(Component):
     """Interface of all kinds of embedding.
 
     ``input_name`` is the name of the model input, ``takes_tokens`` whether it holds token ids, ``of_patches`` whether images,
-    whose patches have rows and columns, and ``packed`` whether these may have any size.
+    whose patches have rows and columns, and ``packed`` whether these may have any size; ``input_title`` names the input in drawings.
     """
 
     input_name: ClassVar[str]
     takes_tokens: ClassVar[bool] = False
     of_patches: ClassVar[bool] = False
     packed: ClassVar[bool] = False
+    input_title: ClassVar[str] = "Tokens"
+
+    def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
+        """The sizes of one input in a drawing, where ``length`` names the number of vectors."""
+        return (length,) if self.takes_tokens else self.input_shape(context_length)
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        """The steps from an input to the first layer, in the order of the forward."""
+        yield Step(self.heading, "", tuple(self.details(context)))
+        yield PositionStep()
 
     @property
     def any_length(self) -> bool:
@@ -62,8 +75,8 @@ class EmbeddingKind(Component):
         return None
 
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
-        """The shape of one input, for embeddings of other inputs than tokens; where inputs may have any length, that of
-        ``context_length`` vectors."""
+        """The shape of one input, for embeddings of other inputs than tokens: of ``context_length`` vectors if inputs may have any
+        length."""
         raise NotImplementedError
 
     def input_length(self, vectors: int) -> int:
@@ -82,9 +95,42 @@ class EmbeddingKind(Component):
         return list(map(str, range(count)))
 
     @property
+    def segment_count(self) -> int:
+        """The number of segments of tokens that have an embedding each; 0 for none."""
+        return 0
+
+    @property
+    def sees_order(self) -> bool:
+        """Whether vectors depend on the order of the parts of an input, whatever the positions."""
+        return False
+
+    @property
+    def tokens_before(self) -> int:
+        """The number of trained vectors before those made of the input."""
+        return 0
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart] | None:
+        """The parts of an input that only the first and only the last of a number of vectors sees; None if unknown."""
+        return None
+
+    @property
+    def neighbours(self) -> tuple[InputPart, InputPart] | None:
+        """The parts of an input that two neighbouring vectors are made of, the first after ``tokens_before``; None if unknown."""
+        return None
+
+    @property
+    def has_distillation_token(self) -> bool:
+        """Whether the second vector is a trained distillation token."""
+        return False
+
+    @property
     def patch_grid(self) -> PatchGrid | None:
         """The patches that the last vectors are made of, row by row; None for other inputs than images."""
         return None
+
+    def table_width(self, d_model: int) -> int:
+        """The width of the token table, or of the vectors if there is none."""
+        return d_model
 
     def position_width(self, d_model: int) -> int:
         """The width of the vectors to which positions are added."""
@@ -93,6 +139,15 @@ class EmbeddingKind(Component):
     def position_count(self, context_length: int | None) -> int | None:
         """The number of vectors to which positions are added."""
         return context_length
+
+
+def scale_steps(scale: float | str | None, d_model: int) -> Iterator[Step]:
+    """The step of a factor, a number or the square root of d_model, if there is one."""
+    if scale is not None:
+        yield Step(f"{TIMES} √{d_model:,}" if isinstance(scale, str) else f"{TIMES} {scale:g}", role="other")
+
+
+Embedding = Annotated[EmbeddingKind, Slot("embedding")]
 
 
 class Projection(Spec):
@@ -135,12 +190,31 @@ class Tokens(EmbeddingKind):
     takes_tokens: ClassVar[bool] = True
 
     def table_width(self, d_model: int) -> int:
-        """The width of the token table."""
         return self.width or d_model
 
     def position_width(self, d_model: int) -> int:
         first = self.projection is not None and self.projection.place == "first"
         return d_model if first else self.table_width(d_model)
+
+    @property
+    def segment_count(self) -> int:
+        return self.token_types
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        yield Step("Token embedding", "token", (SIZES,))
+        yield from scale_steps(self.scale, context.width)
+        projects = self.projection is not None or self.table_width(context.width) != context.width
+        projection = [Step("Projection", "projection", (WIDTHS,))] if projects else []
+        first = self.projection is not None and self.projection.place == "first"
+        yield from projection if first else ()
+        if self.token_types:
+            yield Step("Token types", "token_type", (SIZES,), joins="+")
+        yield PositionStep()
+        yield from norm_steps(self.norm)
+        yield from () if first else projection
+
+    def why_insensitive(self, width: int) -> str:
+        return "" if self.norm is None else self.norm.why_insensitive(self.position_width(width))
 
 
 @register("embedding")
@@ -172,6 +246,7 @@ class Patches(EmbeddingKind):
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "pixel_values"
+    input_title: ClassVar[str] = "Image"
     of_patches: ClassVar[bool] = True
 
     @property
@@ -185,18 +260,45 @@ class Patches(EmbeddingKind):
 
     @property
     def tokens_before(self) -> int:
-        """The number of trained vectors before the patches."""
         return self.class_token + self.distillation_token + self.registers
+
+    @property
+    def has_distillation_token(self) -> bool:
+        return self.distillation_token
 
     @property
     def patch_grid(self) -> PatchGrid:
         return PatchGrid(self.side, self.side, self.patch_size)
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        width, size = context.width, self.patch_size
+        values = product(self.channels, size, size)
+        yield Step("Patches through one matrix", "patch", (f"{values} → {width:,}",))
+        if self.class_token:
+            yield Step("Class token", "class_token", (product(1, width),), joins="∥")
+        if self.distillation_token:
+            yield Step("Distillation token", "distillation_token", (product(1, width),), joins="∥")
+        yield PositionStep()
+        if self.registers:
+            yield Step("Registers", "register", (product(self.registers, width),), joins="∥")
+        yield from norm_steps(self.norm)
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         rows, columns, _ = self.patch_grid
         first = ["[CLS]"] * self.class_token + ["[DIST]"] * self.distillation_token
         first += [f"reg{i}" for i in range(self.registers)]
         return first + [f"r{row}c{column}" for row in range(rows) for column in range(columns)]
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
+        size = self.patch_size
+        last = (self.side - 1) * size
+        first, final = slice(0, size), slice(last, last + size)
+        return (..., first, first), (..., final, final)
+
+    @property
+    def neighbours(self) -> tuple[InputPart, InputPart]:
+        size = self.patch_size
+        return (..., slice(0, size), slice(0, size)), (..., slice(0, size), slice(size, 2 * size))
 
     def position_count(self, context_length: int | None) -> int:
         return self.fixed_length - self.registers
@@ -238,6 +340,25 @@ class Spectrogram(EmbeddingKind):
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "input_features"
+    input_title: ClassVar[str] = "Log-mel spectrogram"
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        bins, width, kernel = self.mel_bins, context.width, f"kernel {self.kernel}"
+        activation = ACTIVATION_TITLES[self.activation]
+        yield Step("Convolution", "first", (f"{bins:,} → {width:,}", kernel, activation))
+        stride = f"stride {self.stride}"
+        yield Step("Convolution", "second", (f"{width:,} → {width:,}", kernel, stride, activation))
+        yield PositionStep()
+
+    @property
+    def sees_order(self) -> bool:
+        return True
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
+        # The first convolution moves by 1 and the second by the stride, each reaching kernel // 2 to either side.
+        columns, reach = self.stride * vectors, 2 * (self.kernel // 2)
+        last = min(self.stride * (vectors - 1) + reach, columns - 1)
+        return (..., slice(0, 1)), (..., slice(last, last + 1))
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         return start_times(count, self.stride, column_seconds)

@@ -1,6 +1,6 @@
 """Embeddings of spectrograms of any length: frames of mel bins to vectors."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -8,15 +8,20 @@ from pydantic import Field
 from specs.base.base import Dropout, Fault, PositiveFloat, RuleContext, Width
 from specs.base.registry import register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
-from specs.kinds.embedding import EmbeddingKind, start_times
-from specs.kinds.norm import Norm
+from specs.base.words import WIDTHS, PartContext, PositionStep, Step
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
+from specs.kinds.embedding import EmbeddingKind, InputPart, scale_steps, start_times
+from specs.kinds.norm import Norm, norm_steps
+
+END_FRAMES: tuple[InputPart, InputPart] = (slice(None), slice(0, 1)), (slice(None), slice(-1, None))
+"""The first and the last frame."""
 
 
 class FramesKind(EmbeddingKind):
     """Interface of embeddings of spectrograms of any length, frames x features; a recording is padded at its end."""
 
     input_name: ClassVar[str] = "input_features"
+    input_title: ClassVar[str] = "Log-mel spectrogram"
 
     @property
     def any_length(self) -> bool:
@@ -35,6 +40,10 @@ class FramesKind(EmbeddingKind):
     def step(self) -> int:
         """The number of frames from one vector to the next."""
         return 1
+
+    def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
+        frames = length if self.step == 1 else f"({self.step:,} {length} {1 - self.step:+,})"
+        return frames, self.features
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         return start_times(count, self.step, column_seconds)
@@ -68,6 +77,14 @@ class Frames(FramesKind):
     @property
     def features(self) -> int:
         return self.width
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        yield from norm_steps(self.norm)
+        yield Step("Projection", "projection", (WIDTHS,))
+        yield PositionStep()
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
+        return END_FRAMES
 
 
 @register("embedding")
@@ -109,6 +126,24 @@ class SubsampledSpectrogram(FramesKind):
     def bins_left(self) -> int:
         """The number of bins after the last convolution."""
         return -(-self.mel_bins // self.step)
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        details = f"kernel {self.kernel}", f"stride {self.stride}", "time and bins"
+        activation = ACTIVATION_TITLES[self.activation]
+        for index in range(self.convolutions):
+            widths = f"{self.channels if index else 1:,} → {self.channels:,}"
+            title = "Depthwise convolution and matrix" if index else "Convolution"
+            yield Step(title, f"layers.{index}", (widths, *details, activation))
+        yield Step("Projection", "projection", (WIDTHS,))
+        yield from scale_steps(self.scale, context.width)
+        yield PositionStep()
+
+    @property
+    def sees_order(self) -> bool:
+        return True
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart] | None:
+        return END_FRAMES if self.kernel // 2 < self.stride else None
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.kernel % 2 == 0:

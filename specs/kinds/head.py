@@ -1,9 +1,11 @@
 """Heads: outputs computed from the last hidden state."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from specs.base.base import (
     Component,
@@ -13,80 +15,72 @@ from specs.base.base import (
     PositiveFloat,
     RuleContext,
     Slot,
-    Spec,
     Width,
 )
 from specs.base.descriptions import ValueDescriptions
 from specs.base.errors import MISSING
-from specs.base.registry import register
+from specs.base.registry import interface, register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
-from specs.kinds.attention import trained_query_faults
-from specs.kinds.feed_forward import FeedForward
-from specs.kinds.norm import Norm
-
-Head = Annotated[Component, Slot("head")]
-
-
-class AtToken(Spec):
-    """The first token with a given id, or the first of all if the sequence has none (CLIP: the end token)."""
-
-    token: Annotated[int, Field(ge=0)] | Literal["highest"]
-    """Token id to look for, below `vocab_size`; `highest` for the highest id in the sequence (the first CLIP models, OWL-ViT)."""
+from specs.base.words import TIMES, WIDTHS, Output, PartContext, Step, number_text, product
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
+from specs.kinds.embedding import EmbeddingKind
+from specs.kinds.norm import Norm, norm_steps
+from specs.kinds.pooling import AttentionPooling, AtToken, Pooling, pooling_words
 
 
-TokenPooling = Literal["first", "last", "mean", "max", "weighted_mean", "mean_sqrt_length"]
-"""The reductions of real tokens to one vector."""
+@interface("head")
+class HeadKind(Component):
+    """Interface of all kinds of head.
 
-PoolingName = Annotated[
-    Literal[TokenPooling, "patches"],
-    ValueDescriptions(
-        {
-            "first": "The first token (BERT's `[CLS]`); not for decoders, whose first token sees no other.",
-            "last": "The last token that is not padding (decoders).",
-            "mean": "The mean over all tokens.",
-            "max": "The largest value of each feature over all tokens.",
-            "weighted_mean": "The mean over all tokens, the n-th weighted by n (SGPT).",
-            "mean_sqrt_length": "The sum over all tokens, divided by the square root of their number.",
-            "patches": "The mean over the patches of an image, without the vectors before them (BEiT).",
-        }
-    ),
-]
+    ``meets`` says that it compares the vectors of the two stacks of a dual encoder, and ``scores_vocabulary`` that its outputs are
+    scores of every token of the vocabulary, and ``predicts_next`` that these are scores of the next token, so that the model can
+    generate.  ``compared_by`` is how the quality of an export is judged: by its outputs as they are, by ``logits`` as scores of
+    classes or tokens, by the scores of pairs of a text and an image, or by the directions of the vectors of ``vector_output``.
+    """
 
+    meets: ClassVar[bool] = False
+    scores_vocabulary: ClassVar[bool] = False
+    predicts_next: ClassVar[bool] = False
+    compared_by: ClassVar[Literal["values", "scores", "pairs", "vectors"]] = "values"
 
-class AttentionPooling(Spec):
-    """A trained query attends to all tokens; a feed-forward with a norm before it adds to the result (SigLIP)."""
+    @property
+    def scores_embeddings(self) -> bool:
+        """Whether it compares vectors of the width of the embedding, instead of d_model, with the vocabulary."""
+        return False
 
-    attention: Annotated[Component, Slot("attention")]
-    """Attention of the query: a kind with heads, without window or position."""
-    norm: Norm
-    """Norm before the feed-forward."""
-    feed_forward: FeedForward
-    """Feed-forward whose output is added."""
+    @property
+    def transforms_to_embedding(self) -> bool:
+        """Whether its dense layer and norm have the width of the embedding instead of d_model."""
+        return False
 
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        """The violated rules of its parts."""
-        yield from (fault.under("attention") for fault in trained_query_faults(self.attention, context))
-        for part in ("norm", "feed_forward"):
-            yield from (fault.under(part) for fault in getattr(self, part).faults(context))
+    @property
+    def vector_output(self) -> str:
+        """The output whose vectors are compared."""
+        return "last_hidden_state"
 
+    @property
+    def token_to_find(self) -> int | None:
+        """The id of the token that selects the vector of a sequence, or None."""
+        return None
 
-def _pooling_tag(pooling: object) -> str:
-    if isinstance(pooling, AttentionPooling) or (isinstance(pooling, dict) and "token" not in pooling):
-        return "attention"
-    return "mapping" if isinstance(pooling, dict | AtToken) else "name"
+    def vector_width(self, d_model: int) -> int | None:
+        """The width of the vector that a dual encoder compares; None if the head gives none."""
+        return None
 
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        """The steps from the last hidden state to the outputs, in the order of the forward."""
+        yield Step(self.heading, "", tuple(self.details(context)))
+        yield Output("Outputs")
 
-Pooling = Annotated[
-    Annotated[PoolingName, Tag("name")]
-    | Annotated[AtToken, Tag("mapping")]
-    | Annotated[AttentionPooling, Tag("attention")],
-    Discriminator(_pooling_tag),
-]
-"""The vector for a sequence: that of the first, last or a given token, or a combination of all tokens."""
+    def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
+        """The violated rules between this head and the embedding of its stack, whose stream has a width."""
+        return ()
 
 
-def dense_layer_faults(head: "TransformingHead | MaskedLanguageModeling") -> Iterable[Fault]:
+Head = Annotated[HeadKind, Slot("head")]
+
+
+def dense_layer_faults(head: TransformingHead | MaskedLanguageModeling) -> Iterable[Fault]:
     """The settings of a dense layer in a head without one."""
     if head.activation is None and not head.dense_bias:
         yield Fault(
@@ -97,7 +91,14 @@ def dense_layer_faults(head: "TransformingHead | MaskedLanguageModeling") -> Ite
         )
 
 
-class VocabularyHead(Component):
+def dense_steps(head: TransformingHead | MaskedLanguageModeling) -> Iterator[Step]:
+    """The dense layer, its activation and norm, each if present."""
+    if head.activation is not None:
+        yield Step("Dense", "dense", (WIDTHS, ACTIVATION_TITLES[head.activation]))
+    yield from norm_steps(head.norm)
+
+
+class VocabularyHead(HeadKind):
     """A head that scores every token of the vocabulary."""
 
     tie_embeddings: bool = True
@@ -107,13 +108,35 @@ class VocabularyHead(Component):
     narrowed_by: ClassVar[str]
     """The setting that gives the scored vectors the width of the embedding."""
 
-    @property
-    def scores_embeddings(self) -> bool:
-        """Whether the scored vectors have the width of the embedding instead of d_model."""
-        return False
+    scores_vocabulary: ClassVar[bool] = True
+    compared_by: ClassVar[Literal["scores"]] = "scores"
+
+    def score_steps(self, context: PartContext, title: str, *details: str) -> Iterator[Step | Output]:
+        """The matrix of the vocabulary, and the scores."""
+        assert context.vocab_size is not None
+        yield Step(title, "vocabulary", (WIDTHS, *details))
+        yield Output("Logits", product("B", context.length, context.vocab_size))
+
+    def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
+        if not embedding.takes_tokens:
+            yield Fault(
+                ("kind",),
+                "requires a vocabulary, but the model takes no tokens",
+                self.kind,
+                "Use classification or none.",
+            )
+            return
+        table = embedding.table_width(width)
+        if self.tie_embeddings and not self.scores_embeddings and table != width:
+            yield Fault(
+                ("tie_embeddings",),
+                f"needs an embedding as wide as d_model, which is {width}; embedding.width is {table}",
+                True,
+                f"Set {self.narrowed_by}, tie_embeddings: false, or embedding.width: {width}.",
+            )
 
 
-class TransformingHead(Component):
+class TransformingHead(HeadKind):
     """A head with an optional dense layer and norm before the output layer."""
 
     activation: Activation | None = None
@@ -122,6 +145,9 @@ class TransformingHead(Component):
     """Whether that dense layer adds a bias (ModernBERT: false)."""
     norm: Norm | None = None
     """Norm before the output layer, after the dense layer if there is one (ModernBERT, CLIP). Default: none."""
+
+    def why_insensitive(self, width: int) -> str:
+        return "" if self.norm is None else self.norm.why_insensitive(width)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         return dense_layer_faults(self)
@@ -139,10 +165,22 @@ class LanguageModeling(VocabularyHead, TransformingHead):
     softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None
     """Bound c on the scores, which become `c * tanh(score / c)` (Gemma 2). Default: unbounded."""
     narrowed_by: ClassVar[str] = "projection: true"
+    predicts_next: ClassVar[bool] = True
 
     @property
     def scores_embeddings(self) -> bool:
         return self.projection
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        if self.scale is not None:
+            factor = f"1/√{context.width:,}" if isinstance(self.scale, str) else number_text(self.scale)
+            yield Step(f"{TIMES} {factor}", role="other")
+        if self.projection:
+            yield Step("Projection", "projection", (WIDTHS,))
+        fixed = ["fixed bias"] if self.bias == "fixed" else []
+        cap = [] if self.softcap is None else [f"softcap {number_text(self.softcap)}"]
+        yield from self.score_steps(context, "Language-model head", *fixed, *cap)
 
 
 @register("head")
@@ -165,6 +203,17 @@ class MaskedLanguageModeling(VocabularyHead):
     def scores_embeddings(self) -> bool:
         return self.activation is not None
 
+    @property
+    def transforms_to_embedding(self) -> bool:
+        return self.activation is not None
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        yield from self.score_steps(context, "Masked-language-model head")
+
+    def why_insensitive(self, width: int) -> str:
+        return "" if self.norm is None else self.norm.why_insensitive(width)
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from dense_layer_faults(self)
         if self.activation is None and self.norm is not None:
@@ -184,12 +233,18 @@ class MaskedLanguageModeling(VocabularyHead):
 
 
 @register("head")
-class Pooler(Component):
+class Pooler(HeadKind):
     """BERT's pooler: `last_hidden_state`, and as `pooler_output` its first token through a dense layer."""
 
     kind: Literal["pooler"] = "pooler"
+    compared_by: ClassVar[Literal["vectors"]] = "vectors"
     activation: Activation = "tanh"
     """Activation of the dense layer."""
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield Output("Hidden states", product("B", context.length, context.width))
+        yield Step("Pooler", "dense", ("first token", WIDTHS, ACTIVATION_TITLES[self.activation]))
+        yield Output("Pooled output", product("B", context.width))
 
 
 class SequenceHead(TransformingHead):
@@ -208,6 +263,18 @@ class SequenceHead(TransformingHead):
         OmitDefault(),
     ] = "vector"
     """Input of the dense layer and norm."""
+
+    @property
+    def token_to_find(self) -> int | None:
+        token = self.pooling.token if isinstance(self.pooling, AtToken) else None
+        return token if isinstance(token, int) else None
+
+    def vector_steps(self) -> Iterator[Step]:
+        """One transformed vector per sequence."""
+        trained = "pooling" if isinstance(self.pooling, AttentionPooling) else None
+        pooling = Step("Pooling", trained, (pooling_words(self.pooling),))
+        dense = list(dense_steps(self))
+        yield from [*dense, pooling] if self.transform == "tokens" else [pooling, *dense]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)
@@ -234,7 +301,7 @@ class SequenceHead(TransformingHead):
             )
         if isinstance(self.pooling, AttentionPooling):
             yield from (fault.under("pooling") for fault in self.pooling.faults(context))
-        token = sought_token(self)
+        token = self.token_to_find
         if token is not None and token >= (context.vocab_size or 0):
             yield Fault(
                 ("pooling", "token"),
@@ -244,19 +311,12 @@ class SequenceHead(TransformingHead):
             )
 
 
-def sought_token(head: Component) -> int | None:
-    """The id of the token that a head's pooling selects, if any."""
-    token = (
-        head.pooling.token if isinstance(head, SequenceHead) and isinstance(head.pooling, AtToken) else None
-    )
-    return token if isinstance(token, int) else None
-
-
 @register("head")
 class Classification(SequenceHead):
     """Scores of classes for the whole sequence: pooling, transform, dropout, classifier. Gives `logits`, batch x labels."""
 
     kind: Literal["classification"] = "classification"
+    compared_by: ClassVar[Literal["scores"]] = "scores"
     dense_width: Width | None = None
     """Width of the dense layer (wav2vec 2.0: 256). Default: d_model."""
     labels: Width
@@ -265,6 +325,11 @@ class Classification(SequenceHead):
     """Whether the classifier adds a bias."""
     dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from self.vector_steps()
+        yield Step("Classifier", "labels", (WIDTHS,))
+        yield Output("Logits", product("B", self.labels))
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)
@@ -278,7 +343,7 @@ class Classification(SequenceHead):
 
 
 @register("head")
-class DistilledClassification(Component):
+class DistilledClassification(HeadKind):
     """Scores of classes from the class token and the distillation token of images, each through a classifier of its own (DeiT:
     Touvron et al., 2020). Gives `cls_logits`, `distillation_logits`, and their mean `logits`, batch x labels."""
 
@@ -286,12 +351,22 @@ class DistilledClassification(Component):
     labels: Width
     """Number of classes."""
 
+    def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
+        if not embedding.has_distillation_token:
+            yield Fault(
+                ("kind",),
+                "requires patches with a distillation token, which it reads",
+                self.kind,
+                "Add distillation_token: true to the embedding, or use classification.",
+            )
+
 
 @register("head")
 class Pooled(SequenceHead):
     """The `last_hidden_state`, and one vector per sequence: pooling, transform, projection, normalisation (CLIP text)."""
 
     kind: Literal["pooled"] = "pooled"
+    compared_by: ClassVar[Literal["vectors"]] = "vectors"
     projection: Width | None = None
     """Width of a projection of the vector, without bias (CLIP). Default: no projection."""
     normalize: bool = False
@@ -309,9 +384,27 @@ class Pooled(SequenceHead):
     ] = "pooler_output"
     """Name of the output that holds the vector."""
 
+    @property
+    def vector_output(self) -> str:
+        return self.output
+
     def vector_width(self, d_model: int) -> int:
-        """The width of the vector."""
         return self.projection or d_model
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield Output("Hidden states", product("B", context.length, context.width))
+        yield from self.vector_steps()
+        if self.projection is not None:
+            yield Step("Projection", "projection", (WIDTHS,))
+        if self.normalize:
+            yield Step("Divided by its length")
+        yield Output("Sequence vector", product("B", self.vector_width(context.width)))
+
+    def why_insensitive(self, width: int) -> str:
+        single = self.normalize and self.vector_width(width) == 1
+        return super().why_insensitive(width) or (
+            "a unit vector of width 1 carries only a sign" if single else ""
+        )
 
 
 @register("head")
@@ -319,12 +412,18 @@ class TokenClassification(TransformingHead):
     """Scores of classes for each token: transform, dropout, classifier. Gives `logits`, batch x tokens x labels."""
 
     kind: Literal["token_classification"] = "token_classification"
+    compared_by: ClassVar[Literal["scores"]] = "scores"
     labels: Width
     """Number of classes."""
     bias: bool = True
     """Whether the classifier adds a bias."""
     dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        yield Step("Classifier of tokens", "labels", (WIDTHS,))
+        yield Output("Logits", product("B", context.length, self.labels))
 
 
 @register("head")
@@ -338,6 +437,11 @@ class QuestionAnswering(TransformingHead):
     dropout: Dropout = 0.0
     """Dropout probability before the output layer during training."""
 
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        yield Step("Start and end of the answer", "span", (WIDTHS,))
+        yield Output("Start and end logits", f"2 of {product('B', context.length)}")
+
 
 @register("head")
 class ReplacedTokenDetection(TransformingHead):
@@ -347,9 +451,14 @@ class ReplacedTokenDetection(TransformingHead):
     bias: bool = True
     """Whether the output layer adds a bias."""
 
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        yield Step("Replaced-token detection", "score", (WIDTHS,))
+        yield Output("Logits", product("B", context.length))
+
 
 @register("head")
-class Contrastive(Component):
+class Contrastive(HeadKind):
     """How well each text fits each image, from the vectors that the stacks of a dual encoder give (CLIP, SigLIP).
 
     Gives `text_embeds` and `image_embeds`, and their products times a trained factor, whose logarithm is stored:
@@ -359,16 +468,24 @@ class Contrastive(Component):
     kind: Literal["contrastive"] = "contrastive"
     log_scale: float = 2.6592
     """Logarithm of the factor at random initialization (CLIP: 2.6592, for 1 / 0.07)."""
+    meets: ClassVar[bool] = True
+    compared_by: ClassVar[Literal["pairs"]] = "pairs"
     bias: float | None = None
     """Value at random initialization of a trained number that is added (SigLIP: -10). Default: no such number."""
 
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        number = () if self.bias is None else ("+ a trained number",)
+        yield Step("Similarity", "", ("products of the vectors", f"{TIMES} a trained factor", *number))
+        yield Output("Logits", f"images {TIMES} texts")
+
 
 @register("head")
-class CTC(Component):
+class CTC(HeadKind):
     """Scores of labels for each vector, with a blank between labels (connectionist temporal classification: Graves et al.,
     2006). Gives `logits`, batch x vectors x labels."""
 
     kind: Literal["ctc"] = "ctc"
+    compared_by: ClassVar[Literal["scores"]] = "scores"
     labels: Width
     """Number of labels: characters or other tokens, and the blank."""
     blank: Annotated[int, Field(ge=0)] = 0
@@ -387,7 +504,11 @@ class CTC(Component):
 
 
 @register("head")
-class NoHead(Component):
+class NoHead(HeadKind):
     """The `last_hidden_state` alone, batch x tokens x d_model."""
 
     kind: Literal["none"] = "none"
+    compared_by: ClassVar[Literal["vectors"]] = "vectors"
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield Output("Hidden states", product("B", context.length, context.width))

@@ -1,23 +1,26 @@
 """Latent attention: queries, keys and values projected from narrow latents."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from specs.base.base import Component, Dropout, Fault, PositiveFloat, RuleContext, Width
+from specs.base.base import Dropout, Fault, PositiveFloat, RuleContext, Width
 from specs.base.registry import register
 from specs.base.roles import Role
+from specs.base.words import TIMES, PartContext
 from specs.kinds.attention import Heads
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.norm import Norm, RMSNorm
 
 
 @register("attention")
-class Latent(Component):
+class Latent(AttentionKind):
     """Multi-head latent attention (DeepSeek-V2, 2024).
 
     Keys and values are projected down to a narrow latent, normalised, and projected up again; queries may be, too.
     """
 
     kind: Literal["latent"] = "latent"
+    title: ClassVar[str] = "Latent attention"
     heads: Annotated[Heads, Role.HEADS]
     """Number of query, key and value heads."""
     query_rank: Annotated[Width | None, Role.WIDTH] = None
@@ -38,6 +41,23 @@ class Latent(Component):
     """Factor on the attention scores. Default: `(head_dim + rope_dim) ** -0.5`."""
     dropout: Dropout = 0.0
     """Dropout probability on the attention weights during training."""
+
+    def details(self, context: PartContext) -> list[str]:
+        queries = [] if self.query_rank is None else [f"queries of rank {self.query_rank:,}"]
+        return [
+            f"{self.heads:,} heads {TIMES} ({self.head_dim} + {self.rope_dim})",
+            f"values {self.value_dim} wide",
+            *queries,
+            f"keys and values of rank {self.kv_rank:,}",
+            *self.sight_details(context),
+        ]
+
+    @property
+    def position_heads(self) -> int:
+        return self.heads
+
+    def score_scale(self, d_model: int, terms: int = 1) -> float:
+        return float((self.head_dim + self.rope_dim) ** -0.5) if self.scale is None else self.scale
 
     def head_width(self, d_model: int) -> int:
         """The number of rotated dimensions of each head."""

@@ -7,8 +7,10 @@ from specs.base.base import Component, Fault, RuleContext, Slot, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.roles import Role
+from specs.base.words import PartContext
 from specs.kinds.activation import Activation
 from specs.kinds.attention import Heads
+from specs.kinds.mixer import MixerKind, state_text
 from specs.kinds.norm import Norm, RMSNorm
 
 Decay = Annotated[Component, Slot("decay")]
@@ -48,7 +50,7 @@ class OutputNorm(Spec):
 
 
 @register("mixer")
-class LinearAttention(Component):
+class LinearAttention(MixerKind):
     """Linear attention with a fixed decay per head: lightning attention (MiniMax-01: MiniMax, 2025), or retention without its
     rotation (RetNet: Sun et al., 2023)."""
 
@@ -67,6 +69,13 @@ class LinearAttention(Component):
     """Norm of the outputs."""
     gate: Activation = "sigmoid"
     """Activation of the gate, a projection of the input that multiplies the normalized outputs (RetNet: `silu`)."""
+
+    def details(self, context: PartContext) -> list[str]:
+        return [state_text(self.heads, self.key_width, self.value_width), f"decay: {self.decay.kind}"]
+
+    def why_insensitive(self, width: int) -> str:
+        over = self.value_width if self.output_norm.over == "head" else self.heads * self.value_width
+        return self.output_norm.norm.why_insensitive(over)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from (fault.under("decay") for fault in self.decay.faults(context))

@@ -3,17 +3,19 @@
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from specs.base.base import Component, Fault, OmitDefault, RuleContext, Width
+from specs.base.base import Fault, OmitDefault, RuleContext, Width
 from specs.base.registry import register
 from specs.base.roles import Role
+from specs.base.words import TIMES, PartContext
 from specs.kinds.activation import Activation
 from specs.kinds.attention import Heads, divisors
+from specs.kinds.mixer import MixerKind, convolution_text
 from specs.kinds.norm import Norm
 from specs.kinds.short_convolution import KernelSize
 
 
 @register("mixer")
-class Mamba(Component):
+class Mamba(MixerKind):
     """Mamba (Gu and Dao, 2023): a short convolution, and channels whose states decay at rates that the input selects."""
 
     kind: Literal["mamba"] = "mamba"
@@ -36,6 +38,14 @@ class Mamba(Component):
     """Whether the convolution adds a bias."""
     norm: Norm | None = None
     """Norm of the narrow step sizes and of B and C, each with separate weights (Jamba, Falcon-Mamba). Default: none."""
+
+    def details(self, context: PartContext) -> list[str]:
+        apart = [] if self.heads == 1 else [f"in {self.heads:,} heads"]
+        channels = f"{self.width:,} channels {TIMES} {self.state_size:,} states"
+        return [channels, *apart, convolution_text(self.kernel_size)]
+
+    def why_insensitive(self, width: int) -> str:
+        return "" if self.norm is None else self.norm.why_insensitive(min(self.state_size, self.step_rank))
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.width % self.heads:

@@ -1,16 +1,18 @@
 """Mamba-2: heads whose state decays by one factor per token."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from specs.base.base import Component, Fault, Multiplier, OmitDefault, PositiveFloat, RuleContext, Spec, Width
+from specs.base.base import Fault, Multiplier, OmitDefault, PositiveFloat, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.roles import Role
+from specs.base.words import PartContext
 from specs.kinds.activation import Activation
 from specs.kinds.attention import Heads, divisors
+from specs.kinds.mixer import MixerKind, convolution_text, state_text
 from specs.kinds.short_convolution import KernelSize
 
 
@@ -60,10 +62,11 @@ class Mamba2Multipliers(Spec):
 
 
 @register("mixer")
-class Mamba2(Component):
+class Mamba2(MixerKind):
     """Mamba-2 (Dao and Gu, 2024): a short convolution, and heads whose state decays by one factor per token."""
 
     kind: Literal["mamba2"] = "mamba2"
+    title: ClassVar[str] = "Mamba-2"
     heads: Heads
     """Number of heads."""
     head_dim: Annotated[Width, Role.WIDTH]
@@ -91,6 +94,11 @@ class Mamba2(Component):
     def width(self) -> int:
         """The width of all heads together."""
         return self.heads * self.head_dim
+
+    def details(self, context: PartContext) -> list[str]:
+        shared = [] if self.groups == 1 else [f"{self.groups:,} groups"]
+        states = state_text(self.heads, self.state_size, self.head_dim)
+        return [states, *shared, convolution_text(self.kernel_size)]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.heads % self.groups:

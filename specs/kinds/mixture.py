@@ -1,13 +1,14 @@
 """Mixtures of experts: many feed-forwards, and a router that selects a few per token."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from specs.base.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Spec
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
+from specs.base.words import PartContext
 from specs.kinds.attention import divisors
 from specs.kinds.feed_forward import FeedForward, TwoLayer
 from specs.kinds.norm import Norm
@@ -78,6 +79,7 @@ class Mixture(Component):
     """
 
     kind: Literal["mixture"] = "mixture"
+    title: ClassVar[str] = "Mixture of experts"
     experts: Count
     """Number of experts."""
     top_k: Count
@@ -92,6 +94,25 @@ class Mixture(Component):
     """Feed-forward network applied to every token in addition to its experts (DeepSeek). Default: none."""
     shared_gate: bool = False
     """Whether the shared network's output is multiplied by the sigmoid of a linear score of the token (Qwen2-MoE)."""
+
+    def details(self, context: PartContext) -> list[str]:
+        router = self.router
+        details = [f"{self.top_k} of {self.experts:,} experts", self.expert.brief]
+        if self.shared is not None:
+            details.append(f"shared: {self.shared.brief}{', gated' if self.shared_gate else ''}")
+        correction = " with correction" if router.score_correction_bias else ""
+        weighing = ", weighs inputs" if router.weighs == "input" else ""
+        details.append(f"{router.scores.replace('_', ' ')} router{correction}{weighing}")
+        if router.groups is not None:
+            details.append(f"{router.groups.top} of {router.groups.count} groups")
+        return details
+
+    @property
+    def routed_experts(self) -> tuple[int, int]:
+        return self.top_k, self.experts
+
+    def branch_details(self, context: PartContext) -> list[str]:
+        return self.details(context)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if not isinstance(self.expert, TwoLayer):

@@ -1,21 +1,33 @@
 """Normalisations."""
 
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from specs.base.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
 from specs.base.registry import register
+from specs.base.words import PartContext, Step, only_signs
 
 Norm = Annotated[Component, Slot("norm")]
 
 
+class StatisticsNorm(Component):
+    """A norm that divides vectors by a measure of their size."""
+
+    def details(self, context: PartContext) -> list[str]:
+        return []
+
+    def why_insensitive(self, width: int) -> str:
+        return only_signs([width])
+
+
 @register("norm")
-class LayerNorm(Component):
+class LayerNorm(StatisticsNorm):
     """Layer normalisation (Ba et al., 2016): centred, scaled to unit variance, then weight and bias."""
 
     kind: Literal["layer_norm"] = "layer_norm"
+    title: ClassVar[str] = "LayerNorm"
     eps: PositiveFloat = 1e-5
     """Number added to the variance to avoid division by 0 (BERT: 1e-12)."""
     weight: Annotated[bool, OmitDefault()] = True
@@ -30,10 +42,11 @@ class LayerNorm(Component):
 
 
 @register("norm")
-class RMSNorm(Component):
+class RMSNorm(StatisticsNorm):
     """Root-mean-square normalisation (Zhang and Sennrich, 2019): not centred, weight only."""
 
     kind: Literal["rms_norm"] = "rms_norm"
+    title: ClassVar[str] = "RMSNorm"
     eps: PositiveFloat = 1e-6
     """Number added to the mean square to avoid division by 0 (Llama: 1e-5 or 1e-6)."""
     weight: Annotated[bool, OmitDefault()] = True
@@ -46,7 +59,7 @@ class RMSNorm(Component):
 
 
 @register("norm")
-class BatchNorm(Component):
+class BatchNorm(StatisticsNorm):
     """Batch normalisation (Ioffe and Szegedy, 2015): centred and scaled by statistics of each channel, then weight and bias.
 
     In training the statistics are those of all vectors of a batch, and their running average is stored: it is used
@@ -54,6 +67,7 @@ class BatchNorm(Component):
     """
 
     kind: Literal["batch_norm"] = "batch_norm"
+    title: ClassVar[str] = "BatchNorm"
     eps: PositiveFloat = 1e-5
     """Number added to the variance to avoid division by 0."""
     momentum: Annotated[float, Field(gt=0, le=1), OmitDefault()] = 0.1
@@ -75,3 +89,9 @@ def _offset_faults(norm: LayerNorm | RMSNorm) -> Iterable[Fault]:
             True,
             "Remove it, or set weight: true.",
         )
+
+
+def norm_steps(norm: Component | None, module: str = "norm") -> Iterator[Step]:
+    """The step of a norm, if there is one."""
+    if norm is not None and not norm.is_none:
+        yield Step(norm.heading, module, role="norm")

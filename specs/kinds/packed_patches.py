@@ -1,12 +1,14 @@
 """Images of any size: the patches of all of them in one sequence."""
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from specs.base.base import Dropout, Width
 from specs.base.registry import register
-from specs.kinds.embedding import EmbeddingKind
+from specs.base.words import PartContext, PositionStep, Step, product
+from specs.kinds.embedding import EmbeddingKind, InputPart
 
 
 @register("embedding")
@@ -30,6 +32,7 @@ class PackedPatches(EmbeddingKind):
     """Dropout probability on the embeddings during training."""
 
     input_name: ClassVar[str] = "pixel_values"
+    input_title: ClassVar[str] = "Patches of images"
     of_patches: ClassVar[bool] = True
     packed: ClassVar[bool] = True
 
@@ -41,6 +44,21 @@ class PackedPatches(EmbeddingKind):
     def patch_width(self) -> int:
         """The number of values of a patch: those of its channels, frames, rows and columns, in this order."""
         return self.channels * self.frames * self.patch_size**2
+
+    def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
+        return length, self.patch_width
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        values = product(self.channels, self.frames, self.patch_size, self.patch_size)
+        yield Step("Patches through one matrix", "patch", (f"{values} → {context.width:,}",))
+        yield PositionStep()
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
+        return (slice(None), slice(1)), (slice(None), slice(-1, None))
+
+    @property
+    def neighbours(self) -> tuple[InputPart, InputPart]:
+        return (slice(None), slice(1)), (slice(None), slice(1, 2))
 
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
         assert context_length is not None

@@ -1,16 +1,18 @@
 """Heads that find things which texts name in images: a box for each patch, and how well each text fits it."""
 
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
 
-from specs.base.base import Component, Fault, OmitDefault, RuleContext, Width
+from specs.base.base import Fault, OmitDefault, RuleContext, Width
 from specs.base.registry import register
+from specs.base.words import TIMES, Output, PartContext, Step, product
 from specs.kinds.activation import Activation
+from specs.kinds.head import HeadKind
 from specs.kinds.norm import Norm
 
 
 @register("head")
-class PatchBoxes(Component):
+class PatchBoxes(HeadKind):
     """A box, and a vector that texts are compared with, for each patch of an image (OWL-ViT: Minderer et al., 2022).
 
     The head of the images of a dual encoder with the head `detection`. Patches are multiplied by the class token, between two
@@ -27,8 +29,12 @@ class PatchBoxes(Component):
     """Activation between the three layers that give a box."""
 
     def vector_width(self, d_model: int) -> int:
-        """The width of the vector."""
         return self.projection
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        details = (f"{TIMES} class token, between two norms", "box: three layers", "vector: projection")
+        yield Step("Boxes and vectors", "", details)
+        yield Output("Patch vectors", product("B", "patches", self.projection))
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules."""
@@ -43,7 +49,7 @@ class PatchBoxes(Component):
 
 
 @register("head")
-class Detection(Component):
+class Detection(HeadKind):
     """How well each text fits each patch of an image that has a box (OWL-ViT: Minderer et al., 2022).
 
     The head of a dual encoder whose images have the head `patch_boxes`. Gives `logits`, images x patches x texts, from products of
@@ -52,3 +58,9 @@ class Detection(Component):
     """
 
     kind: Literal["detection"] = "detection"
+
+    meets: ClassVar[bool] = True
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield Step("Similarity", None, ("products of unit vectors", "shifted and scaled by each patch"))
+        yield Output("Logits and boxes", f"images {TIMES} patches {TIMES} texts, {TIMES} 4")

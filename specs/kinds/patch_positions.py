@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 from specs.base.base import Fault, OmitDefault, PositiveFloat, RuleContext, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
-from specs.kinds.attention import MultiHeadShape
-from specs.kinds.latent import Latent
+from specs.base.words import PartContext, number_text
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
 
 
@@ -35,6 +35,7 @@ class AxialRope(PatchPosition):
     """
 
     kind: Literal["axial_rope"] = "axial_rope"
+    title: ClassVar[str] = "Axial RoPE"
     coordinates: Annotated[
         Literal["centred", "index"],
         ValueDescriptions(
@@ -50,6 +51,9 @@ class AxialRope(PatchPosition):
     """Base of the frequencies: pair i of the n of an axis rotates by `theta ** (-i / n)` radians per unit of the position.
     Dimension i of a head is paired with the one half the head's width further on."""
 
+    def details(self, context: PartContext) -> list[str]:
+        return [f"θ {number_text(self.theta)}", "rows and columns"]
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)
         if context.packed and self.coordinates != "index":
@@ -60,7 +64,7 @@ class AxialRope(PatchPosition):
                 "Set coordinates: index.",
             )
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
         width = attention.head_width(context.d_model)
         if width % 4:
             yield Fault(
@@ -101,9 +105,14 @@ class RelativeBias2d(PatchPosition):
     """
 
     kind: Literal["relative_bias_2d"] = "relative_bias_2d"
+    title: ClassVar[str] = "2-D relative bias"
+    needs_whole_image: ClassVar[bool] = True
     per_layer: Annotated[bool, OmitDefault()] = False
     """Whether every layer has its own biases (BEiT as fine-tuned)."""
     needs_equal_heads: ClassVar[bool] = True
+
+    def details(self, context: PartContext) -> list[str]:
+        return ["by row and column", "added to scores"]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)

@@ -3,22 +3,22 @@
 Embedded kinds are added to the token embedding; attention kinds act on queries and keys or on the scores.
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from specs.base.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
 from specs.base.descriptions import ValueDescriptions
-from specs.base.registry import register
+from specs.base.registry import interface, register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
-from specs.kinds.attention import MultiHeadShape
-from specs.kinds.latent import Latent
-from specs.kinds.rope_scaling import RopeScaling, RopeScalingKind, YarnScaling
+from specs.base.words import TIMES, PartContext, number_text, product
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
+from specs.kinds.mixer import AttentionKind
+from specs.kinds.rope_scaling import RopeScaling
 from specs.kinds.rope_sections import RopeSections
-
-Position = Annotated[Component, Slot("position")]
 
 
 class QueryScaling(Spec):
@@ -32,12 +32,22 @@ class QueryScaling(Spec):
     """Number added to the position (Llama 4: 1)."""
 
 
+@interface("position")
 class PositionKind(Component):
-    """Interface of all kinds of position; ``of_patches`` says that it follows from the row and column of a patch."""
+    """Interface of all kinds of position.
+
+    ``embedded`` says that it is added to the embedding instead of acting inside attention, ``needs_equal_heads`` that all layers
+    must have the same number of heads, ``of_patches`` that it follows from the row and column of a patch, ``needs_whole_image``
+    that it acts on all patches of an image at once, and ``read_outside_layers`` that the stack reads the weights that each layer
+    holds.  ``about`` is its sentence on pages where it has no figures.
+    """
 
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
     of_patches: ClassVar[bool] = False
+    needs_whole_image: ClassVar[bool] = False
+    read_outside_layers: ClassVar[bool] = False
+    about: ClassVar[str] = "No visualization for this kind."
 
     @property
     def owned_by_layers(self) -> bool:
@@ -49,9 +59,50 @@ class PositionKind(Component):
         """The number of products that a score is the sum of."""
         return 1
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+    @property
+    def by_axis(self) -> bool:
+        """Whether vectors of images have a position along each of several axes."""
+        return False
+
+    def axis_faults(self) -> Iterable[Fault]:
+        """The violated rules of a position in a model without images that have rows and columns."""
+        return ()
+
+    @property
+    def biases_blocks(self) -> bool:
+        """Whether it has biases by distances in blocks of tokens, too."""
+        return False
+
+    @property
+    def tells_order(self) -> bool:
+        """Whether it tells the tokens of a sequence apart."""
+        return not self.is_none
+
+    @property
+    def scales_queries(self) -> bool:
+        """Whether queries grow with their position."""
+        return False
+
+    @property
+    def farthest(self) -> int | None:
+        """The distance beyond which all distances are treated alike, or None."""
+        return None
+
+    @property
+    def switch_length(self) -> int | None:
+        """The input length beyond which it acts differently, or None."""
+        return None
+
+    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
         """The violated rules between this position and an attention it acts on."""
         return ()
+
+    def layer_faults(self, others: Sequence[PositionKind]) -> Iterable[Fault]:
+        """The violated rules between this position of a stack and the positions that some of its attentions have of their own."""
+        return ()
+
+
+Position = Annotated[PositionKind, Slot("position")]
 
 
 @register("position")
@@ -59,9 +110,13 @@ class Learned(PositionKind):
     """A trained vector per position, added to the embeddings (BERT, GPT-2); needs the model's `context_length`."""
 
     kind: Literal["learned"] = "learned"
+    title: ClassVar[str] = "Learned positions"
     offset: Annotated[int, Field(ge=0, le=2**16)] = 0
     """Row of the table for position 0; the table has `context_length + offset` rows (OPT, RoBERTa: 2)."""
     embedded: ClassVar[bool] = True
+
+    def details(self, context: PartContext) -> list[str]:
+        return [product(context.rows or 0, context.width)]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if context.context_length is None:
@@ -78,6 +133,7 @@ class Sinusoidal(PositionKind):
     """Fixed sines and cosines, added to the embeddings (Vaswani et al., 2017)."""
 
     kind: Literal["sinusoidal"] = "sinusoidal"
+    title: ClassVar[str] = "Sinusoidal positions"
     layout: Annotated[
         Literal["interleaved", "half_split"],
         ValueDescriptions(
@@ -110,6 +166,9 @@ class Sinusoidal(PositionKind):
     (Whisper, Marian, Pegasus)."""
     embedded: ClassVar[bool] = True
 
+    def details(self, context: PartContext) -> list[str]:
+        return ["fixed", *([product(context.rows, context.width)] if context.rows else [])]
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.table and context.context_length is None:
             yield Fault(
@@ -135,6 +194,7 @@ class Convolutional(PositionKind):
     """A convolution over the embeddings, added to them: relative positions of neighbours (wav2vec 2.0: Baevski et al., 2020)."""
 
     kind: Literal["convolutional"] = "convolutional"
+    title: ClassVar[str] = "Convolutional positions"
     kernel: Annotated[int, Field(gt=0, le=2**12)] = 128
     """Width of the kernel, in vectors; an even one reaches further back than ahead."""
     groups: Annotated[int, Field(gt=0, le=2**12)] = 16
@@ -142,6 +202,9 @@ class Convolutional(PositionKind):
     activation: Activation = "gelu"
     """Activation of the convolution."""
     embedded: ClassVar[bool] = True
+
+    def details(self, context: PartContext) -> list[str]:
+        return [f"kernel {self.kernel}", f"{self.groups} groups", ACTIVATION_TITLES[self.activation]]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if context.d_model % self.groups:
@@ -166,6 +229,7 @@ class Rope(PositionKind):
     """Rotary embedding of queries and keys (Su et al., 2021)."""
 
     kind: Literal["rope"] = "rope"
+    title: ClassVar[str] = "RoPE"
     theta: PositiveFloat = 10000.0
     """Base of the frequencies: pair i of n rotates by `theta ** (-i / n)` radians per position (Llama 3: 500000)."""
     dimensions: Annotated[Width | None, Role.ROTATED] = None
@@ -199,6 +263,26 @@ class Rope(PositionKind):
     """Rotation of the vectors of images by frame, row and column (M-RoPE), in a vision-language model with `packed_patches`. For
     text, and without images, the three are equal. Default: by the place in the sequence alone."""
 
+    @property
+    def by_axis(self) -> bool:
+        return self.sections is not None
+
+    @property
+    def switch_length(self) -> int | None:
+        return None if self.scaling is None else self.scaling.switch_length
+
+    @property
+    def scales_queries(self) -> bool:
+        return self.query_scaling is not None
+
+    def details(self, context: PartContext) -> list[str]:
+        width = context.width
+        part = [] if self.dimensions in (None, width) else [f"{self.dimensions} of {width} dims"]
+        scaling = [] if self.scaling is None else [self.scaling.brief]
+        axes = [] if self.sections is None else ["frames, rows and columns"]
+        turned = ["of the input"] if self.rotates == "input" else []
+        return [f"θ {number_text(self.theta)}", *part, *scaling, *axes, *turned]
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.dimensions is not None and self.dimensions % 2:
             yield Fault(
@@ -207,14 +291,8 @@ class Rope(PositionKind):
                 self.dimensions,
                 f"Use {self.dimensions - 1} or {self.dimensions + 1}.",
             )
-        if isinstance(self.scaling, YarnScaling) and self.theta <= 1:
-            yield Fault(
-                ("theta",),
-                "must exceed 1, because yarn divides by its logarithm",
-                self.theta,
-                "Use 10000.0.",
-            )
         if self.scaling is not None:
+            yield from self.scaling.theta_faults(self.theta)
             yield from (fault.under("scaling") for fault in self.scaling.faults(context))
         if self.sections is not None and not context.causal:
             yield Fault(
@@ -223,11 +301,11 @@ class Rope(PositionKind):
                 list(self.sections.pairs),
                 "Remove them, or use axial_rope.",
             )
-        if self.sections is not None and getattr(self.scaling, "by_length", False):
+        if self.sections is not None and self.scaling is not None and self.scaling.by_length:
             yield Fault(
                 ("scaling", "kind"),
                 "must not depend on the length of an input where pairs rotate by axis",
-                self.scaling.kind,  # type: ignore[union-attr]
+                self.scaling.kind,
                 "Use yarn or linear, or remove sections.",
             )
         if self.sections is not None and self.query_scaling is not None:
@@ -238,7 +316,7 @@ class Rope(PositionKind):
                 "Remove it, or remove sections.",
             )
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
         width = attention.head_width(context.d_model)
         if self.rotates == "input":
             yield from self._input_faults(attention, width, context)
@@ -264,24 +342,40 @@ class Rope(PositionKind):
                 self.dimensions,
                 f"Use an even number up to {width - width % 2}.",
             )
-        elif self.query_scaling is not None and isinstance(attention, Latent):
+        elif self.query_scaling is not None and not attention.projects_heads:
             yield _scaled_parts(attention)
-        elif isinstance(self.scaling, RopeScalingKind):
+        elif self.scaling is not None:
             yield from (
                 fault.under("scaling") for fault in self.scaling.width_faults(self.dimensions or width)
             )
 
-    def _input_faults(
-        self, attention: MultiHeadShape | Latent, width: int, context: RuleContext
-    ) -> Iterable[Fault]:
-        if isinstance(attention, Latent) or self.sections is not None:
+    def axis_faults(self) -> Iterable[Fault]:
+        if self.sections is not None:
+            yield Fault(
+                ("sections",),
+                "belong to the decoder of a vision-language model with packed_patches, whose images have rows and columns",
+                list(self.sections.pairs),
+                "Remove them.",
+            )
+
+    def layer_faults(self, others: Sequence[PositionKind]) -> Iterable[Fault]:
+        if self.sections is not None and any(other.scales_queries for other in others):
+            yield Fault(
+                ("sections",),
+                "must not be set beside query_scaling of some layers: where pairs rotate by axis there is no single position",
+                list(self.sections.pairs),
+                "Remove it, or remove query_scaling.",
+            )
+
+    def _input_faults(self, attention: AttentionKind, width: int, context: RuleContext) -> Iterable[Fault]:
+        if not attention.projects_heads or self.sections is not None:
             yield Fault(
                 ("rotates",),
                 "must be queries_and_keys in latent attention, and where pairs rotate by axis",
                 self.rotates,
                 "Remove it.",
             )
-        elif attention.values == "keys" or attention.reuses_keys_values:
+        elif not attention.has_own_values:
             yield Fault(
                 ("rotates",),
                 "requires keys and values of the layer's own, because values are not rotated",
@@ -297,7 +391,7 @@ class Rope(PositionKind):
             )
 
 
-def _scaled_parts(attention: Latent) -> Fault:
+def _scaled_parts(attention: AttentionKind) -> Fault:
     return Fault(
         ("query_scaling",),
         "requires queries that are rotated as a whole, and those of latent attention are not",
@@ -311,6 +405,7 @@ class Alibi(PositionKind):
     """ALiBi: a penalty on the scores that is linear in distance (Press et al., 2021); no parameters."""
 
     kind: Literal["alibi"] = "alibi"
+    title: ClassVar[str] = "ALiBi"
     scale: Annotated[PositiveFloat, OmitDefault()] = 1.0
     """Factor on the penalty (Falcon: `head_dim ** -0.5`)."""
     precision: Annotated[
@@ -325,6 +420,10 @@ class Alibi(PositionKind):
     ] = "float32"
     """Rounding of the penalty; `bfloat16` works only in causal stacks."""
     needs_equal_heads: ClassVar[bool] = True
+
+    def details(self, context: PartContext) -> list[str]:
+        scale = [] if self.scale == 1 else [f"scale {number_text(self.scale)}"]
+        return [f"slope {TIMES} distance", "added to scores", *scale]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.precision == "bfloat16" and not context.causal:
@@ -341,6 +440,7 @@ class RelativeBias(PositionKind):
     """A trained bias on the scores per head and distance bucket, shared by the layers of a stack unless `per_layer` (T5)."""
 
     kind: Literal["relative_bias"] = "relative_bias"
+    title: ClassVar[str] = "Relative bias"
     buckets: Annotated[int, Field(ge=2, le=2**16)] = 32
     """Number of buckets: one per short distance, and buckets of logarithmic width for longer ones."""
     max_distance: Annotated[int, Field(gt=0, le=2**20)] = 128
@@ -355,6 +455,17 @@ class RelativeBias(PositionKind):
     @property
     def owned_by_layers(self) -> bool:
         return self.per_layer
+
+    @property
+    def biases_blocks(self) -> bool:
+        return not self.gated
+
+    @property
+    def farthest(self) -> int:
+        return self.max_distance
+
+    def details(self, context: PartContext) -> list[str]:
+        return [f"{self.buckets} buckets", f"distance < {self.max_distance}", "added to scores"]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         sides = self.buckets if context.causal else self.buckets // 2
@@ -375,21 +486,21 @@ class RelativeBias(PositionKind):
                 f"Use {exact + 1} or more.",
             )
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
+    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
         if not self.gated:
             return
-        if isinstance(attention, Latent):
+        if not attention.projects_heads:
             yield Fault(
                 ("gated",),
                 "requires attention whose heads divide its input, and those of latent attention do not",
                 attention.kind,
                 "Remove it, or use multi_head or grouped_query.",
             )
-        elif attention.heads * attention.head_width(context.d_model) != context.d_model:
+        elif attention.position_heads * attention.head_width(context.d_model) != context.d_model:
             yield Fault(
                 ("gated",),
                 f"requires heads that divide the input, whose width is {context.d_model}",
-                f"{attention.heads} heads of width {attention.head_width(context.d_model)}",
+                f"{attention.position_heads} heads of width {attention.head_width(context.d_model)}",
                 "Remove it, or remove head_dim.",
             )
 
@@ -399,8 +510,16 @@ class NoPosition(PositionKind):
     """No position encoding: attention treats tokens as a set, apart from the causal mask (NoPE)."""
 
     kind: Literal["none"] = "none"
+    title: ClassVar[str] = "No positions"
+    about: ClassVar[str] = (
+        "Attention sees the tokens as a set; a causal mask still reveals part of their order."
+    )
     query_scaling: Annotated[QueryScaling | None, OmitDefault()] = None
     """Growth of the queries with their position, in a causal stack (Llama 4). Default: none."""
+
+    @property
+    def scales_queries(self) -> bool:
+        return self.query_scaling is not None
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.query_scaling is not None and not context.causal:
@@ -411,6 +530,6 @@ class NoPosition(PositionKind):
                 "Remove it.",
             )
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
-        if self.query_scaling is not None and isinstance(attention, Latent):
+    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
+        if self.query_scaling is not None and not attention.projects_heads:
             yield _scaled_parts(attention)

@@ -1,14 +1,14 @@
 """The position of Shaw et al.: vectors of distances in every layer, compared with queries."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from specs.base.base import Fault, RuleContext
 from specs.base.registry import register
-from specs.kinds.attention import MultiHeadShape
-from specs.kinds.latent import Latent
+from specs.base.words import PartContext
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
 
 Reach = Annotated[int, Field(ge=0, le=2**20)]
@@ -20,6 +20,7 @@ class RelativeKey(PositionKind):
     query (Shaw et al., 2018; wav2vec2-BERT)."""
 
     kind: Literal["relative_key"] = "relative_key"
+    read_outside_layers: ClassVar[bool] = True
     before: Reach = 64
     """Distance to keys before the query from which all share a vector."""
     after: Reach = 8
@@ -29,8 +30,15 @@ class RelativeKey(PositionKind):
     def owned_by_layers(self) -> bool:
         return True
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
-        if isinstance(attention, Latent):
+    @property
+    def tells_order(self) -> bool:
+        return self.before + self.after > 0
+
+    def details(self, context: PartContext) -> list[str]:
+        return [f"distances {-self.before} to {self.after}", "compared with queries"]
+
+    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
+        if not attention.projects_heads:
             yield Fault(
                 ("kind",),
                 "requires queries and keys of equal width in every head, and latent attention has none",

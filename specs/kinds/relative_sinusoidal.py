@@ -5,8 +5,8 @@ from typing import Literal
 
 from specs.base.base import Dropout, Fault, PositiveFloat, RuleContext
 from specs.base.registry import register
-from specs.kinds.attention import MultiHeadShape
-from specs.kinds.latent import Latent
+from specs.base.words import PartContext
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
 
 
@@ -28,6 +28,9 @@ class RelativeSinusoidal(PositionKind):
     def owned_by_layers(self) -> bool:
         return True
 
+    def details(self, context: PartContext) -> list[str]:
+        return ["distances, projected", "compared with queries"]
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if context.d_model % 2:
             yield Fault(
@@ -37,8 +40,8 @@ class RelativeSinusoidal(PositionKind):
                 f"Use d_model: {context.d_model - 1} or {context.d_model + 1}.",
             )
 
-    def attention_faults(self, attention: MultiHeadShape | Latent, context: RuleContext) -> Iterable[Fault]:
-        if isinstance(attention, Latent):
+    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
+        if not attention.projects_heads:
             yield Fault(
                 ("kind",),
                 "requires queries and keys of equal width in every head, and latent attention has none",

@@ -7,27 +7,48 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from specs.base.base import Component, Fault, PositiveFloat, RuleContext, Slot, Width, in_float32
-from specs.base.registry import register
+from specs.base.registry import interface, register
 from specs.base.roles import Role
-
-RopeScaling = Annotated[Component, Slot("rope_scaling")]
+from specs.base.words import TIMES, number_text
 
 Factor = Annotated[float, Field(ge=1, allow_inf_nan=False), AfterValidator(in_float32)]
 Factors = Annotated[tuple[PositiveFloat, ...], Field(strict=False, min_length=1, max_length=2**16)]
 
 
+@interface("rope_scaling")
 class RopeScalingKind(Component):
     """Interface of all scalings; ``by_length`` means that the scaling depends on the input length."""
 
     by_length: ClassVar[bool] = False
 
+    @property
+    def brief(self) -> str:
+        return self.kind
+
+    @property
+    def switch_length(self) -> int | None:
+        """The input length beyond which the frequencies differ, or None."""
+        return None
+
     def width_faults(self, dimensions: int) -> Iterable[Fault]:
         """The violated rules between the scaling and the rotated dimensions of a head."""
+        return ()
+
+    def theta_faults(self, theta: float) -> Iterable[Fault]:
+        """The violated rules between the scaling and the base of the frequencies, relative to the position."""
         return ()
 
     def amplitude(self, context_length: int | None) -> float:
         """The factor on cos and sin in a model with this context_length."""
         return 1.0
+
+
+RopeScaling = Annotated[RopeScalingKind, Slot("rope_scaling")]
+
+
+def factor_text(name: str, factor: float) -> str:
+    """A scaling with its factor, in few words."""
+    return f"{name} {TIMES} {number_text(factor)}"
 
 
 @register("rope_scaling")
@@ -37,6 +58,10 @@ class LinearScaling(RopeScalingKind):
     kind: Literal["linear"] = "linear"
     factor: Factor
     """Divisor of the positions, 1 or more: how many times longer the context becomes."""
+
+    @property
+    def brief(self) -> str:
+        return factor_text(self.kind, self.factor)
 
 
 @register("rope_scaling")
@@ -48,6 +73,10 @@ class ProportionalScaling(RopeScalingKind):
     """Share of the pairs that rotate, rounded down (Gemma 4: 0.25)."""
     factor: Factor = 1.0
     """Divisor of the positions, 1 or more."""
+
+    @property
+    def brief(self) -> str:
+        return f"{self.fraction:.0%} of pairs"
 
     def width_faults(self, dimensions: int) -> Iterable[Fault]:
         if int(self.fraction * dimensions // 2) < 1:
@@ -72,6 +101,10 @@ class Llama3Scaling(RopeScalingKind):
     """Turns over `original_context_length` from which on a frequency is kept (Llama 3.1: 4, Llama 4: 1)."""
     original_context_length: Width
     """Context length before rescaling, in tokens (Llama 3.1: 8192)."""
+
+    @property
+    def brief(self) -> str:
+        return factor_text(self.kind, self.factor)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.high_freq_factor < self.low_freq_factor:
@@ -103,6 +136,10 @@ class YarnScaling(RopeScalingKind):
     truncate: bool = True
     """Whether the ends of the ramp are rounded outwards to whole pairs (GPT-OSS: false)."""
 
+    @property
+    def brief(self) -> str:
+        return factor_text(self.kind, self.factor)
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.beta_fast < self.beta_slow:
             yield Fault(
@@ -110,6 +147,12 @@ class YarnScaling(RopeScalingKind):
                 f"must be at least beta_slow, which is {self.beta_slow}",
                 self.beta_fast,
                 "Use beta_fast: 32 and beta_slow: 1, as in the paper.",
+            )
+
+    def theta_faults(self, theta: float) -> Iterable[Fault]:
+        if theta <= 1:
+            yield Fault(
+                ("theta",), "must exceed 1, because yarn divides by its logarithm", theta, "Use 10000.0."
             )
 
     def amplitude(self, context_length: int | None) -> float:
@@ -130,6 +173,14 @@ class DynamicNTKScaling(RopeScalingKind):
     """How fast `theta` grows with the length of the input, 1 or more."""
     original_context_length: Annotated[Width, Role.ROPE_SWITCH_LENGTH]
     """Length in tokens up to which `theta` is unchanged."""
+
+    @property
+    def switch_length(self) -> int:
+        return self.original_context_length
+
+    @property
+    def brief(self) -> str:
+        return factor_text(self.kind, self.factor)
 
     def width_faults(self, dimensions: int) -> Iterable[Fault]:
         if dimensions == 2:
@@ -152,6 +203,10 @@ class LongRopeScaling(RopeScalingKind):
     attention_factor: PositiveFloat | None = None
     """Factor on cos and sin. Default: `sqrt(1 + ln(s) / ln(original_context_length))`, where s is the model's
     `context_length` divided by the original."""
+
+    @property
+    def switch_length(self) -> int:
+        return self.original_context_length
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if len(self.long_factor) != len(self.short_factor):

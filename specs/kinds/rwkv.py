@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from specs.base.base import Component, Fault, PositiveFloat, Width
+from specs.base.base import Fault, PositiveFloat, Width
 from specs.base.registry import register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
+from specs.base.words import PartContext
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.attention import Heads
+from specs.kinds.mixer import MixerKind, state_text
 
 if TYPE_CHECKING:
     from specs.kinds.block import BlockParts
 
 
 @register("mixer")
-class RWKV7(Component):
+class RWKV7(MixerKind):
     """Time mixing of RWKV-7 (Peng et al., 2025): a generalized delta rule with one decay per key channel, whose inputs mix each
     token with the one before it."""
 
     kind: Literal["rwkv7"] = "rwkv7"
+    title: ClassVar[str] = "RWKV-7"
     heads: Heads
     """Number of heads, each with a state of its own."""
     head_dim: Annotated[Width, Role.WIDTH] = 64
@@ -42,20 +45,32 @@ class RWKV7(Component):
         """The width of the queries, keys and values of all heads."""
         return self.heads * self.head_dim
 
+    def details(self, context: PartContext) -> list[str]:
+        mixed = [] if self.value_rank is None else ["values mixed with the first layer's"]
+        return [state_text(self.heads, self.head_dim, self.head_dim), *mixed]
+
+    @property
+    def reads_first_layer(self) -> bool:
+        return self.value_rank is not None
+
 
 @register("mixer")
-class RWKVChannelMix(Component):
+class RWKVChannelMix(MixerKind):
     """Channel mixing of RWKV-7 (Peng et al., 2025): a feed-forward of each token mixed with the one before it."""
 
     kind: Literal["rwkv_channel_mix"] = "rwkv_channel_mix"
+    title: ClassVar[str] = "RWKV channel mix"
     hidden: Annotated[Width, Role.WIDTH]
     """Width of the hidden layer (RWKV-7: `4 * d_model`)."""
     activation: Activation = "relu2"
     """Activation of the hidden layer."""
 
+    def details(self, context: PartContext) -> list[str]:
+        return [f"{self.hidden:,} wide, over 2 tokens", ACTIVATION_TITLES[self.activation]]
+
 
 def first_value_faults(names: Sequence[str | None], blocks: Sequence[BlockParts]) -> Iterable[Fault]:
-    """The first layer that mixes its values with those of a first layer that is missing; blocks of all layers, by name."""
+    """The first layer that mixes in the values of a first layer which is missing; ``blocks`` by name, one per layer."""
     first = set[int]()
     for name, block in zip(names, blocks, strict=True):
         mixer = block.mixer
@@ -64,9 +79,9 @@ def first_value_faults(names: Sequence[str | None], blocks: Sequence[BlockParts]
         if mixer.value_rank is None:
             first.add(mixer.width)
         elif mixer.width not in first:
-            place = ("block",) if name is None else ("blocks", name)
+            path = ("block",) if name is None else ("blocks", name)
             yield Fault(
-                (*place, "mixer", "value_rank"),
+                (*path, "mixer", "value_rank"),
                 "requires a layer before it with a mixer of kind rwkv7, as wide, without value_rank",
                 mixer.value_rank,
                 "Put such a layer before it, or remove it.",

@@ -1,7 +1,7 @@
 """Weights that the layers of a block share, and the adapters in which they differ."""
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -67,6 +67,14 @@ class Sharing(Spec):
     """Number of sets of weights, which the layers use in turn (Zamba 2: 2). At most as many as there are layers."""
     adapters: Adapters | None = None
     """Low-rank adapters, in which the layers of a set differ. Default: none."""
+
+    def details(self, part: Literal["attention", "feed_forward"]) -> list[str]:
+        """How layers share the weights of a part, and the rank of the adapters in which they differ."""
+        sets = "shared by layers" if self.sets == 1 else f"{self.sets} shared sets in turn"
+        if self.adapters is None:
+            return [sets]
+        adapted = self.adapters.attention if part == "attention" else self.adapters.feed_forward
+        return [sets, f"adapters of rank {self.adapters.rank:,}"] if adapted else [sets]
 
     def faults(self, attention: Component | None, feed_forward: Component | None) -> Iterable[Fault]:
         """The violated rules, for the parts of a block."""

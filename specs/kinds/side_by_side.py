@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import ClassVar, Literal
 
 from specs.base.base import Component, Fault, RuleContext, Spec
 from specs.base.registry import register
+from specs.base.words import PartContext
 from specs.kinds.feed_forward import FeedForward
 from specs.kinds.norm import Norm
 
@@ -26,10 +27,15 @@ class SideBySide(Component):
     """Feed-forwards that read the same input, and whose outputs are added (Gemma 4: one beside a mixture of experts)."""
 
     kind: Literal["side_by_side"] = "side_by_side"
+    title: ClassVar[str] = "Feed-forwards side by side"
     branches: dict[str, NormedFeedForward]
     """The feed-forwards by name, each with its norms; a name has lowercase letters and `_` only."""
     output_norm: Norm
     """Norm of the sum."""
+
+    def details(self, context: PartContext) -> list[str]:
+        parts = (branch.feed_forward for branch in self.branches.values())
+        return [detail for part in parts for detail in part.branch_details(context)]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if len(self.branches) < 2:
@@ -49,6 +55,5 @@ class SideBySide(Component):
                 )
         yield from (fault.under("output_norm") for fault in self.output_norm.faults(context))
         for name, branch in self.branches.items():
-            for key in NormedFeedForward.model_fields:
-                part: Component = getattr(branch, key)
+            for key, part in branch:
                 yield from (fault.under("branches", name, key) for fault in part.faults(context))

@@ -1,7 +1,8 @@
 """Embeddings of waveforms: samples of audio to one vector per frame."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -10,9 +11,10 @@ from specs.base.base import Dropout, Fault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.roles import Role
-from specs.kinds.activation import Activation
-from specs.kinds.embedding import EmbeddingKind, start_times
-from specs.kinds.norm import Norm
+from specs.base.words import WIDTHS, PartContext, PositionStep, Step
+from specs.kinds.activation import ACTIVATION_TITLES, Activation
+from specs.kinds.embedding import EmbeddingKind, InputPart, start_times
+from specs.kinds.norm import Norm, norm_steps
 
 
 class StemConvolution(Spec):
@@ -24,6 +26,11 @@ class StemConvolution(Spec):
     """Width of the kernel."""
     stride: Annotated[int, Field(gt=0, le=2**10)]
     """Step of the kernel; it must not exceed `kernel`, so that no sample is skipped."""
+
+    def drawn(self, module: str, channels: int, *details: str) -> Step:
+        """The step of the convolution, which reads a number of channels."""
+        sizes = (f"{channels:,} → {self.channels:,}", f"kernel {self.kernel}", f"stride {self.stride}")
+        return Step("Convolution", module, (*sizes, *details))
 
 
 StemConvolutions = Annotated[tuple[StemConvolution, ...], Field(strict=False, min_length=1, max_length=2**6)]
@@ -39,6 +46,7 @@ class SampledKind(EmbeddingKind):
     """Convolutions in order, each `{channels: 512, kernel: 3, stride: 2}`; the first reads the samples."""
 
     input_name: ClassVar[str] = "input_values"
+    input_title: ClassVar[str] = "Samples"
 
     @property
     def any_length(self) -> bool:
@@ -47,15 +55,22 @@ class SampledKind(EmbeddingKind):
     @property
     def step(self) -> int:
         """The number of samples from one vector to the next."""
-        return math.prod(each.stride for each in self.convolutions)
+        return math.prod(convolution.stride for convolution in self.convolutions)
 
     @property
     def reach(self) -> int:
         """The number of samples that a vector sees, and thus of the shortest input."""
         reach = 1
-        for each in reversed(self.convolutions):
-            reach = (reach - 1) * each.stride + each.kernel
+        for convolution in reversed(self.convolutions):
+            reach = (reach - 1) * convolution.stride + convolution.kernel
         return reach
+
+    def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
+        return (f"({self.step:,} {length} {self.reach - self.step:+,})",)
+
+    @property
+    def sees_order(self) -> bool:
+        return True
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
         return start_times(count, self.step, column_seconds)
@@ -71,13 +86,13 @@ class SampledKind(EmbeddingKind):
         return (self.input_length(context_length),)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        for i, each in enumerate(self.convolutions):
-            if each.stride > each.kernel:
+        for i, convolution in enumerate(self.convolutions):
+            if convolution.stride > convolution.kernel:
                 yield Fault(
                     ("convolutions", i, "stride"),
-                    f"must not exceed the kernel, which is {each.kernel}",
-                    each.stride,
-                    f"Use {each.kernel} or less.",
+                    f"must not exceed the kernel, which is {convolution.kernel}",
+                    convolution.stride,
+                    f"Use {convolution.kernel} or less.",
                 )
 
 
@@ -116,6 +131,23 @@ class Waveform(SampledKind):
     def takes_mask(self) -> bool:
         return self.convolution_norm == "layer"
 
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        activation, channels = ACTIVATION_TITLES[self.activation], 1
+        for index, convolution in enumerate(self.convolutions):
+            over_time = ["norm over time"] if index == 0 else []
+            norm = ["layer norm"] if self.convolution_norm == "layer" else over_time
+            yield convolution.drawn(f"layers.{index}", channels, *norm, activation)
+            channels = convolution.channels
+        yield from norm_steps(self.projection_norm, "projection_norm")
+        yield Step("Projection", "projection", (WIDTHS,))
+        yield PositionStep()
+        yield from norm_steps(self.norm)
+
+    def ends(self, vectors: int) -> tuple[InputPart, InputPart] | None:
+        if self.convolution_norm != "layer":
+            return None
+        return (..., slice(0, self.step)), (..., slice(-self.step, None))
+
 
 @register("embedding")
 class FilteredWaveform(SampledKind):
@@ -131,6 +163,14 @@ class FilteredWaveform(SampledKind):
     """Activation of the first convolution."""
     activation: Activation = "gelu"
     """Activation of each further convolution."""
+
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        filters, activation = self.convolutions[0], ACTIVATION_TITLES[self.activation]
+        yield filters.drawn("filters", 1, ACTIVATION_TITLES[self.filter_activation])
+        yield Step("Norm of the recording", "norm", role="norm")
+        for index, (before, convolution) in enumerate(pairwise(self.convolutions)):
+            yield convolution.drawn(f"layers.{index}", before.channels, activation)
+        yield PositionStep()
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from specs.base import registry
-from specs.base.base import Component, Slot, Spec
+from specs.base.base import Slot, Spec
 from specs.base.errors import SpecPath, path_text
 from specs.base.suggest import nearest, suggestion
 from specs.language.synonyms import SYNONYMS
@@ -57,12 +57,12 @@ def _places(spec: type[Spec], data: Mapping[str, Any], key: str, path: SpecPath)
 
 def _class_of(annotations: Sequence[Any], value: Mapping[str, Any]) -> type[Spec] | None:
     """The class of a mapping by its field's annotation; None for named blocks and unknown kinds."""
-    for part in annotations:
+    for part in sorted(annotations, key=lambda part: not isinstance(part, Slot)):
         if isinstance(part, Slot):
             kind = value.get("kind", registry.default_kind(part.name))
             known = registry.kinds(part.name).get(kind) if isinstance(kind, str) else None
             return known.spec if known else None
-        if isinstance(part, type) and issubclass(part, Spec) and part is not Component:
+        if isinstance(part, type) and issubclass(part, Spec):
             return part
         if part is not dict and getattr(part, "__origin__", None) is not dict and get_args(part):
             candidate = _class_of(get_args(part), value)

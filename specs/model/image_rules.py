@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 from specs.base.base import Fault
 from specs.base.errors import MISSING
 from specs.kinds.connector import ConnectorKind
-from specs.kinds.embedding import Patches
-from specs.kinds.head import Contrastive, Pooled
+from specs.kinds.head import Pooled
 from specs.kinds.patch_boxes import Detection, PatchBoxes
-from specs.kinds.position import NoPosition
 from specs.model.stack import StackName
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
     """The violated rules of the heads of a dual encoder's stacks, and of the head in which they meet."""
     meets = model.architecture == "dual-encoder"
     detects = isinstance(model.head, Detection)
-    if meets != isinstance(model.head, Contrastive | Detection):
+    if meets != model.head.meets:
         yield Fault(
             ("head", "kind"),
             "must be contrastive or detection in a dual encoder" if meets else "belongs to a dual encoder",
@@ -49,20 +47,17 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
                     "Remove it: the model's own head reads the last stack.",
                 )
             continue
-        if detects and name == "image" and not isinstance(head, PatchBoxes):
+        boxes = detects and name == "image"
+        if head is None or not isinstance(head, PatchBoxes if boxes else Pooled):
             yield Fault(
                 (name, "head"),
-                "must be of kind patch_boxes where the head is detection",
+                "must be of kind patch_boxes where the head is detection"
+                if boxes
+                else "must be of kind pooled in a dual encoder, which compares one vector per input",
                 MISSING if head is None else head.kind,
-                "Add head: {kind: patch_boxes, norm: {kind: layer_norm}, projection: 512}.",
-            )
-            continue
-        if not isinstance(head, PatchBoxes if detects and name == "image" else Pooled):
-            yield Fault(
-                (name, "head"),
-                "must be of kind pooled in a dual encoder, which compares one vector per input",
-                MISSING if head is None else head.kind,
-                "Add head: {kind: pooled, projection: 512, normalize: true}.",
+                "Add head: {kind: patch_boxes, norm: {kind: layer_norm}, projection: 512}."
+                if boxes
+                else "Add head: {kind: pooled, projection: 512, normalize: true}.",
             )
             continue
         vocabulary = model.vocab_size if model.embedding_of(stack).takes_tokens else None
@@ -102,7 +97,7 @@ def connector_faults(model: Model) -> Iterable[Fault]:
             MISSING if connector is None else connector.kind,
             "Add connector: {kind: mlp, token: ID}." if joins else "Remove it.",
         )
-    if not isinstance(connector, ConnectorKind) or model.image is None or model.decoder is None:
+    if connector is None or model.image is None or model.decoder is None:
         return
     context = replace(model.rule_context("decoder", model.decoder), vocab_size=model.vocab_size)
     yield from (fault.under("connector") for fault in connector.faults(context))
@@ -110,25 +105,25 @@ def connector_faults(model: Model) -> Iterable[Fault]:
     yield from _deepstack_faults(model, connector)
     if images.packed:
         yield from _packed_faults(model, connector)
-    elif not isinstance(images, Patches):
+    elif images.patch_grid is None:
         yield Fault(
             ("image", "embedding", "kind"),
             "must be patches or packed_patches",
             images.kind,
             "Add embedding: {kind: patches, ...}.",
         )
-    elif images.side % connector.pool:
+    elif images.patch_grid.rows % connector.pool:
         yield Fault(
             ("connector", "pool"),
-            f"must divide the number of patches in a row, which is {images.side}",
+            f"must divide the number of patches in a row, which is {images.patch_grid.rows}",
             connector.pool,
             "Use a divisor, such as 1.",
         )
-    elif images.side // connector.pool % connector.shuffle:
+    elif images.patch_grid.rows // connector.pool % connector.shuffle:
         pooled = "" if connector.pool == 1 else " after pooling"
         yield Fault(
             ("connector", "shuffle"),
-            f"must divide the number of patches in a row{pooled}, which is {images.side // connector.pool}",
+            f"must divide the number of patches in a row{pooled}, which is {images.patch_grid.rows // connector.pool}",
             connector.shuffle,
             "Use a divisor, such as 1.",
         )
@@ -196,7 +191,7 @@ def _packed_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
         )
     assert model.image is not None
     position = model.position_of(model.image)
-    if not (position.of_patches or isinstance(position, NoPosition)):
+    if not (position.of_patches or position.is_none):
         yield Fault(
             ("image", "position", "kind"),
             "must tell rows from columns in images of any size, or be none",
@@ -207,11 +202,12 @@ def _packed_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
         block = (
             model.image.block if name is None else model.image.blocks.get(name)
         )  # the stack refuses other names
-        window = getattr(getattr(block, "attention", None), "window", None)
+        attention = None if block is None else block.attention
+        window = None if attention is None else attention.sliding_window
         if window is not None:
-            place = ("block",) if name is None else ("blocks", name)
+            path = ("block",) if name is None else ("blocks", name)
             yield Fault(
-                ("image", *place, "attention", "window"),
+                ("image", *path, "attention", "window"),
                 "counts tokens of a sequence, and patches have rows and columns",
                 window,
                 "Remove it.",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
 from specs.base.base import OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
-from specs.kinds.connector import Connector, ConnectorKind
-from specs.kinds.embedding import Embedding, EmbeddingKind, Patches, Tokens
+from specs.kinds.connector import Connector
+from specs.kinds.embedding import Embedding, EmbeddingKind, Tokens
 from specs.kinds.head import Head, NoHead
-from specs.kinds.position import NoPosition, Position, PositionKind, Rope
+from specs.kinds.position import NoPosition, Position, PositionKind
 from specs.model.image_rules import connector_faults
 from specs.model.initialization import Initialization, Normal
 from specs.model.model_rules import (
@@ -93,22 +93,32 @@ class Model(Spec):
     inherit them."""
 
     def stacks(self) -> Iterator[tuple[StackName, Stack]]:
-        """The stacks of the model: encoders before the decoder, that of texts before that of images."""
+        """The stacks of the model: encoders before the decoder, texts before images."""
         for name in STACKS:
-            stack: Stack | None = getattr(self, name)
+            stack = self.stack_named(name)
             if stack is not None:
                 yield name, stack
 
+    def stack_named(self, name: StackName) -> Stack | None:
+        """The stack of a name, if the model has it."""
+        return {"encoder": self.encoder, "decoder": self.decoder, "text": self.text, "image": self.image}[
+            name
+        ]
+
     def position_of(self, stack: Stack) -> PositionKind:
         """The effective position kind of a stack."""
-        position = stack.position or self.position
-        assert isinstance(position, PositionKind)
-        return position
+        return stack.position or self.position
+
+    def positions_in(self, stack: Stack) -> list[PositionKind]:
+        """The positions of a stack: its own, then each that a mixer has of its own."""
+        mixers = (mixer for block in stack.layer_blocks() for mixer in block.mixers)
+        own = (mixer.own_position for mixer in mixers)
+        return [self.position_of(stack), *(position for position in own if position is not None)]
 
     def reader_of(self, input_name: str) -> Stack | None:
         """The first stack that takes an input, by its name; None if none does."""
         stacks = (stack for _, stack in self.stacks())
-        return next((each for each in stacks if self.embedding_of(each).input_name == input_name), None)
+        return next((stack for stack in stacks if self.embedding_of(stack).input_name == input_name), None)
 
     @property
     def decodes(self) -> bool:
@@ -117,27 +127,19 @@ class Model(Spec):
 
     def is_causal(self, name: StackName) -> bool:
         """Whether the tokens of a stack see only themselves and preceding tokens."""
-        stack: Stack | None = getattr(self, name)
+        stack = self.stack_named(name)
         return name == "decoder" if stack is None or stack.causal is None else stack.causal
 
     @property
     def rope_switch_length(self) -> int | None:
         """The smallest input length beyond which RoPE rotates differently, or None."""
-        positions: list[Any] = []
-        for _, stack in self.stacks():
-            mixers = (mixer for block in stack.layer_blocks() for mixer in block.mixers)
-            own = (getattr(mixer, "position", None) for mixer in mixers)
-            positions += [self.position_of(stack), *own]
-        scalings: list[Any] = [getattr(position, "scaling", None) for position in positions]
-        return min(
-            (s.original_context_length for s in scalings if getattr(s, "by_length", False)), default=None
-        )
+        positions = (position for _, stack in self.stacks() for position in self.positions_in(stack))
+        lengths = (position.switch_length for position in positions)
+        return min((length for length in lengths if length is not None), default=None)
 
     def embedding_of(self, stack: Stack) -> EmbeddingKind:
         """The embedding of a stack's inputs."""
-        embedding = stack.embedding or self.embedding
-        assert isinstance(embedding, EmbeddingKind)
-        return embedding
+        return stack.embedding or self.embedding
 
     def width_of(self, stack: Stack) -> int:
         """The width of a stack's residual stream."""
@@ -163,13 +165,13 @@ class Model(Spec):
 
     @property
     def first_stack(self) -> Stack:
-        """The stack that reads the model's inputs; of a dual encoder, that of texts."""
+        """The stack that reads the model's inputs: in a dual encoder, the text encoder."""
         return self.encoder or self.last_stack
 
     @property
     def last_stack(self) -> Stack:
-        """The stack whose output the head reads; of a dual encoder, that of texts."""
-        stack: Stack | None = getattr(self, self.last_stack_name)
+        """The stack whose output the head reads: in a dual encoder, the text encoder."""
+        stack = self.stack_named(self.last_stack_name)
         assert stack is not None
         return stack
 
@@ -181,9 +183,7 @@ class Model(Spec):
     @property
     def embedding_width(self) -> int:
         """The width of the token table that a head may share."""
-        embedding = self.embedding_of(self.last_stack)
-        width = self.output_width
-        return embedding.table_width(width) if isinstance(embedding, Tokens) else width
+        return self.embedding_of(self.last_stack).table_width(self.output_width)
 
     @model_validator(mode="after")
     def _rules(self) -> Model:
@@ -202,7 +202,7 @@ class Model(Spec):
         return self
 
     def rule_context(self, name: StackName, stack: Stack) -> RuleContext:
-        """What the rules of a stack's parts depend on."""
+        """The properties of the model that the rules of a stack's parts depend on."""
         cross = name == "decoder" and self.architecture == "encoder-decoder"
         return RuleContext(
             self.width_of(stack),
@@ -218,8 +218,7 @@ class Model(Spec):
     @property
     def embedded_width(self) -> int:
         """The width of what stands for a token before the decoder: its embedding, and what is added after its first layers."""
-        connector = self.connector
-        deep = connector.deep_count if isinstance(connector, ConnectorKind) else 0
+        deep = 0 if self.connector is None else self.connector.deep_count
         return self.output_width * (1 + deep)
 
     @property
@@ -230,14 +229,14 @@ class Model(Spec):
     @property
     def rotates_by_axis(self) -> bool:
         """Whether the vectors of images have several positions each: a frame, a row and a column."""
-        position = self.decoder and self.position_of(self.decoder)
-        return self.packs_images and isinstance(position, Rope) and position.sections is not None
+        return self.packs_images and self.decoder is not None and self.position_of(self.decoder).by_axis
 
     @property
     def vectors_per_image(self) -> int:
         """The number of placeholder tokens that an image takes in a vision-language model."""
         assert self.image is not None
         images, connector = self.embedding_of(self.image), self.connector
-        assert isinstance(images, Patches)
-        assert isinstance(connector, ConnectorKind)
-        return connector.vector_count(images.side**2, images.tokens_before)
+        assert images.patch_grid is not None
+        assert connector is not None
+        rows, columns, _ = images.patch_grid
+        return connector.vector_count(rows * columns, images.tokens_before)

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from specs.base.base import Fault
 from specs.base.errors import MISSING
-from specs.kinds.embedding import Patches, Tokens
-from specs.kinds.head import DistilledClassification, VocabularyHead
-from specs.kinds.position import Rope
+from specs.kinds.embedding import Tokens
 from specs.model.image_rules import meeting_faults
 from specs.model.stack import STACKS, STACKS_OF, Stack, StackName
 
@@ -37,21 +35,20 @@ def stack_faults(model: Model) -> Iterable[Fault]:
             )
     wanted = STACKS_OF[model.architecture]
     for name in STACKS:
-        present = getattr(model, name) is not None
-        if name in wanted and not present:
-            yield Fault((name,), f"is required by architecture: {model.architecture}", None, f"Add {name}.")
-        if (
-            present
-            and model.architecture == name
-            and getattr(model, name).d_model not in (None, model.d_model)
-        ):
+        own = model.stack_named(name)
+        if own is None:
+            if name in wanted:
+                rule = f"is required by architecture: {model.architecture}"
+                yield Fault((name,), rule, None, f"Add {name}.")
+            continue
+        if model.architecture == name and own.d_model not in (None, model.d_model):
             yield Fault(
                 (name, "d_model"),
                 "must equal that of the model, which has no other stack",
-                getattr(model, name).d_model,
+                own.d_model,
                 "Remove it, and set d_model of the model.",
             )
-        if present and name not in wanted:
+        if name not in wanted:
             yield Fault(
                 (name,),
                 f"does not belong to architecture: {model.architecture}",
@@ -73,12 +70,12 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
     """The violated rules of the inputs: of each stack's embedding, and of the vocabulary that stacks share."""
     embeddings = {name: model.embedding_of(stack) for name, stack in model.stacks()}
     for name, stack in model.stacks():
-        place = ("embedding",) if stack.embedding is None else (name, "embedding")
+        path = ("embedding",) if stack.embedding is None else (name, "embedding")
         embedding = embeddings[name]
-        yield from (fault.under(*place) for fault in embedding.faults(model.rule_context(name, stack)))
+        yield from (fault.under(*path) for fault in embedding.faults(model.rule_context(name, stack)))
         if name == "decoder" and not embedding.takes_tokens:
             yield Fault(
-                (*place, "kind"),
+                (*path, "kind"),
                 "must take tokens in a decoder, which processes them one by one",
                 embedding.kind,
                 "Use tokens." if stack.embedding else "Add embedding: {kind: tokens} to the decoder.",
@@ -86,7 +83,7 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
         masked = embedding.takes_mask and not embedding.takes_tokens
         if model.architecture == "encoder-decoder" and masked:
             yield Fault(
-                (*place, "kind"),
+                (*path, "kind"),
                 "must take no mask in an encoder-decoder, whose decoder cannot tell vectors made of padding from others",
                 embedding.kind,
                 "Set architecture: encoder, or use spectrogram or filtered_waveform.",
@@ -97,12 +94,12 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
             "vision-language",
         ):
             yield Fault(
-                (*place, "kind"),
+                (*path, "kind"),
                 "belongs to the images of a vision-language model, whose connector joins patches by squares",
                 embedding.kind,
                 "Use patches.",
             )
-    yield from _vocabulary_faults(model, any(each.takes_tokens for each in embeddings.values()))
+    yield from _vocabulary_faults(model, any(embedding.takes_tokens for embedding in embeddings.values()))
     tables = {
         embedding.table_width(model.width_of(stack))
         for name, stack in model.stacks()
@@ -123,12 +120,12 @@ def _length_faults(model: Model, name: str, stack: Stack) -> Iterable[Fault]:
     places: dict[tuple[str, ...], int | None] = {(name, "context_length"): stack.context_length}
     if model.architecture not in ("encoder-decoder", "vision-language"):
         places["context_length",] = model.context_length
-    for place, stated in places.items():
-        if fixed is not None and stated not in (None, fixed):
+    for path, length in places.items():
+        if fixed is not None and length not in (None, fixed):
             yield Fault(
-                place,
+                path,
                 f"must equal the number of vectors of the embedding, which is {fixed}",
-                stated,
+                length,
                 f"Remove it, or set it to {fixed}.",
             )
 
@@ -148,19 +145,14 @@ def _vocabulary_faults(model: Model, tokens_go_in: bool) -> Iterable[Fault]:
 def position_faults(model: Model) -> Iterable[Fault]:
     """The violated rules of the position of each stack."""
     for name, stack in model.stacks():
-        place = ("position",) if stack.position is None else (name, "position")
+        path = ("position",) if stack.position is None else (name, "position")
         context = model.rule_context(name, stack)
         position = model.position_of(stack)
         if position.embedded:
             context = replace(context, d_model=model.embedding_of(stack).position_width(context.d_model))
-        yield from (fault.under(*place) for fault in stack.position_faults(position, context))
-        if isinstance(position, Rope) and position.sections is not None and not model.rotates_by_axis:
-            yield Fault(
-                (*place, "sections"),
-                "belong to the decoder of a vision-language model with packed_patches, whose images have rows and columns",
-                list(position.sections.pairs),
-                "Remove them.",
-            )
+        yield from (fault.under(*path) for fault in stack.position_faults(position, context))
+        if not model.rotates_by_axis:
+            yield from (fault.under(*path) for fault in position.axis_faults())
 
 
 def head_faults(model: Model) -> Iterable[Fault]:
@@ -171,31 +163,5 @@ def head_faults(model: Model) -> Iterable[Fault]:
     yield from (fault.under("head") for fault in model.head.faults(context))
     yield from meeting_faults(model)
     embedding = model.embedding_of(model.last_stack)
-    if isinstance(model.head, DistilledClassification) and not (
-        isinstance(embedding, Patches) and embedding.distillation_token
-    ):
-        yield Fault(
-            ("head", "kind"),
-            "requires patches with a distillation token, which it reads",
-            model.head.kind,
-            "Add distillation_token: true to the embedding, or use classification.",
-        )
-    if not isinstance(model.head, VocabularyHead):
-        return
-    if not model.embedding_of(model.last_stack).takes_tokens:
-        yield Fault(
-            ("head", "kind"),
-            "requires a vocabulary, but the model takes no tokens",
-            model.head.kind,
-            "Use classification or none.",
-        )
-        return
-    fits = model.head.scores_embeddings or model.embedding_width == model.output_width
-    if model.head.tie_embeddings and not fits:
-        yield Fault(
-            ("head", "tie_embeddings"),
-            f"needs an embedding as wide as d_model, which is {model.output_width}; "
-            f"embedding.width is {model.embedding_width}",
-            True,
-            f"Set {model.head.narrowed_by}, tie_embeddings: false, or embedding.width: {model.output_width}.",
-        )
+    faults = model.head.embedding_faults(embedding, model.output_width)
+    yield from (fault.under("head") for fault in faults)

@@ -8,25 +8,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-import specs.kinds.conformer
-import specs.kinds.disentangled
-import specs.kinds.frames
-import specs.kinds.packed_patches
-import specs.kinds.patch_positions
-import specs.kinds.relative_key
-import specs.kinds.relative_sinusoidal
-import specs.kinds.waveform  # noqa: F401 - they register their kinds
 from specs.base.base import Fault, OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
 from specs.base.suggest import suggestion
 from specs.kinds.altup import AltUp
-from specs.kinds.attention import MultiHeadShape
 from specs.kinds.block import Block, BlockParts
 from specs.kinds.embedding import Embedding
 from specs.kinds.head import Head
-from specs.kinds.latent import Latent
-from specs.kinds.position import NoPosition, Position, PositionKind
+from specs.kinds.position import Position, PositionKind
 from specs.kinds.rwkv import first_value_faults
 
 MAX_LAYERS = 10_000
@@ -68,6 +58,20 @@ class LayerRun(Spec):
     shared: Annotated[bool, OmitDefault()] = False
     """Whether the run is a single layer with one set of weights, applied `repeat` times (ALBERT)."""
 
+    @property
+    def sequence(self) -> tuple[LayerRun, ...]:
+        """The runs that the entry repeats ``times`` times."""
+        return (self,)
+
+    @property
+    def times(self) -> int:
+        """How often the sequence occurs."""
+        return 1
+
+    def paths(self) -> Iterator[tuple[tuple[str | int, ...], LayerRun]]:
+        """The runs, with the path of each in the entry."""
+        yield (), self
+
 
 class LayerGroup(Spec):
     """A repeated sequence of runs of layers."""
@@ -78,6 +82,21 @@ class LayerGroup(Spec):
     """Number of repetitions of the pattern."""
     shared: Annotated[bool, OmitDefault()] = False
     """Whether all repetitions share the layers and weights of the first."""
+
+    @property
+    def sequence(self) -> tuple[LayerRun, ...]:
+        """The runs that the entry repeats ``times`` times."""
+        return self.pattern
+
+    @property
+    def times(self) -> int:
+        """How often the sequence occurs."""
+        return self.repeat
+
+    def paths(self) -> Iterator[tuple[tuple[str | int, ...], LayerRun]]:
+        """The runs, with the path of each in the entry."""
+        for index, run in enumerate(self.pattern):
+            yield ("pattern", index), run
 
 
 LayerEntry = Annotated[
@@ -135,29 +154,19 @@ class Stack(Spec):
             yield LayerRun(repeat=self.layers)
             return
         for entry in self.layers:
-            if isinstance(entry, LayerRun):
-                yield entry
-            else:
-                for _ in range(entry.repeat):
-                    yield from entry.pattern
+            for _ in range(entry.times):
+                yield from entry.sequence
 
     @property
     def depth(self) -> int:
         """The number of layers."""
         if isinstance(self.layers, int):
             return self.layers
-        return sum(
-            entry.repeat
-            if isinstance(entry, LayerRun)
-            else entry.repeat * sum(run.repeat for run in entry.pattern)
-            for entry in self.layers
-        )
+        return sum(entry.times * sum(run.repeat for run in entry.sequence) for entry in self.layers)
 
     def named_block(self, name: str | None) -> BlockParts:
-        """The name of a layer's block; None for the stack's own."""
-        block = self.block if name is None else self.blocks[name]
-        assert isinstance(block, BlockParts)
-        return block
+        """The block of a name; None for the stack's own."""
+        return self.block if name is None else self.blocks[name]
 
     def owners(self) -> list[int]:
         """For every layer, the index of the first layer with the same weights (its own if it shares none)."""
@@ -166,12 +175,11 @@ class Stack(Spec):
         owners: list[int] = []
         for entry in self.layers:
             once: list[int] = []  # the owners in one repetition of the entry
-            for run in (entry,) if isinstance(entry, LayerRun) else entry.pattern:
+            for run in entry.sequence:
                 first = len(owners) + len(once)
                 once += [first if run.shared else first + i for i in range(run.repeat)]
-            times = 1 if isinstance(entry, LayerRun) else entry.repeat
             shift = 0 if entry.shared else len(once)
-            owners += [owner + time * shift for time in range(times) for owner in once]
+            owners += [owner + time * shift for time in range(entry.times) for owner in once]
         return owners
 
     def block_names(self) -> list[str | None]:
@@ -193,10 +201,10 @@ class Stack(Spec):
         for layer, block in enumerate(blocks):
             attention = block.attention
             source = None
-            if isinstance(attention, MultiHeadShape) and attention.reuses_keys_values:
+            if attention is not None and attention.takes_keys_values:
                 before = reversed(range(layer))
                 fitting = (
-                    each for each in before if attention.takes_keys_of(blocks[each].attention, d_model)
+                    other for other in before if attention.takes_keys_of(blocks[other].attention, d_model)
                 )
                 source = next(fitting, None)
             sources.append(source)
@@ -230,12 +238,9 @@ class Stack(Spec):
         if isinstance(self.layers, int):
             return
         for i, entry in enumerate(self.layers):
-            runs = (
-                [(("layers", i), entry)]
-                if isinstance(entry, LayerRun)
-                else [(("layers", i, "pattern", j), run) for j, run in enumerate(entry.pattern)]
-            )
-            yield from (((*path, "use"), run.use) for path, run in runs if run.use is not None)
+            for path, run in entry.paths():
+                if run.use is not None:
+                    yield ("layers", i, *path, "use"), run.use
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of the layers and their blocks."""
@@ -268,10 +273,10 @@ class Stack(Spec):
         """Layers that reuse keys and values that no layer before them has."""
         names, sources = self.block_names(), self.key_value_sources(context.d_model)
         for name, block, source in zip(names, self.layer_blocks(), sources, strict=True):
-            if source is None and getattr(block.attention, "reuses_keys_values", False):
-                place = ("block",) if name is None else ("blocks", name)
+            if source is None and block.attention is not None and block.attention.takes_keys_values:
+                path = ("block",) if name is None else ("blocks", name)
                 yield Fault(
-                    (*place, "attention", "reuses_keys_values"),
+                    (*path, "attention", "reuses_keys_values"),
                     "requires a layer before it with its own keys and values, for as many heads of the same width, and with the "
                     "same window, chunk and position",
                     True,
@@ -286,9 +291,9 @@ class Stack(Spec):
         for name, count in counts.items():
             sharing = self.named_block(name).sharing
             if sharing is not None and sharing.sets > count:
-                place = ("block",) if name is None else ("blocks", name)
+                path = ("block",) if name is None else ("blocks", name)
                 yield Fault(
-                    (*place, "sharing", "sets"),
+                    (*path, "sharing", "sets"),
                     f"must be at most {count}, the number of layers of this block",
                     sharing.sets,
                     "Reduce it, or add layers.",
@@ -298,29 +303,24 @@ class Stack(Spec):
         """The violated rules of the effective position of this stack, relative to that position."""
         yield from position.faults(context)
         attentions = [block.attention for block in self._blocks_used() if block.attention is not None]
-        if not (attentions or position.embedded or isinstance(position, NoPosition)):
+        if not (attentions or position.embedded or position.is_none):
             yield Fault(
                 ("kind",),
                 "acts inside attention, and no layer of the stack has one",
                 position.kind,
                 "Use none, learned or sinusoidal.",
             )
-        shapes = [
-            each
-            for each in attentions
-            if isinstance(each, MultiHeadShape | Latent) and getattr(each, "position", None) is None
+        affected = [
+            attention
+            for attention in attentions
+            if attention.position_heads and attention.own_position is None
         ]
-        for shape in shapes:
-            yield from position.attention_faults(shape, context)
-        own = [getattr(attention, "position", None) for attention in attentions]
-        if getattr(position, "sections", None) and any(getattr(each, "query_scaling", None) for each in own):
-            yield Fault(
-                ("sections",),
-                "must not be set beside query_scaling of some layers: where pairs rotate by axis there is no single position",
-                list(position.sections.pairs),  # type: ignore[attr-defined]
-                "Remove it, or remove query_scaling.",
-            )
-        heads = sorted({shape.heads for shape in shapes})
+        for attention in affected:
+            yield from position.attention_faults(attention, context)
+        yield from position.layer_faults(
+            [attention.own_position for attention in attentions if attention.own_position]
+        )
+        heads = sorted({attention.position_heads for attention in affected})
         if position.needs_equal_heads and len(heads) > 1:
             yield Fault(
                 ("kind",),

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
 from specs.model.stack import Stack, StackName
 
@@ -116,7 +115,7 @@ def _between(spec: Model) -> Iterator[Edge]:
     width = spec.width_of(spec.decoder)
     if spec.encoder is not None:
         yield Edge("encoder", "decoder", "cross_attention", spec.width_of(spec.encoder), width)
-    if spec.image is not None and isinstance(spec.connector, ConnectorKind):
+    if spec.image is not None and spec.connector is not None:
         yield Edge(
             "image",
             "decoder",

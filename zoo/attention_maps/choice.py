@@ -109,13 +109,14 @@ def heads_by_layer(spec: Model) -> dict[StackName, list[int | None]]:
 
 def _sums_blocks(spec: Model, layer: int) -> bool:
     assert spec.encoder is not None
-    return getattr(spec.encoder.layer_blocks()[layer].attention, "block_summaries", None) is not None
+    attention = spec.encoder.layer_blocks()[layer].attention
+    return attention is not None and attention.summarized_tokens is not None
 
 
 def _heads(stack: Stack, *, cross: bool = False) -> list[int | None]:
     blocks = stack.layer_blocks()
     attentions = [(cross and block.cross_attention) or block.attention for block in blocks]
-    return [0 if attention is None else getattr(attention, "heads", None) for attention in attentions]
+    return [0 if attention is None else attention.position_heads or None for attention in attentions]
 
 
 def _with_attention(counts: Sequence[int | None]) -> str:

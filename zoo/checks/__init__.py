@@ -33,10 +33,10 @@ class Checks(Tabular):
         """Every check with its status and figure."""
         shapes = ("shapes", "passed" if self.shapes.passed else "failed", "", "")
         checks = self.behaviour.checks if self.behaviour else ()
-        figures = ["" if each.figure is None else f"{each.figure:.2g}" for each in checks]
+        figures = ["" if check.figure is None else f"{check.figure:.2g}" for check in checks]
         rows = [
-            (each.name, each.status, figure, each.expected)
-            for each, figure in zip(checks, figures, strict=True)
+            (check.name, check.status, figure, check.expected)
+            for check, figure in zip(checks, figures, strict=True)
         ]
         verdict = "passed" if self.passed else "failed"
         return ResultTable(f"Checks: {verdict}", ("check", "status", "figure", "expected"), [shapes, *rows])

@@ -17,7 +17,6 @@ from zoo.checks.result import Check
 from zoo.checks.stack_runner import StackRunner, stack_runners
 from zoo.checks.subject import CheckedModel, subject_of
 from zoo.core.progress import Progress, Stage
-from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.weights.source import WeightSource
 
 SideCheck = Callable[[StackRunner, CheckedModel], Check | Iterator[Check]]
@@ -83,21 +82,21 @@ def check_behaviour(
 def run_checks(
     subject: CheckedModel, progress: Progress = lambda stage: None, *, cached: bool = True
 ) -> Iterator[Check]:
-    """Run every check that applies to a model, in turn; unless ``cached``, those of cached decoding are left out."""
+    """Run every check that applies to a model, in turn; checks of cached decoding only with ``cached``."""
     for side in stack_runners(subject.model, subject.spec):
-        for check in _checks_of(side, subject):
+        for check in _checks_of(side):
             if check in CACHES and not cached:
                 continue
             progress(Stage(f"check {check.__name__.replace('_', ' ')}"))
             with torch.no_grad():
                 results = check(side, subject)
-                found = [results] if isinstance(results, Check) else list(results)
-            yield from found
+                checks = [results] if isinstance(results, Check) else list(results)
+            yield from checks
     progress(Stage("check gradients"))
     yield gradients(subject)
 
 
-def _checks_of(side: StackRunner, subject: CheckedModel) -> tuple[SideCheck, ...]:
+def _checks_of(side: StackRunner) -> tuple[SideCheck, ...]:
     if not side.embedding.takes_tokens:
         return WHOLES
     if not side.decodes:
@@ -106,4 +105,4 @@ def _checks_of(side: StackRunner, subject: CheckedModel) -> tuple[SideCheck, ...
         return ENCODERS + CACHES
     if side.stack.bidirectional == "image":
         return DECODERS + IMAGES
-    return DECODERS + CROSSING if isinstance(subject.model, EncoderDecoder) else DECODERS
+    return DECODERS + CROSSING if side.read_beside is not None else DECODERS

@@ -62,7 +62,7 @@ def empty_cache(side: StackRunner, subject: CheckedModel) -> Check:
     ids = draw_ids(1, side.length, side.vocabulary)
     without = side.read(ids, None, None)
     empty = [
-        tuple(x.new_zeros(each.shape(len(x), 0)) for each, x in zip(layer, state, strict=True))
+        tuple(x.new_zeros(tensor.shape(len(x), 0)) for tensor, x in zip(layer, state, strict=True))
         for layer, state in zip(side.states, without.cache, strict=True)
     ]
     return equal(
@@ -92,7 +92,9 @@ def _read_in_pieces(side: StackRunner, ids: Tensor, mask: Tensor | None, cuts: I
     for start, end in pairwise(cuts):
         readings.append(side.read(ids[:, start:end], None if mask is None else mask[:, :end], cache))
         cache = readings[-1].cache
-    tokens = tuple(torch.cat(each, 1) for each in zip(*(reading.tokens for reading in readings), strict=True))
+    tokens = tuple(
+        torch.cat(outputs, 1) for outputs in zip(*(reading.tokens for reading in readings), strict=True)
+    )
     return StackOutput(tokens, cache=readings[-1].cache)
 
 
@@ -107,7 +109,7 @@ def _flat(cache: Sequence[State]) -> list[Tensor]:
 
 
 def _per_token(side: StackRunner, reading: StackOutput) -> list[Tensor]:
-    """What a cache holds of every token, with the tokens in front: B S ..."""
+    """The tensors of a cache that grow, with the tokens in front: B S ..."""
     return [
         x.movedim(1 + declared.dims.index(LENGTH), 1)
         for declared, x in declared_state(side.states, reading.cache)

@@ -8,7 +8,6 @@ from zoo.checks.dependence import depends
 from zoo.checks.result import Check, equal, skipped
 from zoo.checks.stack_runner import StackRunner, another, apart, draw_ids
 from zoo.checks.subject import CheckedModel
-from zoo.models.vision_language import VisionLanguage
 
 _ONE_TOKEN = "context_length allows only one token"
 _ALONE = "with windows of one token, each token sees only itself"
@@ -58,16 +57,13 @@ def within_images(side: StackRunner, subject: CheckedModel) -> Check:
         return skipped(name, explanation, _ONE_TOKEN)
     if side.vocabulary < 2:
         return skipped(name, explanation, "the vocabulary has only one token of text")
-    model = subject.model
-    assert isinstance(model, VisionLanguage)
+    read_as_image = side.read_as_image
+    assert read_as_image is not None
 
     def change() -> float:
         ids = draw_ids(1, side.length, side.vocabulary).expand(2, -1).clone()
         ids[1, -1] = another(ids[1, -1], side.vocabulary)
-        x = model.embed(ids)  # embeddings of tokens stand for the vectors of an image
-        ahead = model.ahead(torch.full_like(ids, model.placeholder))
-        at = model.positions(x, None, None, None).with_lookahead(ahead)
-        hidden, _ = model.decoder(x, at.positions, at.mask, reach=at.reach)
+        hidden = read_as_image(ids)
         return apart([hidden[:1, 0]], [hidden[1:, 0]])
 
     return depends(name, subject, change, explanation)

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from zoo.checks.result import Check
-from zoo.checks.stack_runner import StackOutput, StackRunner, draw_ids, draw_inputs, reads_decoder
+from zoo.checks.stack_runner import StackOutput, StackRunner, draw_ids, draw_inputs
 from zoo.checks.subject import CheckedModel
-from zoo.models.encoder_decoder import EncoderDecoder
 
 
 def finite(side: StackRunner, subject: CheckedModel) -> Check:
@@ -21,12 +20,12 @@ def finite(side: StackRunner, subject: CheckedModel) -> Check:
     if side.decodes and side.length > 1:
         cache = side.read(ids[:, :-1], mask[:, :-1], None).cache
         readings.append(side.read(ids[:, -1:], mask, cache))
-    if side.decodes and isinstance(subject.model, EncoderDecoder):
+    if side.read_beside is not None:
         source = draw_inputs(subject.spec, "encoder", 2)
         masked = None if source.is_floating_point() else torch.ones_like(source)
         if masked is not None:
             masked[1] = 0
-        readings.append(reads_decoder(subject.model, subject.spec, source, masked)(ids, mask, None))
+        readings.append(side.read_beside(source, masked)(ids, mask, None))
     count = sum(not_finite(tensor) for reading in readings for tensor in tensors_of(reading))
     return Check(f"{side.prefix}finite", "failed" if count else "passed", explanation, count, "0 values")
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from specs.kinds.embedding import Patches, Spectrogram
-from specs.kinds.frames import Frames, SubsampledSpectrogram
-from specs.kinds.packed_patches import PackedPatches
-from specs.kinds.waveform import SampledKind, Waveform
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
 from zoo.checks.result import Check, equal, skipped
@@ -27,7 +22,7 @@ def bidirectional(side: StackRunner, subject: CheckedModel) -> Check:
     explanation = (
         "the first output changes when the end of the input is replaced, and the last when the beginning is"
     )
-    ends = _ends(side)
+    ends = side.embedding.ends(side.length)
     if ends is None:
         return skipped(name, explanation, _SKIPPED)
     if side.length < 2:
@@ -53,7 +48,8 @@ def bidirectional(side: StackRunner, subject: CheckedModel) -> Check:
 
 def _reach(side: StackRunner) -> int:
     """Return the distance over which the stack's outputs see: the sum of the windows of its layers."""
-    windows = [getattr(block.attention, "window", None) for block in side.stack.layer_blocks()]
+    blocks = side.stack.layer_blocks()
+    windows = (None if block.attention is None else block.attention.sliding_window for block in blocks)
     return sum(side.length if window is None else window // 2 for window in windows)
 
 
@@ -62,38 +58,21 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
     name = f"{side.prefix}order"
     explanation = "swapping the first two patches of an image does more than swap their outputs"
     embedding = side.embedding
-    if isinstance(embedding, Spectrogram | SampledKind | SubsampledSpectrogram):
+    if embedding.sees_order:
         return skipped(name, explanation, "convolutions over time see the order even without positions")
-    if isinstance(embedding, PackedPatches):
-        return _order_of_packed(side, subject, name, explanation)
-    if not isinstance(embedding, Patches):
+    if embedding.neighbours is None:
         return skipped(name, explanation, _SKIPPED)
-    size, first = embedding.patch_size, embedding.tokens_before
-    if embedding.image_size < 2 * size:
+    first = embedding.tokens_before
+    if side.length < first + 2:
         return skipped(name, explanation, "an image has only one patch")
+    one, other = embedding.neighbours
 
     def change() -> float:
         image = side.draw(1, 0)
         swapped = image.clone()
-        swapped[..., :size, :size] = image[..., :size, size : 2 * size]
-        swapped[..., :size, size : 2 * size] = image[..., :size, :size]
+        swapped[one], swapped[other] = image[other], image[one]
         read = side.read(torch.cat((image, swapped)), None, None).tokens
         places = [*range(first), first + 1, first, *range(first + 2, side.length)]
-        return apart([x[:1, places] for x in read], [x[1:] for x in read])
-
-    if not side.ordered:
-        explanation = "without positions, an image is a set of patches: swapping patches swaps their outputs"
-        return Check(name, "info", explanation, change())
-    return depends(name, subject, change, explanation)
-
-
-def _order_of_packed(side: StackRunner, subject: CheckedModel, name: str, explanation: str) -> Check:
-    """Check that outputs depend on the positions of patches that come one after another."""
-
-    def change() -> float:
-        image = side.draw(1, 0)
-        places = [1, 0, *range(2, side.length)]
-        read = side.read(torch.cat((image, image[:, places])), None, None).tokens
         return apart([x[:1, places] for x in read], [x[1:] for x in read])
 
     if not side.ordered:
@@ -110,7 +89,8 @@ def batch(side: StackRunner, subject: CheckedModel) -> Check:
     alone = [side.read(row[None], None, None) for row in inputs]
     rows: list[Callable[[StackOutput], tuple[Tensor, ...]]] = [lambda r: r.tokens, lambda r: r.sequences]
     differences = [
-        apart(of(together), [torch.cat(each) for each in zip(*map(of, alone), strict=True)]) for of in rows
+        apart(of(together), [torch.cat(outputs) for outputs in zip(*map(of, alone), strict=True)])
+        for of in rows
     ]
     return equal(f"{side.prefix}batch", max(differences), explanation)
 
@@ -148,27 +128,3 @@ def finite(side: StackRunner, subject: CheckedModel) -> Check:
     count = sum(not_finite(tensor) for tensor in tensors_of(side.read(inputs, None, None)))
     explanation = "no output is NaN or infinite, even for an input of zeros"
     return Check(f"{side.prefix}finite", "failed" if count else "passed", explanation, count, "0 values")
-
-
-def _ends(side: StackRunner) -> tuple[tuple[Any, ...], ...] | None:
-    """Return the indices of the input that only the first vector sees, and those that only the last one sees; None
-    where they are unknown."""
-    embedding = side.embedding
-    if isinstance(embedding, Patches):
-        size = embedding.patch_size
-        last = embedding.image_size // size * size
-        corners = (slice(0, size), slice(last - size, last))
-        return tuple((..., corner, corner) for corner in corners)
-    if isinstance(embedding, PackedPatches):
-        return (slice(None), slice(1)), (slice(None), slice(-1, None))
-    if isinstance(embedding, Spectrogram):
-        # The first convolution moves by 1 and the second by the stride, each reaching kernel // 2 to either side.
-        columns, reach = embedding.stride * side.length, 2 * (embedding.kernel // 2)
-        last = min(embedding.stride * (side.length - 1) + reach, columns - 1)
-        return (..., slice(0, 1)), (..., slice(last, last + 1))
-    if isinstance(embedding, Waveform) and embedding.convolution_norm == "layer":
-        return (..., slice(0, embedding.step)), (..., slice(-embedding.step, None))
-    stem = isinstance(embedding, SubsampledSpectrogram) and embedding.kernel // 2 < embedding.stride
-    if isinstance(embedding, Frames) or stem:
-        return (slice(None), slice(0, 1)), (slice(None), slice(-1, None))
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from specs.kinds.embedding import Tokens
 from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.checks.degenerate import may_fade, why_insensitive
@@ -21,6 +21,7 @@ from zoo.components.block import ReorderedNorm, Sandwich
 from zoo.components.mixture import Mixture
 from zoo.components.router import Router
 from zoo.components.waveform import StemLayer, TimeNorm
+from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
@@ -86,24 +87,24 @@ def _shift_all_scores(model: ZooModel) -> set[str]:
 def _score_one_key(model: ZooModel) -> set[str]:
     """The parameters of queries, keys and their distances where a window holds one token, whose weight is 1 at any
     score."""
-    attentions = {path: each for path, each in model.named_modules() if isinstance(each, SelfAttention)}
+    attentions = {path: module for path, module in model.named_modules() if isinstance(module, SelfAttention)}
     single = [
         path
-        for path, each in attentions.items()
-        if each.window == 1 and each.sinks is None and each.summaries is None
+        for path, attention in attentions.items()
+        if attention.window == 1 and attention.sinks is None and attention.summaries is None
     ]
     parts = [f"{path}.{part}." for path in single for part in ("query", "key", "query_norm", "key_norm")]
     positions = _positions_in_attention(model)
     others = {id(positions[path]) for path in attentions.keys() - set(single)}
     idle = {id(positions[path]) for path in single} - others
-    distances = [f"{path}." for path, each in model.named_modules() if id(each) in idle]
+    distances = [f"{path}." for path, module in model.named_modules() if id(module) in idle]
     prefixes = (*parts, *distances)
     return {name for name in _trained(model) if prefixes and name.startswith(prefixes)}
 
 
 def _route_alone(model: ZooModel) -> set[str]:
     """The parameters of routers whose weights are constant, at least where no two scores are close, and of their norms."""
-    mixtures = {path: each.router for path, each in model.named_modules() if isinstance(each, Mixture)}
+    mixtures = {path: module.router for path, module in model.named_modules() if isinstance(module, Mixture)}
     constant = [path for path, router in mixtures.items() if _has_constant_weights(router)]
     parts = [
         f"{path}.{part}" for path in constant for part in ("router.weight", "router.bias", "router_norm.")
@@ -121,13 +122,13 @@ def _has_constant_weights(router: Router) -> bool:
 def _scale_a_whole_branch(model: ZooModel) -> set[str]:
     """The sinks of attentions with one head and no output bias, followed by a norm, which undoes any scale."""
     blocks = {
-        path: each for path, each in model.named_modules() if isinstance(each, ReorderedNorm | Sandwich)
+        path: module for path, module in model.named_modules() if isinstance(module, ReorderedNorm | Sandwich)
     }
     alone = [
         f"{path}.{branch}"
         for path, block in blocks.items()
         for branch in ("attention", "cross_attention")
-        if isinstance(attention := getattr(block, branch, None), Projections)
+        if isinstance(attention := dict(block.named_children()).get(branch), Projections)
         and attention.heads == 1
         and attention.output.bias is None
     ]
@@ -136,19 +137,19 @@ def _scale_a_whole_branch(model: ZooModel) -> set[str]:
 
 def _centred_over_time(model: ZooModel) -> set[str]:
     """The biases of convolutions followed by a norm of each channel over time: a constant is part of the mean."""
-    stems = {path: each for path, each in model.named_modules() if isinstance(each, StemLayer)}
-    centred = [path for path, each in stems.items() if type(each.norm) is TimeNorm]
+    stems = {path: module for path, module in model.named_modules() if isinstance(module, StemLayer)}
+    centred = [path for path, stem in stems.items() if type(stem.norm) is TimeNorm]
     return {f"{path}.convolution.bias" for path in centred} & _trained(model).keys()
 
 
 def _positions_in_attention(model: ZooModel) -> dict[str, nn.Module]:
     """The position that acts on the scores of each self-attention, by path: its own, or its stack's."""
-    stacks = {path: each for path, each in model.named_modules() if isinstance(each, Stack)}
+    stacks = {path: module for path, module in model.named_modules() if isinstance(module, Stack)}
     return {
-        f"{path}.{inner}": each.position or stack.position
+        f"{path}.{inner}": module.position or stack.position
         for path, stack in stacks.items()
-        for inner, each in stack.named_modules()
-        if isinstance(each, SelfAttention)
+        for inner, module in stack.named_modules()
+        if isinstance(module, SelfAttention)
     }
 
 
@@ -183,24 +184,40 @@ def _place(name: str) -> str:
     return name.rpartition(".")[0].rpartition(".")[0]
 
 
-def _run(model: ZooModel, spec: Model) -> Outputs:
-    if isinstance(model, EncoderDecoder):
-        return model(draw_inputs(spec, "encoder", 2, 1), draw_inputs(spec, "decoder", 2))
-    if isinstance(model, DualEncoder):
-        return model(draw_inputs(spec, "text", 2), draw_inputs(spec, "image", 2, 1))
-    if isinstance(model, VisionLanguage):
-        ids = draw_inputs(spec, "decoder", 2)
-        images = draw_inputs(spec, "image", 2, 1)
-        if spec.packs_images:
-            pixels, grids = packed(images, spec)
-            vectors = torch.full((2, images.shape[1] // model.square**2), model.placeholder)
-            return model(torch.cat((vectors, ids), 1), pixel_values=pixels, image_grid_thw=grids)
-        vectors = torch.full((2, spec.vectors_per_image), model.placeholder)
-        return model(torch.cat((vectors, ids), 1), pixel_values=images)
-    inputs = draw_inputs(spec, "encoder" if isinstance(model, Encoder) else "decoder", 2)
-    embedding = spec.embedding_of(spec.last_stack)
-    kinds = embedding.token_types if isinstance(embedding, Tokens) else 0
+@functools.singledispatch
+def _run(model: nn.Module, spec: Model) -> Outputs:
+    """The outputs of a model for random inputs."""
+    raise TypeError(type(model))
+
+
+@_run.register(Encoder)
+@_run.register(Decoder)
+def _(model: Encoder | Decoder, spec: Model) -> Outputs:
+    inputs = draw_inputs(spec, spec.last_stack_name, 2)
+    kinds = spec.embedding_of(spec.last_stack).segment_count
     return model(inputs, token_type_ids=draw_ids(2, inputs.shape[1], kinds) if kinds else None)
+
+
+@_run.register
+def _(model: EncoderDecoder, spec: Model) -> Outputs:
+    return model(draw_inputs(spec, "encoder", 2, 1), draw_inputs(spec, "decoder", 2))
+
+
+@_run.register
+def _(model: DualEncoder, spec: Model) -> Outputs:
+    return model(draw_inputs(spec, "text", 2), draw_inputs(spec, "image", 2, 1))
+
+
+@_run.register
+def _(model: VisionLanguage, spec: Model) -> Outputs:
+    ids = draw_inputs(spec, "decoder", 2)
+    images = draw_inputs(spec, "image", 2, 1)
+    if spec.packs_images:
+        pixels, grids = packed(images, spec)
+        vectors = torch.full((2, images.shape[1] // model.square**2), model.placeholder)
+        return model(torch.cat((vectors, ids), 1), pixel_values=pixels, image_grid_thw=grids)
+    vectors = torch.full((2, spec.vectors_per_image), model.placeholder)
+    return model(torch.cat((vectors, ids), 1), pixel_values=images)
 
 
 @contextmanager

@@ -28,23 +28,29 @@ def padding(side: StackRunner, subject: CheckedModel) -> Iterator[Check]:
     ids, masks = (torch.cat(parts) for parts in zip(*batches, strict=True))
     changed = torch.where(masks == 1, ids, another(ids, side.vocabulary))
     readings = split(side.read(torch.cat((ids, changed)), torch.cat((masks, masks)), None), 2 * len(PLACES))
-    given = [real(reading, mask) for reading, (_, mask) in zip(readings, batches * 2, strict=True)]
-    found, others = given[: len(PLACES)], given[len(PLACES) :]
+    outputs = [real(reading, mask) for reading, (_, mask) in zip(readings, batches * 2, strict=True)]
+    padded_outputs, others = outputs[: len(PLACES)], outputs[len(PLACES) :]
     content = f"{side.prefix}padding content"
     explanation = "outputs of real tokens do not change when padding tokens, wherever they are, are replaced"
     if side.vocabulary < 2:
         yield skipped(content, explanation, "the vocabulary has only one token")
     else:
-        yield equal(content, max(map(apart, found, others)), explanation)
+        yield equal(content, max(map(apart, padded_outputs, others)), explanation)
     explanation = (
         "outputs of real tokens are the same with padding on the left, on the right and inside a row"
     )
-    yield equal(f"{side.prefix}padding side", max(apart(found[0], each) for each in found[1:]), explanation)
+    yield equal(
+        f"{side.prefix}padding side",
+        max(apart(padded_outputs[0], reading) for reading in padded_outputs[1:]),
+        explanation,
+    )
     explanation = (
         "each row of a batch padded on the right, on the left or inside gives the outputs that it gives alone"
     )
     alone = _one_by_one(side, rows)
-    yield equal(f"{side.prefix}padded batch", max(apart(each, alone) for each in found), explanation)
+    yield equal(
+        f"{side.prefix}padded batch", max(apart(reading, alone) for reading in padded_outputs), explanation
+    )
 
 
 def rows_of_all_lengths(side: StackRunner) -> list[Tensor]:
@@ -74,6 +80,8 @@ def real(reading: StackOutput, mask: Tensor) -> list[Tensor]:
 def _one_by_one(side: StackRunner, rows: Sequence[Tensor]) -> list[Tensor]:
     """As ``real`` for a padded batch, from each row alone."""
     alone = [side.read(row[None], None, None) for row in rows]
-    tokens = [torch.cat([x[0] for x in each]) for each in zip(*(row.tokens for row in alone), strict=True)]
-    sequences = [torch.cat(each) for each in zip(*(row.sequences for row in alone), strict=True)]
+    tokens = [
+        torch.cat([x[0] for x in outputs]) for outputs in zip(*(row.tokens for row in alone), strict=True)
+    ]
+    sequences = [torch.cat(outputs) for outputs in zip(*(row.sequences for row in alone), strict=True)]
     return tokens + sequences

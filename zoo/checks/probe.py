@@ -10,8 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from specs.kinds.block import BlockParts
-from specs.kinds.norm import NoNorm
-from specs.kinds.residual import Add
 from specs.model.model import Model
 from zoo.components.attention import Projections
 from zoo.core.initialization import distributions, fans
@@ -84,5 +82,5 @@ def _pool(seed: int) -> Tensor:
 
 def _grows(block: BlockParts) -> bool:
     """Whether a block adds to a residual stream that is never normalised."""
-    adds = any(isinstance(block.residual_of(branch), Add) for branch in block.branches())
-    return adds and any(isinstance(norm, NoNorm) for norm in block.norms_used())
+    adds = any(not block.residual_of(branch).is_none for branch in block.branches())
+    return adds and any(norm.is_none for norm in block.norms_used())

@@ -6,18 +6,20 @@ encoder input: a size that is equal in both runs is fixed, and the others are na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from specs.model.model import Model
 from specs.model.stack import Stack
 from zoo.builder import ZooModel
 from zoo.checks.recorder import RecordedCall, Recorder
 from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, Names, describe, names_of_blocks, symbols_in
+from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
@@ -87,7 +89,7 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
     first, second = recorders[0].calls, recorders[1].calls
     if [call.path for call in first] != [call.path for call in second]:
         return ShapeReport((), ("the modules that run depend on the sizes of the inputs",))
-    order = {path: place for place, (path, _) in enumerate(model.named_modules())}
+    order = {path: index for index, (path, _) in enumerate(model.named_modules())}
     further = _blocks(spec)
     rows = dict.fromkeys(_row(a, b, further) for a, b in zip(first, second, strict=True))
     modules = tuple(sorted(rows, key=lambda row: order[row.path]))
@@ -97,9 +99,9 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
 def _blocks(spec: Model) -> Names:
     """The names of the numbers of blocks whose sums an encoder sees."""
     blocks = spec.encoder.layer_blocks() if spec.encoder is not None else ()
-    summaries = [getattr(block.attention, "block_summaries", None) for block in blocks]
+    sizes = {mixer.summarized_tokens for block in blocks for mixer in block.mixers}
     length = "S" if spec.architecture == "encoder-decoder" else "T"
-    return names_of_blocks(length, {each.size for each in summaries if each is not None})
+    return names_of_blocks(length, {size for size in sizes if size is not None})
 
 
 def _row(first: RecordedCall, second: RecordedCall, further: Names) -> ModuleShapes:
@@ -122,50 +124,79 @@ def _problems(modules: Sequence[ModuleShapes]) -> list[str]:
     return problems
 
 
-def _images(
-    model: VisionLanguage,
-    size: dict[str, int],
-    read: Callable[[int, Stack | None], tuple[Tensor, Tensor | None]],
-) -> dict[str, Tensor]:
-    """The images among tokens: one for each row, or patches for S vectors of images of any size."""
-    if not model.spec.packs_images:
-        return {"pixel_values": read(0, model.spec.image)[0]}
-    pixels, _ = read(model.square**2 * size["S"], model.spec.image)
-    grids = torch.empty(size["B"], 3, dtype=torch.int64, device="meta")
-    return {"pixel_values": pixels[0], "image_grid_thw": grids}
+Sizes = dict[str, int]
 
 
-@torch.no_grad()
-def _run(model: ZooModel, spec: Model, recorder: Recorder, size: dict[str, int]) -> None:
-    def ids(length: int) -> Tensor:
-        return torch.empty(size["B"], length, dtype=torch.int64, device="meta")
+class _Inputs:
+    """Inputs on the meta device, of some sizes."""
 
-    def read(length: int, stack: Stack | None = None) -> tuple[Tensor, Tensor | None]:
+    def __init__(self, spec: Model, size: Sizes) -> None:
+        self._spec, self.size = spec, size
+
+    def ids(self, length: int) -> Tensor:
+        """Token ids, or a mask."""
+        return torch.empty(self.size["B"], length, dtype=torch.int64, device="meta")
+
+    def read(self, length: int, stack: Stack | None = None) -> tuple[Tensor, Tensor | None]:
         """The input of a stack, the first one unless given, and its mask."""
-        stack = stack or spec.first_stack
-        embedding = spec.embedding_of(stack)
+        stack = stack or self._spec.first_stack
+        embedding = self._spec.embedding_of(stack)
         if embedding.takes_tokens:
-            return ids(length), ids(length)
-        context = spec.context_length_of(stack)
-        shape = (size["B"], *embedding.input_shape(length if embedding.any_length else context))
+            return self.ids(length), self.ids(length)
+        context = self._spec.context_length_of(stack)
+        shape = (self.size["B"], *embedding.input_shape(length if embedding.any_length else context))
         mask = torch.empty(shape[:2], dtype=torch.int64, device="meta") if embedding.takes_mask else None
         return torch.empty(shape, device="meta"), mask
 
-    tokens, past = size["T"], size["P"]
+
+@torch.no_grad()
+def _run(model: ZooModel, spec: Model, recorder: Recorder, size: Sizes) -> None:
     with recorder:
-        if isinstance(model, Encoder):
-            model(*read(tokens))
-        elif isinstance(model, DualEncoder):
-            text, mask = read(tokens)
-            model(text, read(tokens, spec.image)[0], mask)
-        elif isinstance(model, EncoderDecoder):
-            source, mask = read(size["S"])
-            encoded = model.encode(source, mask).present_key_values
-            with recorder.forgetting():
-                cache = model.decode(ids(past), encoded, mask).present_key_values
-            model.decode(ids(tokens), encoded, mask, cache, ids(past + tokens))
-        else:
-            images = _images(model, size, read) if isinstance(model, VisionLanguage) else {}
-            with recorder.forgetting():
-                cache = model(ids(past)).present_key_values
-            model(ids(tokens), ids(past + tokens), cache, **images)
+        _call(model, _Inputs(spec, size), recorder)
+
+
+@functools.singledispatch
+def _call(model: nn.Module, inputs: _Inputs, recorder: Recorder) -> None:
+    """Call a model once, with a cache if it decodes."""
+    raise TypeError(type(model))
+
+
+@_call.register
+def _(model: Encoder, inputs: _Inputs, recorder: Recorder) -> None:
+    model(*inputs.read(inputs.size["T"]))
+
+
+@_call.register
+def _(model: DualEncoder, inputs: _Inputs, recorder: Recorder) -> None:
+    text, mask = inputs.read(inputs.size["T"])
+    model(text, inputs.read(inputs.size["T"], model.spec.image)[0], mask)
+
+
+@_call.register
+def _(model: EncoderDecoder, inputs: _Inputs, recorder: Recorder) -> None:
+    tokens, past = inputs.size["T"], inputs.size["P"]
+    source, mask = inputs.read(inputs.size["S"])
+    encoded = model.encode(source, mask).present_key_values
+    with recorder.forgetting():
+        cache = model.decode(inputs.ids(past), encoded, mask).present_key_values
+    model.decode(inputs.ids(tokens), encoded, mask, cache, inputs.ids(past + tokens))
+
+
+@_call.register
+def _(model: Decoder, inputs: _Inputs, recorder: Recorder, **images: Tensor) -> None:
+    tokens, past = inputs.size["T"], inputs.size["P"]
+    with recorder.forgetting():
+        cache = model(inputs.ids(past)).present_key_values
+    model(inputs.ids(tokens), inputs.ids(past + tokens), cache, **images)
+
+
+@_call.register
+def _(model: VisionLanguage, inputs: _Inputs, recorder: Recorder) -> None:
+    image = model.spec.image
+    if model.spec.packs_images:  # patches for S vectors
+        pixels, _ = inputs.read(model.square**2 * inputs.size["S"], image)
+        grids = torch.empty(inputs.size["B"], 3, dtype=torch.int64, device="meta")
+        images = {"pixel_values": pixels[0], "image_grid_thw": grids}
+    else:
+        images = {"pixel_values": inputs.read(0, image)[0]}
+    _call.dispatch(Decoder)(model, inputs, recorder, **images)

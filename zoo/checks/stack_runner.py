@@ -13,13 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from specs.kinds.attention import MultiHeadShape
-from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import EmbeddingKind
-from specs.kinds.head import sought_token
-from specs.kinds.packed_patches import PackedPatches
-from specs.kinds.position import NoPosition, PositionKind
-from specs.kinds.relative_key import RelativeKey
+from specs.kinds.position import PositionKind
 from specs.model.model import Model
 from specs.model.stack import Stack, StackName
 from zoo.builder import ZooModel
@@ -53,6 +48,10 @@ Read = Callable[[Tensor, Tensor | None, Sequence[State] | None], StackOutput]
 """ids: B T (or another input), mask: B (P + T) or None for all real, cache or None."""
 
 
+SourceReader = Callable[..., Read]
+"""source: B S, or 1 S for all rows, and its mask or None -> how the decoder reads beside it."""
+
+
 @dataclass(frozen=True)
 class StackRunner:
     """A stack, as its spec states it, with its embedding, and its head if it has one.
@@ -61,7 +60,8 @@ class StackRunner:
     windows depend on the order of tokens. ``alone``: each token sees only itself. ``length`` is the number of tokens
     to read, and ``vocabulary`` the number of token ids, 0 for other inputs; ``draw`` returns rows of input for a
     count and a seed; ``prefix`` tells the stacks of a model apart in the names of checks; ``states`` is what
-    each layer carries from call to call, if it decodes.
+    each layer carries from call to call, if it decodes.  ``read_beside`` runs a decoder beside an input of its encoder, and
+    ``read_as_image`` one that sees images, on the ids of tokens in the places of an image's vectors -> B T D.
     """
 
     prefix: str
@@ -76,6 +76,8 @@ class StackRunner:
     draw: Callable[[int, int], Tensor]
     read: Read
     states: Sequence[Sequence[StateTensor]] = ()
+    read_beside: SourceReader | None = None
+    read_as_image: Callable[[Tensor], Tensor] | None = None
 
 
 def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
@@ -83,80 +85,58 @@ def stack_runners(model: ZooModel, spec: Model) -> tuple[StackRunner, ...]:
 
     The decoder of an encoder-decoder attends to the same encoder input in every row.
     """
-    found = []
-    for name, stack in spec.stacks():
-        if isinstance(model, DualEncoder):
-            prefix, read = f"{name}: ", reads_one_of_two(model, spec, name)
-        elif isinstance(model, VisionLanguage):
-            prefix = f"{name}: "
-            read = reads_images(model, spec) if name == "image" else reads_text(model, spec)
-        elif isinstance(model, EncoderDecoder):
-            prefix = f"{name}: "
-            read = (
-                reads_encoder(model)
-                if name == "encoder"
-                else reads_decoder(model, spec, draw_inputs(spec, "encoder", 1, 1))
-            )
-        else:
-            prefix, read = "", reads_model(model, spec)
-        embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
-        length = vector_count(spec, stack) if embedding.any_length else context
-        assert length is not None
-        draw = functools.partial(draw_inputs, spec, name)
-        ordered = _is_ordered(spec.position_of(stack), stack, length)
-        decodes, vocabulary = name == "decoder", vocabulary_of(model, spec)
-        whole = stack.bidirectional == "prompt"
-        causal = spec.is_causal(name) and not whole
-        alone = not whole and all(
-            getattr(mixer, "window", None) == 1 and getattr(mixer, "block_summaries", None) is None
-            for block in stack.layer_blocks()
-            for mixer in block.mixers
-        )
-        found.append(
-            StackRunner(
-                prefix,
-                stack,
-                decodes,
-                causal,
-                ordered,
-                alone,
-                embedding,
-                length,
-                vocabulary,
-                draw,
-                read,
-                model.decoder.states if decodes else (),  # type: ignore[arg-type, union-attr]
-            )
-        )
-    return tuple(found)
+    return tuple(_runner(model, spec, name, stack) for name, stack in spec.stacks())
 
 
-def vocabulary_of(model: ZooModel, spec: Model) -> int:
-    """The number of token ids that a runner takes, 0 for other inputs: those of text, without the placeholder of images."""
+def _runner(model: ZooModel, spec: Model, name: StackName, stack: Stack) -> StackRunner:
+    embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
+    length = vector_count(spec, stack) if embedding.any_length else context
+    assert length is not None
+    decodes, whole = name == "decoder", stack.bidirectional == "prompt"
+    mixers = [mixer for block in stack.layer_blocks() for mixer in block.mixers]
+    return StackRunner(
+        f"{name}: " if len(list(spec.stacks())) > 1 else "",
+        stack,
+        decodes,
+        causal=spec.is_causal(name) and not whole,
+        ordered=_is_ordered(spec.position_of(stack), stack, length),
+        alone=not whole and all(mixer.sees_itself_only for mixer in mixers),
+        embedding=embedding,
+        length=length,
+        vocabulary=vocabulary_of(spec),
+        draw=functools.partial(draw_inputs, spec, name),
+        read=reader(model, spec, name),
+        states=model.decoder.states if decodes else (),  # type: ignore[arg-type, union-attr]
+        read_beside=source_reader(model, spec) if decodes else None,
+        read_as_image=image_reader(model) if decodes else None,
+    )
+
+
+def vocabulary_of(spec: Model) -> int:
+    """The number of token ids that a runner takes, without the placeholder of images; 0 for other inputs."""
     vocabulary = spec.vocab_size or 0
-    return max(1, vocabulary - 1) if isinstance(model, VisionLanguage) else vocabulary
+    return vocabulary if spec.connector is None else max(1, vocabulary - 1)
 
 
 def token_count(spec: Model, stack: Stack) -> int:
     """The number of tokens to read: within the context and below the rope switch length, two blocks and a token more where sums of
     blocks are seen."""
-    attentions = [block.attention for block in stack.layer_blocks()]
-    blocks = [each.block_summaries for each in attentions if isinstance(each, MultiHeadShape)]
-    wanted = max([LENGTH, *(2 * each.size + 1 for each in blocks if each is not None)])
+    mixers = (mixer for block in stack.layer_blocks() for mixer in block.mixers)
+    wanted = max([LENGTH, *(2 * size + 1 for mixer in mixers if (size := mixer.summarized_tokens))])
     return min(wanted, spec.context_length_of(stack) or wanted, spec.rope_switch_length or wanted)
 
 
 def vector_count(spec: Model, stack: Stack) -> int:
     """The number of tokens to read, of samples' vectors, or of the patches of an image of two squares that are joined."""
-    if isinstance(spec.embedding_of(stack), PackedPatches):
-        assert isinstance(spec.connector, ConnectorKind)
+    if spec.embedding_of(stack).packed:
+        assert spec.connector is not None
         return 2 * spec.connector.square**2
     return token_count(spec, stack)
 
 
 def packed(images: Tensor, spec: Model) -> tuple[Tensor, Tensor]:
     """Images of one size, M patches values, as the patches of all and the frames, rows and columns of each."""
-    assert isinstance(spec.connector, ConnectorKind)
+    assert spec.connector is not None
     square = spec.connector.square
     grid = torch.tensor([1, square, images.shape[1] // square], device=images.device)
     return images.flatten(0, 1), grid.expand(images.shape[0], 3)
@@ -167,12 +147,12 @@ def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tenso
 
     The token that the head looks for, if any, ends each row.
     """
-    stack = getattr(spec, name)
+    stack = dict(spec.stacks())[name]
     embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
     if embedding.takes_tokens:
         assert spec.vocab_size is not None
         ids = draw_ids(rows, token_count(spec, stack), spec.vocab_size, seed)
-        token = sought_token(stack.head or spec.head)
+        token = (stack.head or spec.head).token_to_find
         if token is not None and ids.shape[1] > 2:
             ids[:, -1] = token
         return ids
@@ -184,39 +164,46 @@ def draw_inputs(spec: Model, name: StackName, rows: int, seed: int = 0) -> Tenso
 def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
     """Whether a bidirectional stack has positions, or a window narrower than ``length`` tokens."""
     attentions = [block.attention for block in stack.layer_blocks() if block.attention is not None]
-    positions = [getattr(attention, "position", None) or position for attention in attentions]
-    windows = [getattr(attention, "window", None) or 2 * length for attention in attentions]
+    positions = [attention.own_position or position for attention in attentions]
+    windows = [attention.sliding_window or 2 * length for attention in attentions]
     if stack.bidirectional == "prompt":  # whatever the windows
         windows = [2 * length for _ in attentions]
     placed = any(  # a token that sees itself only is at no distance
-        not isinstance(each, NoPosition) and not _has_one_distance(each) and window > 1
-        for each, window in zip(positions, windows, strict=True)
+        own.tells_order and window > 1 for own, window in zip(positions, windows, strict=True)
     )
     return position.embedded or placed or any(window > 1 and window // 2 < length - 1 for window in windows)
 
 
-def _has_one_distance(position: PositionKind) -> bool:
-    """Whether a position treats all distances alike."""
-    return isinstance(position, RelativeKey) and position.before == position.after == 0
+@functools.singledispatch
+def reader(model: nn.Module, spec: Model, name: StackName) -> Read:
+    """Runs one stack of a model, with what follows it."""
+    raise TypeError(type(model))
 
 
-def reads_model(model: Encoder | Decoder, spec: Model) -> Read:
+@reader.register(Encoder)
+@reader.register(Decoder)
+def _reads_model(model: Encoder | Decoder, spec: Model, name: StackName) -> Read:
     """Runs an encoder or a decoder."""
     per_token = token_outputs(model.head, spec.output_width)
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
+        past = (cache,) if name == "decoder" else ()
         with _inputs_of(model.head) as hidden:
-            outputs = model(ids, mask) if isinstance(model, Encoder) else model(ids, mask, cache)
-        return _reading(
-            hidden[0], outputs, per_token, [] if isinstance(model, Encoder) else model.decoder.states
-        )
+            outputs = model(ids, mask, *past)
+        states = model.decoder.states if name == "decoder" else []  # type: ignore[union-attr]
+        return _reading(hidden[0], outputs, per_token, states)  # type: ignore[arg-type]
 
     return read
 
 
-def reads_text(model: VisionLanguage, spec: Model) -> Read:
-    """Runs the decoder of a vision-language model on text: each id from that of the placeholder on stands for the next."""
-    read_all, token = reads_model(model, spec), model.placeholder
+@reader.register
+def _(model: VisionLanguage, spec: Model, name: StackName) -> Read:
+    return _reads_images(model, spec) if name == "image" else _reads_text(model, spec)
+
+
+def _reads_text(model: VisionLanguage, spec: Model) -> Read:
+    """Runs the decoder of a vision-language model on text; ids from the placeholder on stand for the next id."""
+    read_all, token = _reads_model(model, spec, "decoder"), model.placeholder
     last = (spec.vocab_size or 1) - 1
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
@@ -225,10 +212,10 @@ def reads_text(model: VisionLanguage, spec: Model) -> Read:
     return read
 
 
-def reads_one_of_two(model: DualEncoder, spec: Model, name: StackName) -> Read:
-    """Runs one encoder of a dual encoder."""
+@reader.register
+def _(model: DualEncoder, spec: Model, name: StackName) -> Read:
     head = model.get_submodule(f"{name}_head")
-    per_token = token_outputs(head, spec.width_of(getattr(spec, name)))
+    per_token = token_outputs(head, spec.width_of(dict(spec.stacks())[name]))
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
         with _inputs_of(head) as hidden:
@@ -238,7 +225,7 @@ def reads_one_of_two(model: DualEncoder, spec: Model, name: StackName) -> Read:
     return read
 
 
-def reads_images(model: VisionLanguage, spec: Model) -> Read:
+def _reads_images(model: VisionLanguage, spec: Model) -> Read:
     """Runs the stack of images of a vision-language model, and the connector after it."""
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
@@ -253,8 +240,10 @@ def reads_images(model: VisionLanguage, spec: Model) -> Read:
     return read
 
 
-def reads_encoder(model: EncoderDecoder) -> Read:
-    """Runs the encoder of an encoder-decoder."""
+@reader.register
+def _(model: EncoderDecoder, spec: Model, name: StackName) -> Read:
+    if name == "decoder":
+        return _reads_decoder(model, spec, draw_inputs(spec, "encoder", 1, 1))
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
         return StackOutput((model.encode(ids, mask).last_hidden_state,))
@@ -262,7 +251,36 @@ def reads_encoder(model: EncoderDecoder) -> Read:
     return read
 
 
-def reads_decoder(
+@functools.singledispatch
+def source_reader(model: nn.Module, spec: Model) -> SourceReader | None:
+    """Runs the decoder of an encoder-decoder beside another input of the encoder; None for other models."""
+    return None
+
+
+@source_reader.register
+def _(model: EncoderDecoder, spec: Model) -> SourceReader:
+    return functools.partial(_reads_decoder, model, spec)
+
+
+@functools.singledispatch
+def image_reader(model: nn.Module) -> Callable[[Tensor], Tensor] | None:
+    """Runs the decoder of a vision-language model on tokens in the places of an image's vectors; None for other models."""
+    return None
+
+
+@image_reader.register
+def _(model: VisionLanguage) -> Callable[[Tensor], Tensor]:
+    def read(ids: Tensor) -> Tensor:
+        x = model.embed(ids)
+        ahead = model.ahead(torch.full_like(ids, model.placeholder))
+        decoded = model.positions(x, None, None, None).with_lookahead(ahead)
+        hidden, _ = model.decoder(x, decoded.positions, decoded.mask, reach=decoded.reach)
+        return hidden
+
+    return read
+
+
+def _reads_decoder(
     model: EncoderDecoder, spec: Model, source: Tensor, source_mask: Tensor | None = None
 ) -> Read:
     """Runs the decoder of an encoder-decoder; source and source_mask: B S, or 1 S for all rows."""
@@ -329,7 +347,7 @@ def split(reading: StackOutput, parts: int) -> list[StackOutput]:
     sequences = (
         zip(*(x.chunk(parts) for x in reading.sequences), strict=True) if reading.sequences else [()] * parts
     )
-    return [StackOutput(*each) for each in zip(tokens, sequences, strict=True)]
+    return [StackOutput(*outputs) for outputs in zip(tokens, sequences, strict=True)]
 
 
 def apart(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:

@@ -39,12 +39,12 @@ Names = Mapping[str, SizePair]
 
 def names_of_blocks(length: str, sizes: Iterable[int]) -> dict[str, SizePair]:
     """The numbers of blocks of some sizes in a length, and of tokens and blocks together."""
-    found: dict[str, SizePair] = {}
+    names: dict[str, SizePair] = {}
     for size in sizes:
         first, second = (-(-tokens // size) for tokens in SIZES[length])
-        found[f"ceil({length}/{size})"] = first, second
-        found[f"{length}+ceil({length}/{size})"] = SIZES[length][0] + first, SIZES[length][1] + second
-    return found
+        names[f"ceil({length}/{size})"] = first, second
+        names[f"{length}+ceil({length}/{size})"] = SIZES[length][0] + first, SIZES[length][1] + second
+    return names
 
 
 def name_size(first: int, second: int, further: Names = MappingProxyType({})) -> str:

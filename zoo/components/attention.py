@@ -222,7 +222,7 @@ class SelfAttention(Projections, Mixer):
         self.turns_input = _turns_input(spec.position or context.position_kind)
         self.bias_gate = BiasGate(spec.heads, self.width) if _is_gated(context) else None
         if spec.scale is None:
-            terms = (spec.position or context.position_kind).score_terms  # type: ignore[attr-defined]
+            terms = (spec.position or context.position_kind).score_terms
             self.scale = (terms * self.width) ** -0.5
         self.norms_rotated = spec.qk_norm is not None and spec.qk_norm.after_rotation
         self.summaries = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-import specs.kinds.head as spec
+import specs.kinds.pooling as spec
 from zoo import functional
 from zoo.components.attention import Projections
 from zoo.components.linear import EmbeddingTable

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.kinds.head as spec
-from specs.kinds.head import AttentionPooling as AttentionPoolingSpec
+from specs.kinds.pooling import AttentionPooling as AttentionPoolingSpec
 from zoo.components.activation import activation
 from zoo.components.attention_pooling import AttentionPooling
 from zoo.components.linear import Linear

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specs.kinds.head import AtToken, TokenPooling
+from specs.kinds.pooling import AtToken, TokenPooling
 from zoo.functional import positions_from
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from specs.base.suggest import suggestion
 from specs.kinds.activation import Activation
-from specs.kinds.head import Pooled, PoolingName
+from specs.kinds.head import Pooled
+from specs.kinds.pooling import PoolingName
 from specs.model.model import Model
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.families.common.config import CONFIG, REQUIRED, Config, ConfigError

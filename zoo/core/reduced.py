@@ -15,8 +15,9 @@ from specs.base.base import Component, Spec
 from specs.base.roles import Role, fields_by_role, pairs_scaled, rewritten
 from specs.kinds.connector import ConnectorKind, ResamplerConnector
 from specs.kinds.embedding import Patches
-from specs.kinds.head import AtToken, sought_token
+from specs.kinds.head import HeadKind
 from specs.kinds.mixture import Mixture
+from specs.kinds.pooling import AtToken
 from specs.model.model import Expectation, Model
 from specs.model.stack import LayerRun, Stack
 
@@ -60,10 +61,10 @@ def fewer_layers(spec: Model, layers: int = 2) -> Model:
     Every block in use occurs, in the order of the original, and the first layer is its own; so is the last, unless layers reuse
     keys and values.
     """
-    deep = spec.connector.deep_count if isinstance(spec.connector, ConnectorKind) and layers > 1 else 0
+    deep = spec.connector.deep_count if spec.connector is not None and layers > 1 else 0
     counts = {name: max(layers, deep) if name == "decoder" else layers for name, _ in spec.stacks()}
     stacks: dict[str, Any] = {name: _shortened(stack, counts[name]) for name, stack in spec.stacks()}
-    if isinstance(spec.connector, ConnectorKind) and spec.connector.deepstack and spec.image:
+    if spec.connector is not None and spec.connector.deepstack and spec.image:
         stacks["connector"] = _reading_kept(spec.connector, kept_layers(spec.image, counts["image"]))
     return spec.model_copy(update={**stacks, "expect": Expectation()})
 
@@ -72,7 +73,7 @@ def kept_layers(stack: Stack, layers: int) -> list[int]:
     """The indices of the layers that a reduced model keeps."""
     kinds = stack.layer_kinds()
     first_use = {kind: index for index, kind in reversed(list(enumerate(kinds)))}
-    if not any(getattr(block.attention, "reuses_keys_values", False) for block in stack.layer_blocks()):
+    if not any(block.attention and block.attention.takes_keys_values for block in stack.layer_blocks()):
         first_use[kinds[-1]] = len(kinds) - 1  # otherwise another layer may reuse what its first one computes
     kept = set(first_use.values())
     others = (index for index in range(len(kinds)) if index not in kept)
@@ -107,7 +108,7 @@ def small_inputs(spec: Model) -> Model:
     for name, stack in spec.stacks():
         embedding = spec.embedding_of(stack)
         if isinstance(embedding, Patches):
-            joined = spec.connector.square if isinstance(spec.connector, ConnectorKind) else 1
+            joined = spec.connector.square if spec.connector is not None else 1
             side = max(2, -(-SMALL_SIDE // joined)) * joined
             size = min(embedding.image_size, side * embedding.patch_size)
             smaller = embedding.model_copy(update={"image_size": size})
@@ -221,17 +222,17 @@ def checked(spec: Model) -> Model:
     return Model.model_validate(spec.model_dump(exclude={"expect"}))
 
 
-def _seeking_below(head: Component, vocabulary: int) -> Component:
+def _seeking_below(head: HeadKind, vocabulary: int) -> HeadKind:
     """A head that looks for a token of a smaller vocabulary, where it looks for one."""
-    token = sought_token(head)
+    token = head.token_to_find
     if token is None or token < vocabulary:
         return head
     return head.model_copy(update={"pooling": AtToken(token=vocabulary - 1)})
 
 
-def _placed_below(connector: Component | None, vocabulary: int) -> Component | None:
+def _placed_below(connector: ConnectorKind | None, vocabulary: int) -> ConnectorKind | None:
     """A connector whose placeholder is a token of a smaller vocabulary."""
-    if not isinstance(connector, ConnectorKind):
+    if connector is None:
         return connector
     return connector.model_copy(update={"token": min(connector.token, vocabulary - 1)})
 

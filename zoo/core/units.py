@@ -43,11 +43,6 @@ def time_text(seconds: float) -> str:
     return f"{_three_digits(value)} {unit}"
 
 
-def number_text(value: float) -> str:
-    """A number without superfluous digits: 50, 0.0625, 500,000."""
-    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e9 else f"{value:.3g}"
-
-
 def _scaled(value: float, units: Sequence[str], limit: float) -> tuple[float, str]:
     """The value in the first unit in which it is below ``limit``, each a thousand of the one before; or in the last."""
     *smaller, last = units

@@ -32,8 +32,8 @@ class Picture:
 
         Raises :class:`specs.base.errors.UserError` for another extension, or if the libraries for PNG are missing.
         """
-        place = Path(path)
-        place.write_bytes(drawn(self.spec, place))
+        file = Path(path)
+        file.write_bytes(drawn(self.spec, file))
 
 
 FORMATS = {".svg": "svg", ".png": "png", ".mmd": "mermaid", ".md": "mermaid"}

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import nn
 
-from specs.base.base import Component
-from specs.kinds.attention import MultiHeadShape
+from specs.base import registry
+from specs.base.base import Component, DescribedSpec
+from specs.base.words import PartContext, PartRole, plain_fields
 from specs.kinds.block import BlockParts
-from specs.kinds.conformer import ConvolutionModule
-from specs.kinds.latent import Latent
-from specs.kinds.mixture import Mixture
-from specs.kinds.per_layer_embedding import PerLayerEmbedding
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
 from specs.model.stack import Stack
 from zoo.components.position import Position
 from zoo.core.units import parameter_text
-from zoo.drawing import wording
-from zoo.drawing.diagram import AttentionPart, Element, ExpertsPart, Part, PartRole, Sum, Way
+from zoo.drawing.diagram import AttentionPart, Element, ExpertsPart, Part, Sum, Way
 from zoo.drawing.following import Fork, PathStep, way_through
 from zoo.drawing.following import Way as ReadWay
-from zoo.drawing.mixer_wording import mixer_details
 from zoo.drawing.parameters import Counts
+
+OTHER_TITLES = {
+    "layer_scale": "LayerScale",
+    "output_scale": "Scale",
+    "beside_embedding": "Concatenate embedding",
+}
+"""Titles of parts of blocks that no kind describes."""
+
+ROLES: dict[str, PartRole] = {"mixer": "mixer", "feed_forward": "feed-forward"}
+"""The roles of branches by the slot of their kind."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,7 @@ class StackFacts:
     spec: Stack
     module: nn.Module
     counts: Counts
-    d_model: int
-    causal: bool
+    context: PartContext
     position: PositionKind
 
     def blocks(self, layers: Iterable[int]) -> tuple[str, ...]:
@@ -54,11 +59,7 @@ class BlockReader:
         """The parts of the block, or a single box if its forward cannot be followed."""
         read = way_through(self._block)
         if read is None or not self._weighted() <= {id(self._block.get_submodule(n)) for n in _names(read)}:
-            return (
-                self._part(
-                    "other", wording.title(self._spec.kind), wording.plain_fields_text(self._spec), ""
-                ),
-            )
+            return (self._part("other", self._spec.heading, plain_fields(self._spec), ""),)
         return tuple(self._elements(read))
 
     def _weighted(self) -> set[int]:
@@ -66,72 +67,65 @@ class BlockReader:
         return {id(child) for child in self._block.children() if next(child.parameters(), None) is not None}
 
     def _elements(self, way: ReadWay) -> Iterator[Element]:
-        for each in way:
-            if isinstance(each, Fork):
-                yield Sum(tuple(tuple(self._elements(inner)) for inner in each.ways))
-            elif each.is_module:
-                yield self._module(each.name, reads_encoder=each.reads_encoder)
+        for step in way:
+            if isinstance(step, Fork):
+                yield Sum(tuple(tuple(self._elements(inner)) for inner in step.ways))
+            elif step.is_module:
+                yield self._module(step.name, reads_encoder=step.reads_encoder)
             else:
-                yield Part("other", each.name)
+                yield Part("other", step.name)
 
     def _module(self, name: str, *, reads_encoder: bool = False) -> Part:
+        spec = self._spec.part_of(name)
+        if isinstance(spec, AttentionKind):
+            return self._attention(name, spec, reads_encoder)
+        role = None if spec is None else _role(spec)
+        if spec is None or role is None:
+            return self._other(name)
+        details = [*spec.details(self._stack.context), *self._sharing_details(name)]
+        part = self._part(role, spec.heading, details, name)
+        routed = spec.routed_experts if isinstance(spec, Component) else None
+        return part if routed is None else self._experts(part, name, *routed)
+
+    def _other(self, name: str) -> Part:
+        """A norm, or a part that no spec describes."""
         module = self._block.get_submodule(name)
         kind = str(getattr(module, "component_kind", type(module).__name__))
-        spec = getattr(self._spec, name, None)
-        if name == "cross_attention":
-            spec = spec or self._spec.attention
-        if isinstance(spec, ConvolutionModule):
-            details = wording.convolution_details(spec, self._stack.d_model)
-            return self._part("mixer", "Gated convolution", details, name)
-        if isinstance(spec, Component):
-            match name:
-                case "attention" | "cross_attention":
-                    return self._attention(name, spec, module, reads_encoder)
-                case "feed_forward" | "first_feed_forward":
-                    return self._feed_forward(name, spec)
-                case "mixer":
-                    return self._part("mixer", wording.title(spec.kind), mixer_details(spec), name)
-        if isinstance(spec, PerLayerEmbedding):
-            (rows, width), *_ = (self._stack.counts.sizes(path) for path in self._paths(f"{name}.table"))
-            details = [wording.sizes(rows, width), f"gated, {wording.ACTIVATIONS[spec.activation]}"]
-            return self._part("embedding", wording.title(kind), details, name)
-        role: PartRole = "norm" if wording.slot_of(kind) == "norm" else "other"
-        return self._part(role, wording.title(kind), [], name)
+        norm = registry.kinds("norm").get(kind)
+        if norm is not None:
+            return self._part("norm", norm.spec.kind_title(), [], name)
+        return self._part("other", OTHER_TITLES.get(kind, kind.replace("_", " ").capitalize()), [], name)
 
-    def _feed_forward(self, name: str, spec: Component) -> Part:
-        details = wording.feed_forward_details(spec, self._stack.d_model)
-        details += wording.sharing_details(self._spec.sharing, "feed_forward")
-        if not isinstance(spec, Mixture):
-            return self._part("feed-forward", wording.feed_forward_title(spec), details, name)
+    def _experts(self, part: Part, name: str, selected: int, experts: int) -> ExpertsPart:
+        """A mixture, with the parameters that compute a token."""
         counts = self._stack.counts
-        idle = counts.of(self._paths(f"{name}.experts")[:1]) * (spec.experts - spec.top_k) // spec.experts
-        details.append(f"{parameter_text(counts.of(self._paths(name)[:1]) - idle)} active")
-        return ExpertsPart(**vars(self._part("feed-forward", wording.title(spec.kind), details, name)))
+        idle = counts.of(self._paths(f"{name}.experts")[:1]) * (experts - selected) // experts
+        active = f"{parameter_text(counts.of(self._paths(name)[:1]) - idle)} active"
+        return ExpertsPart(**{**vars(part), "details": (*part.details, active)})
 
-    def _attention(self, name: str, spec: Component, module: nn.Module, reads_encoder: bool) -> AttentionPart:
+    def _sharing_details(self, name: str) -> list[str]:
+        """How layers share the weights of a branch."""
+        sharing = self._spec.sharing
+        if sharing is None or name not in ("attention", "feed_forward", "first_feed_forward"):
+            return []
+        return sharing.details("attention" if name == "attention" else "feed_forward")
+
+    def _attention(self, name: str, spec: AttentionKind, reads_encoder: bool) -> AttentionPart:
         drawn_within: list[Part] = []
-        norm = getattr(spec, "qk_norm", None)
-        if isinstance(spec, MultiHeadShape) and norm is not None:
-            over = {"head": "per head", "width": "over heads", "each_head": "of each head"}[norm.over]
-            names = (
-                [f"{name}.query_norm"]
-                if spec.reuses_keys_values
-                else [f"{name}.query_norm", f"{name}.key_norm"]
-            )
-            drawn_within.append(self._part("norm", wording.title(norm.norm.kind), [over], *names))
+        if (norm := spec.inner_norm) is not None:
+            names = ["query_norm"] if spec.takes_keys_values else ["query_norm", "key_norm"]
+            paths = [f"{name}.{norm_name}" for norm_name in names]
+            drawn_within.append(self._part("norm", norm.norm.heading, [norm.words], *paths))
         scores = None
         if not reads_encoder:
-            position, acts, paths = self._position(name, spec, module)
+            position, acts, paths = self._position(name, spec)
             if overrides(acts, "rotate"):
-                drawn_within.append(self._of_position(position, spec, ()))
+                drawn_within.append(self._of_position(position, spec, []))
             if overrides(acts, "bias") or overrides(acts, "compare"):
                 scores = self._of_position(position, spec, paths)
-        details = wording.attention_details(
-            spec, self._stack.d_model, causal=self._stack.causal, cross=reads_encoder
-        )
-        if name == "attention":
-            details += wording.sharing_details(self._spec.sharing, "attention")
-        title = wording.title(spec.kind)
+        context = replace(self._stack.context, cross=reads_encoder)
+        details = [*spec.details(context), *self._sharing_details(name)]
+        title = spec.heading
         if reads_encoder:
             details, title = [title.removesuffix(" attention"), *details], "Cross-attention"
         without = [path for part in [*drawn_within, scores] if part is not None for path in part.modules]
@@ -141,27 +135,29 @@ class BlockReader:
             on_queries_keys=tuple(drawn_within),
             on_scores=scores,
             reads_encoder=reads_encoder,
-            reuses_keys_values=getattr(spec, "reuses_keys_values", False),
+            reuses_keys_values=spec.takes_keys_values,
         )
 
-    def _position(
-        self, name: str, spec: Component, module: nn.Module
-    ) -> tuple[PositionKind, nn.Module, tuple[str, ...]]:
+    def _position(self, name: str, spec: AttentionKind) -> tuple[PositionKind, nn.Module, list[str]]:
         """The position that acts in an attention, its module, and the module's paths."""
-        own = getattr(spec, "position", None) or self._stack.position
-        if getattr(module, "position", None) is None:
-            return self._stack.position, self._stack.module.position, (f"{self._stack.name}.position",)  # type: ignore[return-value]
-        return own, module.position, self._paths(f"{name}.position")  # type: ignore[return-value]
+        position = self._stack.position
+        inside = dict(self._block.named_modules(remove_duplicate=False)).get(f"{name}.position")
+        if inside is None:
+            return (
+                position,
+                self._stack.module.get_submodule("position"),
+                [f"{self._stack.name}.position"],
+            )
+        return spec.own_position or position, inside, self._paths(f"{name}.position")
 
-    def _of_position(self, position: PositionKind, spec: Component, paths: tuple[str, ...]) -> Part:
-        width = spec.head_width(self._stack.d_model) if isinstance(spec, MultiHeadShape | Latent) else 0
-        details = wording.position_details(position, None, width)
-        each = [self._stack.counts.of([path]) for path in paths]
-        count = self._stack.counts.text(each, paths)
-        return Part("position", wording.title(position.kind), tuple(details), paths, sum(each), count)
+    def _of_position(self, position: PositionKind, spec: AttentionKind, paths: Sequence[str]) -> Part:
+        details = position.details(PartContext(spec.head_width(self._stack.context.width)))
+        sizes = [self._stack.counts.of([path]) for path in paths]
+        count = self._stack.counts.text(sizes, paths)
+        return Part("position", position.heading, tuple(details), tuple(paths), sum(sizes), count)
 
-    def _paths(self, name: str) -> tuple[str, ...]:
-        return tuple(f"{path}.{name}" if name else path for path in self._stack.blocks(self._layers))
+    def _paths(self, name: str) -> list[str]:
+        return [f"{path}.{name}" if name else path for path in self._stack.blocks(self._layers)]
 
     def _part(
         self, role: PartRole, title: str, details: Sequence[str], *names: str, without: Sequence[str] = ()
@@ -170,11 +166,16 @@ class BlockReader:
         by_layer = list(zip(*(self._paths(name) for name in names), strict=True))
         paths = tuple(path for layer in by_layer for path in layer)
         counts = self._stack.counts
-        each = [
+        sizes = [
             counts.of(layer, [w for w in without if any(w.startswith(f"{p}.") for p in layer)])
             for layer in by_layer
         ]
-        return Part(role, title, tuple(details), paths, sum(each), counts.text(each, paths))
+        return Part(role, title, tuple(details), paths, sum(sizes), counts.text(sizes, paths))
+
+
+def _role(spec: DescribedSpec) -> PartRole | None:
+    """The role of a part that says so, or by its slot."""
+    return ROLES.get(registry.slot_of(spec) or "") if isinstance(spec, Component) else spec.drawn_role
 
 
 def overrides(position: nn.Module, method: str) -> bool:
@@ -183,9 +184,9 @@ def overrides(position: nn.Module, method: str) -> bool:
 
 
 def _names(way: ReadWay) -> Iterator[str]:
-    for each in way:
-        if isinstance(each, PathStep):
-            yield from [each.name] if each.is_module else []
+    for step in way:
+        if isinstance(step, PathStep):
+            yield from [step.name] if step.is_module else []
         else:
-            for inner in each.ways:
+            for inner in step.ways:
                 yield from _names(inner)

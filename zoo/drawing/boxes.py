@@ -93,8 +93,8 @@ class BoxLayout:
         lines: dict[float, Port] = {}
         starts = {query: entry, key: source, value: source}
         bottom = -24.0 if part.on_queries_keys else -8.0
-        for each in part.on_queries_keys:
-            pill = self.pill(each, min(query, key) - margin, max(query, key) + margin, bottom)
+        for inner in part.on_queries_keys:
+            pill = self.pill(inner, min(query, key) - margin, max(query, key) + margin, bottom)
             boxes.append(pill)
             for x in dict.fromkeys((query, key)):
                 arrows.append(

@@ -121,10 +121,10 @@ class ColumnLayout(BoxLayout):
         """Branches from left to right: those that read the encoder first, those with parts at their side last."""
 
         def place(way: Way) -> int:
-            attentions = [each for each in way if isinstance(each, AttentionPart)]
-            if any(each.reads_encoder for each in attentions):
+            attentions = [element for element in way if isinstance(element, AttentionPart)]
+            if any(attention.reads_encoder for attention in attentions):
                 return 0
-            return 2 if any(each.on_scores is not None for each in attentions) else 1
+            return 2 if any(attention.on_scores is not None for attention in attentions) else 1
 
         return sorted(ways, key=place)
 

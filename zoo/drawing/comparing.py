@@ -23,7 +23,7 @@ def _wiring(element: Way | Element) -> object:
     """A key of the wiring: the parts, and the path of the stream."""
     match element:
         case tuple():
-            return tuple(_wiring(each) for each in element)
+            return tuple(_wiring(inner) for inner in element)
         case Sum():
             return [_wiring(way) for way in element.ways]
         case Part():
@@ -58,7 +58,7 @@ def _changes(part: Part, other: Part) -> list[str]:
 def _within(part: AttentionPart) -> dict[str, Part]:
     """The parts that act within an attention, by title."""
     inner = [*part.on_queries_keys, *([part.on_scores] if part.on_scores else [])]
-    return {each.title: each for each in inner}
+    return {part.title: part for part in inner}
 
 
 def changed(details: Sequence[str], others: Sequence[str]) -> list[str]:

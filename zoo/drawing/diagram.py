@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from specs.base.words import PartRole
 from specs.model.stack import StackName
-
-PartRole = Literal["embedding", "position", "norm", "attention", "mixer", "feed-forward", "head", "other"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Inserted:
-    """The place where the vectors of the column before get among those of the stream."""
+    """The point at which the vectors of the column before join the stream's."""
 
     text: str
 
@@ -129,7 +128,7 @@ def parts_of(way: Iterable[Element]) -> Iterator[Part]:
             case Joined():
                 yield element.part
             case Sum():
-                for each in element.ways:
-                    yield from parts_of(each)
+                for branch in element.ways:
+                    yield from parts_of(branch)
             case DiagramFrame():
                 yield from parts_of(element.way)

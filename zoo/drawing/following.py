@@ -15,8 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
-from zoo.core.units import number_text
-from zoo.drawing.wording import TIMES
+from specs.base.words import TIMES, number_text
 
 ENCODED = "encoded"
 """The argument of a block's forward that holds the encoder's keys and values."""
@@ -93,13 +92,13 @@ class _Reader:
     def _followed(self, node: fx.Node) -> list[fx.Node]:
         """The nodes on every path from the source to this one, both included; empty without a path."""
         if node not in self._doors:
-            chains = [chain for each in self._inputs(node) if (chain := self._followed(each))]
+            chains = [chain for source in self._inputs(node) if (chain := self._followed(source))]
             common = [step for step, *others in zip(*chains, strict=False) if all(step is o for o in others)]
             self._doors[node] = [*common, node] if chains else []
         return self._doors[node]
 
     def _inputs(self, node: fx.Node) -> list[fx.Node]:
-        return [self._meant(each) for each in node.all_input_nodes]
+        return [self._meant(source) for source in node.all_input_nodes]
 
     def _meant(self, node: fx.Node) -> fx.Node:
         """The call that computes a value: the stream is its first result, and equal calls are merged."""
@@ -112,17 +111,17 @@ class _Reader:
     def _between(self, first: fx.Node, last: fx.Node) -> Way:
         if last is first:
             return ()
-        streams = [each for each in self._inputs(last) if self._followed(each)]
+        streams = [source for source in self._inputs(last) if self._followed(source)]
         before = self._followed(last)[-2]
         if len(streams) == 1 and not _is_sum(last):
             return (*self._between(first, streams[0]), self._step(last))
-        ways = tuple(self._between(before, each) for each in streams)
+        ways = tuple(self._between(before, stream) for stream in streams)
         if not _is_sum(last):  # a function of several streams is drawn after they join
             return (*self._between(first, before), Fork(tuple(_joined(ways))), self._step(last))
         return (*self._between(first, before), Fork(tuple(_joined(ways))))
 
     def _step(self, node: fx.Node) -> PathStep:
-        placeholders = {str(each.target) for each in node.all_input_nodes if each.op == "placeholder"}
+        placeholders = {str(source.target) for source in node.all_input_nodes if source.op == "placeholder"}
         name = node.target if isinstance(node.target, str) else _function_name(node)
         return PathStep(name, node.op == "call_module", ENCODED in placeholders)
 
@@ -133,7 +132,7 @@ def _is_sum(node: fx.Node) -> bool:
 
 def _function_name(node: fx.Node) -> str:
     """The name of a function; a product with a number names the number."""
-    numbers = [each for each in node.args if isinstance(each, int | float)]
+    numbers = [argument for argument in node.args if isinstance(argument, int | float)]
     if node.target is operator.mul and numbers:
         return f"{TIMES} {number_text(numbers[0])}"
     return getattr(node.target, "__name__", str(node.target))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from specs.base.words import TIMES, visible
 from specs.model.stack import LayerRun
 from zoo.core.units import parameter_text
-from zoo.drawing import wording
 from zoo.drawing.blocks import BlockReader, StackFacts
 from zoo.drawing.comparing import differences
 from zoo.drawing.diagram import DiagramFrame, Part, Way
@@ -38,21 +38,21 @@ def times(repeat: int, name: str = "") -> str:
     """A repetition as text: 12 times encoder layer."""
     if name and repeat == 1:
         return name
-    return f"{repeat} {wording.TIMES} {name}".rstrip()
+    return f"{repeat} {TIMES} {name}".rstrip()
 
 
 def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[str, Way]) -> DiagramFrame:
     """The frame of layers with the same block; the block is added to ``drawn``, the blocks drawn so far."""
-    name = wording.printable(run.use or ("block" if stack.spec.blocks else f"{stack.name} layer"))
+    name = visible(run.use or ("block" if stack.spec.blocks else f"{stack.name} layer"))
     paths = stack.blocks(layers)
-    each = [stack.counts.of([path]) for path in paths]
-    note = stack.counts.text(each, paths)
+    sizes = [stack.counts.of([path]) for path in paths]
+    note = stack.counts.text(sizes, paths)
     if len(layers) > 1:
-        note += ", shared" if run.shared else " each" if len(set(each)) == 1 else ""
+        note += ", shared" if run.shared else " each" if len(set(sizes)) == 1 else ""
     way = BlockReader(stack, stack.spec.named_block(run.use), layers).way()
     if brief := _brief(way, drawn):
         title, changes = brief
-        way = (Part("other", title, tuple(changes), paths, sum(each)),)
+        way = (Part("other", title, tuple(changes), paths, sum(sizes)),)
     else:
         drawn[name] = way
     return DiagramFrame(times(run.repeat, name), note, way)
@@ -60,8 +60,8 @@ def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[st
 
 def _brief(way: Way, drawn: dict[str, Way]) -> tuple[str, list[str]] | None:
     """A block described by the name of an earlier one and the differences."""
-    told = {name: words for name, other in drawn.items() if (words := differences(other, way)) is not None}
-    if not told:
+    changes = {name: words for name, other in drawn.items() if (words := differences(other, way)) is not None}
+    if not changes:
         return None
-    name = min(told, key=lambda name: len(told[name]))
-    return (f"As {name} below, but" if told[name] else f"As {name} below"), told[name]
+    name = min(changes, key=lambda name: len(changes[name]))
+    return (f"As {name} below, but" if changes[name] else f"As {name} below"), changes[name]

@@ -43,7 +43,7 @@ def lay_out(diagram: Diagram) -> Scene:
 
 
 def _crown(way: Way, columns: Sequence[Piece]) -> Piece:
-    """What the columns lead to, above the middle between them."""
+    """The head to which both columns lead, above the middle between them."""
     piece = ColumnLayout(DiagramColumn("meeting", way), reads_encoder=False).piece()
     streams = [column.exit.x for column in columns if column.exit is not None]
     return piece.moved(sum(streams) / len(streams), -max(column.height for column in columns) - 2 * GAP)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from specs.base.words import PartRole
 from zoo.core.units import parameter_text
 from zoo.drawing.colours import COLOURS
 from zoo.drawing.diagram import (
@@ -19,7 +20,6 @@ from zoo.drawing.diagram import (
     Joined,
     Label,
     Part,
-    PartRole,
     Sum,
     Way,
 )
@@ -69,7 +69,7 @@ class _Writer:
         return self._encoder
 
     def meeting(self, way: Way, ends: list[str]) -> None:
-        """What all columns lead to."""
+        """The head to which all columns lead."""
         first, *others = ends
         begun = len(self.edges)
         self._way(way, first)
@@ -154,7 +154,7 @@ class _Writer:
     def _attention(self, part: AttentionPart, source: str) -> str:
         """An attention, with the parts that act on queries and keys."""
         others = self._encoder if part.reads_encoder else source
-        inner = [self._part(each) for each in part.on_queries_keys]
+        inner = [self._part(inner_part) for inner_part in part.on_queries_keys]
         node = self._part(part)
         for below, above in itertools.pairwise([*inner, node]):
             self._edge(below, above)

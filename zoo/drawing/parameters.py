@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from specs.base.words import PartRole
 from zoo.core.units import parameter_text
-from zoo.drawing.diagram import Part, PartRole
+from zoo.drawing.diagram import Part
 from zoo.reports.parameters import ModuleParameters, ParameterReport
 
 
@@ -16,19 +17,21 @@ class Counts:
         self.modules: dict[str, ModuleParameters] = {module.path: module for module in report.root.walk()}
 
     def of(self, paths: Iterable[str], without: Iterable[str] = ()) -> int:
-        """The parameters of modules, without those of the given submodules."""
+        """The parameters of modules, apart from the submodules ``without``."""
         inner = sum(self.modules[path].parameters for path in without if path in self.modules)
         return sum(self.modules[path].parameters for path in paths if path in self.modules) - inner
 
-    def text(self, each: Sequence[int], paths: Sequence[str]) -> str:
+    def text(self, sizes: Sequence[int], paths: Sequence[str]) -> str:
         """The counts of a part over its layers as text: one count if all are equal or shared, else the total."""
-        same = len(set(each)) == 1 or not any(each[1:])
-        told = (
-            [parameter_text(each[0]) if same else f"{parameter_text(sum(each))} in all"] if any(each) else []
+        same = len(set(sizes)) == 1 or not any(sizes[1:])
+        words = (
+            [parameter_text(sizes[0]) if same else f"{parameter_text(sum(sizes))} in all"]
+            if any(sizes)
+            else []
         )
         if self.owners(paths):
-            told.append("tied" if any("vocabulary" in path for path in paths) else "shared")
-        return " + ".join(told)
+            words.append("tied" if any("vocabulary" in path for path in paths) else "shared")
+        return " + ".join(words)
 
     def owners(self, paths: Sequence[str]) -> list[str]:
         """The paths of weights that modules share with their holders."""

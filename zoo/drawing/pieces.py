@@ -73,13 +73,13 @@ def piled(pieces: Sequence[Piece], gap: float) -> Piece:
     height, placed, arrows = 0.0, [], []
     last: Port | None = None
     for number, piece in enumerate(pieces):
-        here = piece.moved(0, -height - (gap if number else 0))
+        moved = piece.moved(0, -height - (gap if number else 0))
         height += piece.height + (gap if number else 0)
-        placed.append(here)
-        if here.entry is not None:
+        placed.append(moved)
+        if moved.entry is not None:
             if last is not None:
-                arrows.append(straight(last, here.entry))
-            last = here.exit
+                arrows.append(straight(last, moved.entry))
+            last = moved.exit
     entries = [piece.entry for piece in placed if piece.entry is not None]
     return Piece(
         max((piece.left for piece in pieces), default=0),

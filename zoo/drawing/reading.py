@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torch import nn
 
-from specs.kinds.packed_patches import PackedPatches
+from specs.base.words import PartContext, product
 from specs.model.model import Model
 from specs.model.stack import Stack, StackName
 from zoo.builder import assemble
 from zoo.core.units import parameter_text
-from zoo.drawing import wording
 from zoo.drawing.blocks import StackFacts
 from zoo.drawing.connectors import connector_elements, inserted
 from zoo.drawing.diagram import Diagram, DiagramColumn, Element, Joined, Label, Part, parts_of
 from zoo.drawing.embeddings import embedding_elements
-from zoo.drawing.heads import head_elements, meeting_elements, vector_elements
+from zoo.drawing.heads import head_elements, vector_elements
 from zoo.drawing.layers import layer_frames
 from zoo.drawing.parameters import Counts
 from zoo.reports.parameters import ParameterReport, parameter_report
@@ -42,7 +42,9 @@ def read(spec: Model) -> Diagram:
         columns,
         ties,
         _symbols(spec),
-        tuple(meeting_elements(spec.head, counts)),
+        tuple(head_elements(spec.head, "head", PartContext(spec.output_width), counts))
+        if spec.head.meets
+        else (),
     )
 
 
@@ -70,7 +72,7 @@ def _symbols(spec: Model) -> dict[str, str]:
 
 def _length(spec: Model, name: StackName, stack: Stack) -> str:
     """The sequence length of a stack: a letter for inputs of any length, else a number."""
-    if isinstance(spec.embedding_of(stack), PackedPatches):
+    if spec.embedding_of(stack).packed:
         return "N"
     if spec.embedding_of(stack).any_length:
         return "S" if name == "encoder" and spec.architecture == "encoder-decoder" else "T"
@@ -84,9 +86,10 @@ def _column(
     own = f"{name}_embedding"
     embedding = own if own in counts.modules else "embedding"
     length = _length(spec, name, stack)
-    batch = "1" if isinstance(spec.embedding_of(stack), PackedPatches) else "B"
-    stream = Label("", wording.sizes(batch, length, spec.width_of(stack)))
-    yield from embedding_elements(spec, stack, embedding, length, counts)
+    batch = "1" if spec.embedding_of(stack).packed else "B"
+    context = PartContext(spec.width_of(stack), vocab_size=spec.vocab_size, length=length)
+    stream = Label("", product(batch, length, context.width))
+    yield from embedding_elements(spec, stack, embedding, context, counts)
     if name == "decoder" and spec.connector is not None:
         yield inserted(spec)
     yield stream
@@ -94,22 +97,21 @@ def _column(
         yield counts.part("other", f"{stack.altup.streams} streams", [], f"{name}.streams.into")
     position = spec.position_of(stack)
     yield from layer_frames(
-        StackFacts(name, stack, module, counts, spec.width_of(stack), spec.is_causal(name), position)
+        StackFacts(name, stack, module, counts, replace(context, causal=spec.is_causal(name)), position)
     )
     if stack.altup is not None:
         yield counts.part("other", "Mean of the streams", [], f"{name}.streams.out")
-    final_norm = f"{name}.final_norm"
-    kind = counts.modules[final_norm].kind
-    if stack.ends_with_norm and kind != "none":
-        yield counts.part("norm", f"Final {wording.title(kind)}", [], final_norm)
+    norm = stack.layer_blocks()[-1].norm
+    if stack.ends_with_norm and not norm.is_none:
+        yield counts.part("norm", f"Final {norm.heading}", [], f"{name}.final_norm")
     if stack.weighted_layer_sum:
         yield counts.part("other", "Weighted sum of all layers", [], f"{name}.layer_sum")
     if stack.head is not None:
-        yield from vector_elements(stack.head, f"{name}_head", spec.width_of(stack), counts, length)
+        yield from vector_elements(stack.head, f"{name}_head", context, counts)
     elif stack is spec.image:
         yield from connector_elements(spec, counts)
     elif stack is spec.last_stack:
-        yield from head_elements(spec.head, "head", spec.output_width, counts, length)
+        yield from head_elements(spec.head, "head", context, counts)
     else:
         yield stream
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from zoo.drawing.diagram import Part, PartRole
+from specs.base.words import PartRole
+from zoo.drawing.diagram import Part
 from zoo.drawing.text import text_width
 
 Point = tuple[float, float]

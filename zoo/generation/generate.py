@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from specs.base.errors import UserError
-from specs.kinds.head import LanguageModeling
 from specs.model.model import Model
 from zoo.generation.prompts import check_prompts
 from zoo.generation.sampling import Sampler, Sampling
@@ -114,7 +113,7 @@ class Generates(Protocol):
 
 def check_generates(model: Generates) -> None:
     """Raise :class:`specs.base.errors.UserError` for a model without next-token scores, or without weights."""
-    if not isinstance(model.spec.head, LanguageModeling):
+    if not model.spec.head.predicts_next:
         raise UserError(
             f"Generating needs a head of kind language_modeling\n  value: {model.spec.head.kind}\n"
             "  Set head.kind=language_modeling."

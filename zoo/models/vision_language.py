@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 import specs.model.model as spec
-from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import Patches
 from zoo import functional
 from zoo.components.connector import Connector, deep_connectors
@@ -39,7 +38,7 @@ class VisionLanguage(Decoder):
         super().__init__(spec)
         assert spec.image is not None
         images, connector = spec.embedding_of(spec.image), spec.connector
-        assert isinstance(connector, ConnectorKind)
+        assert connector is not None
         context = BuildContext.of(spec, "image")
         self.image_embedding: Embedding = build_component(images, context)  # type: ignore[assignment]
         self.image = Stack(spec.image, context.position_kind, context)

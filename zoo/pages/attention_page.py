@@ -57,7 +57,7 @@ def _stack(
         "title": TITLES[stack],
         "rows": labels[looks(stack)],
         "columns": [*labels[looked_at(stack)], *([SINK] * maps[0].sink)],
-        "layers": [_layer(each, relative=image is not None) for each in maps],
+        "layers": [_layer(layer, relative=image is not None) for layer in maps],
     }
 
 

@@ -43,7 +43,9 @@ def _cache_data(report: Report) -> dict[str, Any] | None:
     """Cached values per token of equal layers, with their window, per encoder token, and bytes of constant states."""
     if report.cache is None:
         return None
-    own = [[str(each.layers * each.values), each.window] for each in report.cache.own if each.values]
+    own = [
+        [str(cached.layers * cached.values), cached.window] for cached in report.cache.own if cached.values
+    ]
     return {"own": own, "encoder": str(report.cache.encoder), "state": report.cache.state_bytes}
 
 
@@ -75,8 +77,8 @@ def _device_data(device: Device, dtypes: Iterable[FloatPrecision]) -> dict[str, 
 def _training_data(report: Report) -> dict[str, Any]:
     """FLOPs of the passes, and bytes of a training step by dtype size."""
     sizes = {dtype.itemsize: dtype for dtype in (DTYPES["fp32"], report.dtype, DTYPES["bf16"])}
-    found = {size: training(report.spec, dtype) for size, dtype in sizes.items()}
-    passes = next(iter(found.values())).passes
+    trainings = {size: training(report.spec, dtype) for size, dtype in sizes.items()}
+    passes = next(iter(trainings.values())).passes
     return {
         "passes": {
             "forward": polynomial_data(passes.forward),
@@ -84,8 +86,8 @@ def _training_data(report: Report) -> dict[str, Any]:
             "recomputed": polynomial_data(passes.layers),
         },
         "bytes": {
-            str(size): _training_bytes(each, TrainingState.of(report.folded, sizes[size]))
-            for size, each in found.items()
+            str(size): _training_bytes(step, TrainingState.of(report.folded, sizes[size]))
+            for size, step in trainings.items()
         },
     }
 

@@ -19,23 +19,23 @@ from zoo.reports.report import Report, report
 
 def model_details(spec: Model) -> str:
     """The HTML about a model: what it is, what it costs, its drawing and its spec."""
-    found = report(spec)
+    figures = report(spec)
     source = f'<p class="quiet">{escape(spec.source)}</p>' if spec.source else ""
     return (
-        f"<h3>{escape(spec.name)}</h3><p>{escape(spec.summary)}</p>{source}{_facts(found)}"
-        f"<h3>Costs</h3>{_costs(found)}"
+        f"<h3>{escape(spec.name)}</h3><p>{escape(spec.summary)}</p>{source}{_facts(figures)}"
+        f"<h3>Costs</h3>{_costs(figures)}"
         f"<h3>Architecture</h3>{scrolling('Drawing', draw_svg(spec))}"
         f"<details><summary>Spec</summary><pre>{escape(dump(resolved(spec)))}</pre></details>"
     )
 
 
-def _facts(found: Report) -> str:
-    spec = found.spec
+def _facts(figures: Report) -> str:
+    spec = figures.spec
     lengths = [spec.context_length_of(stack) for _, stack in spec.stacks()]
     facts = {
         "architecture": spec.architecture,
-        "parameters": f"{found.parameters:,}",
-        "active per token": f"{found.active:,}" if found.active != found.parameters else "",
+        "parameters": f"{figures.parameters:,}",
+        "active per token": f"{figures.active:,}" if figures.active != figures.parameters else "",
         "layers": " + ".join(str(stack.depth) for _, stack in spec.stacks()),
         "width": spec.widths_text,
         "vocabulary": f"{spec.vocab_size:,}" if spec.vocab_size else "",
@@ -54,30 +54,30 @@ def definitions(facts: dict[str, str]) -> str:
     return f'<dl class="facts">{pairs}</dl>'
 
 
-def _costs(found: Report) -> str:
-    lengths, rows = found.lengths, []
-    for name, stage in found.costs.stages.items():
-        at = lengths.symbols(name)
-        tokens = lengths.source if name in ("encode", "see") else at["T"]
-        sizes = f"{tokens:,} tokens" if tokens > 1 else f"1 token after {at['P']:,}"
-        rows.append([name, escape(TELLS[name]), sizes, f"{stage.total.at(**at) / 1e9:,.2f} GFLOPs"])
+def _costs(figures: Report) -> str:
+    lengths, rows = figures.lengths, []
+    for name, stage in figures.costs.stages.items():
+        symbols = lengths.symbols(name)
+        tokens = lengths.source if name in ("encode", "see") else symbols["T"]
+        sizes = f"{tokens:,} tokens" if tokens > 1 else f"1 token after {symbols['P']:,}"
+        rows.append([name, escape(TELLS[name]), sizes, f"{stage.total.at(**symbols) / 1e9:,.2f} GFLOPs"])
     body = table("Costs", ("stage", "what it computes", "at", "matrix products"), rows, ("matrix products",))
-    if found.cache is not None:
+    if figures.cache is not None:
         tokens = max(lengths.length, lengths.past)
-        size = found.cache.needed(lengths.batch, tokens, lengths.source)
-        states = f", states {byte_text(found.cache.state_bytes)}" if found.cache.state_bytes else ""
+        size = figures.cache.needed(lengths.batch, tokens, lengths.source)
+        states = f", states {byte_text(figures.cache.state_bytes)}" if figures.cache.state_bytes else ""
         body += (
-            f"<p>Cache in fp16: {byte_text(found.cache.bytes_per_token)} per token{states}, "
+            f"<p>Cache in fp16: {byte_text(figures.cache.bytes_per_token)} per token{states}, "
             f"{byte_text(size)} at {tokens:,} tokens.</p>"
         )
     return body
 
 
-def artefact_details(entry: CatalogEntry, place: str) -> str:
+def artefact_details(entry: CatalogEntry, directory: str) -> str:
     """The HTML about an artefact in the directory ``place``: how to load it, its proof, quality, files and inputs."""
     quality = entry.record.build.quality if entry.record.build else None
     return (
-        _usage(entry, place)
+        _usage(entry, directory)
         + verification_section(entry.record, entry.integrity)
         + (_quality(quality) if quality else "")
         + _files(entry)
@@ -85,9 +85,9 @@ def artefact_details(entry: CatalogEntry, place: str) -> str:
     )
 
 
-def _usage(entry: CatalogEntry, place: str) -> str:
+def _usage(entry: CatalogEntry, directory: str) -> str:
     usage = entry.usage
-    about = f"Run in {code(place)}; needs {escape(', '.join(usage.packages))}. {escape(usage.note)}"
+    about = f"Run in {code(directory)}; needs {escape(', '.join(usage.packages))}. {escape(usage.note)}"
     return (
         f"<h3>Load it with {escape(entry.client)}</h3><p>{about}</p>"
         f'<pre class="usage"><code>{escape(usage.code)}</code></pre>'
@@ -115,7 +115,10 @@ def _files(entry: CatalogEntry) -> str:
 
 def _inputs(entry: CatalogEntry) -> str:
     inputs = entry.inputs()
-    named = {**inputs["options"], **{f"{name} version": each for name, each in inputs["versions"].items()}}
+    named = {
+        **inputs["options"],
+        **{f"{name} version": version for name, version in inputs["versions"].items()},
+    }
     rows = [["weights", escape(inputs["weights"])]]
     rows += [
         [escape(name.replace("_", " ")), escape(str(value))]

@@ -63,7 +63,7 @@ def catalog_page(
     body = "\n".join([
         f"<h1>{escape(title)}</h1>",
         definitions(_totals(entries, models)),
-        _changes([Changes.of(each) for each in data["changes"]]),
+        _changes([Changes.of(change) for change in data["changes"]]),
         _problems(problems),
         _artefacts(entries, of),
         f'<script type="application/json" id="catalog-data">{embedded(data)}</script>',
@@ -74,9 +74,9 @@ def catalog_page(
 
 def data_in(text: str) -> Any:
     """The data that a catalog's page keeps for the next one; None where the text is no such page."""
-    found = _DATA.search(text)
+    match = _DATA.search(text)
     try:
-        return json.loads(found[1]) if found else None
+        return json.loads(match[1]) if match else None
     except (ValueError, RecursionError):
         return None
 
@@ -101,16 +101,16 @@ def _changes(history: Sequence[Changes]) -> str:
         return ""
     about = "Artefacts added, removed or rebuilt between two catalogs, latest first."
     parts = [
-        f"<details{' open' if place == 0 else ''}><summary>{escape(each.at)}: {_counted(each)}</summary>"
-        f"<ul>{_changed_items(each)}</ul></details>"
-        for place, each in enumerate(history)
+        f"<details{' open' if index == 0 else ''}><summary>{escape(change.at)}: {_counted(change)}</summary>"
+        f"<ul>{_changed_items(change)}</ul></details>"
+        for index, change in enumerate(history)
     ]
     return section("changes", "Changes", about, "".join(parts))
 
 
 def _counted(changes: Changes) -> str:
     counts = {"added": changes.added, "removed": changes.removed, "changed": changes.changed}
-    return ", ".join(f"{len(found):,} {what}" for what, found in counts.items() if found)
+    return ", ".join(f"{len(names):,} {what}" for what, names in counts.items() if names)
 
 
 def _changed_items(changes: Changes) -> str:
@@ -121,8 +121,8 @@ def _problems(problems: Sequence[UnlistedExport]) -> str:
     if not problems:
         return ""
     items = "".join(
-        f'<li><code>{escape(each.name)}</code> <span class="bad">{escape(each.why)}</span></li>'
-        for each in problems
+        f'<li><code>{escape(problem.name)}</code> <span class="bad">{escape(problem.why)}</span></li>'
+        for problem in problems
     )
     return section(
         "problems",
@@ -163,15 +163,15 @@ def _filters(entries: Sequence[CatalogEntry], models: Sequence[ModelPart]) -> st
     values = [_facets(entry, model) for entry, model in zip(entries, models, strict=True)]
     selects = ""
     for name in ("architecture", "parameters", "target", "precision", "layout", "verification"):
-        there = {each[name] for each in values}
-        options = [each for each in BUCKETS if each in there] if name == "parameters" else sorted(there)
-        choices = "".join(f"<option>{escape(each)}</option>" for each in options)
+        there = {value[name] for value in values}
+        options = [bucket for bucket in BUCKETS if bucket in there] if name == "parameters" else sorted(there)
+        choices = "".join(f"<option>{escape(option)}</option>" for option in options)
         selects += f'<label>{name} <select data-facet="{name}"><option value="">all</option>{choices}</select></label>'
     return f'<form class="filters"><label>search <input type="search" id="search"></label>{selects}</form>'
 
 
 def _facets(entry: CatalogEntry, model: ModelPart) -> dict[str, str]:
-    """What rows are chosen by."""
+    """The filters of the rows."""
     bucket = next(name for name, end in BUCKETS.items() if end is None or model.parameters < end)
     return {
         "architecture": model.spec.architecture,

@@ -34,10 +34,10 @@ def comparison_page(
         [Line(name, [(x, y) for x, y in curve if math.isfinite(y)]) for name, curve in curves],
         [rule],
     )
-    told = "".join(f'<p class="bad"><strong>{escape(line)}</strong></p>' for line in warnings)
-    told += table("figures", header, [list(map(escape, row)) for row in rows], header[2:])
-    told += f'<p class="changes">{"<br>".join(map(escape, notes))}</p>'
-    body = f"<h1>{escape(title)}</h1>\n" + section("results", "Results", escape(about), told)
+    results = "".join(f'<p class="bad"><strong>{escape(line)}</strong></p>' for line in warnings)
+    results += table("figures", header, [list(map(escape, row)) for row in rows], header[2:])
+    results += f'<p class="changes">{"<br>".join(map(escape, notes))}</p>'
+    body = f"<h1>{escape(title)}</h1>\n" + section("results", "Results", escape(about), results)
     body += section(
         "curves",
         "Loss in training",

@@ -27,7 +27,7 @@ LONGEST = 131_072
 
 def costs_section(report: Report) -> tuple[str, dict[str, Any]]:
     """The frame of the costs section, and the initial sizes and polynomials for the page's script."""
-    order = {module.path: place for place, module in enumerate(module_tree(report.folded).walk())}
+    order = {module.path: index for index, module in enumerate(module_tree(report.folded).walk())}
     sizes = _sizes(report)
     data = {
         "sizes": sizes,
@@ -105,7 +105,7 @@ def _length(spec: Model, stack: Stack, value: int) -> dict[str, int]:
 
 
 def _stage_rows(stage: StageCosts, order: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The rows of a stage, each module before its submodules; ``order``: that of the model's modules."""
+    """The rows of a stage, each module before its submodules; ``order``: the index of each module of the model."""
     paths = sorted({*stage.modules, *stage.elements}, key=order.__getitem__)
     return [_row(_parts(stage), "", 1, "all modules", 0), *_inner_rows(_parts(stage), paths, "", 1, 1)]
 

@@ -10,6 +10,7 @@ import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from html import escape
 from itertools import pairwise
 from typing import Any
@@ -18,8 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from specs.base.base import LEAST, MOST
-from specs.kinds.position import NoPosition, PositionKind
-from specs.kinds.position import Rope as RopeSpec
+from specs.kinds.position import PositionKind
 from zoo.components.disentangled import Disentangled
 from zoo.components.patch_positions import AxialRope, RelativeBias2d
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
@@ -83,36 +83,22 @@ class Drawing:
 
 def drawing_of(use: Use) -> Drawing:
     """The drawing of a position."""
-    match use.position:
-        case Learned() as learned:
-            return _learned(use, learned)
-        case Sinusoidal() as sinusoidal:
-            return _sinusoidal(use, sinusoidal)
-        case Rope() as rope if use.width:
-            return _rope(use, rope)
-        case AxialRope() as axial if use.width:
-            return _axial_rope(use, axial)
-        case Alibi() as alibi:
-            return _alibi(use, alibi)
-        case RelativeBias() as relative:
-            return _relative_bias(use, relative)
-        case RelativeBias2d() as grid:
-            return _relative_bias_2d(grid)
-        case Disentangled() as disentangled:
-            return _disentangled(disentangled)
-        case RelativeKey() as keys:
-            return _relative_key(keys)
-        case RelativeSinusoidal() as distances:
-            return _relative_sinusoidal(use, distances)
-    if isinstance(use.spec, NoPosition):
-        return Drawing(
-            "No positions",
-            "Attention sees the tokens as a set; a causal mask still reveals part of their order.",
-        )
-    return Drawing(use.spec.kind, "No visualization for this kind.")
+    return _drawing(use.position, use)
 
 
-def _learned(use: Use, learned: Learned) -> Drawing:
+@singledispatch
+def _drawing(position: Position, use: Use) -> Drawing:
+    """The drawing of a position by its module."""
+    return _without_figures(use)
+
+
+def _without_figures(use: Use) -> Drawing:
+    """The sentence of the spec."""
+    return Drawing(use.spec.heading, use.spec.about)
+
+
+@_drawing.register
+def _(learned: Learned, use: Use) -> Drawing:
     rows, width = learned.table.weight.shape
     about = f"A trained vector of {width:,} numbers for each of {rows - learned.offset:,} positions"
     if learned.offset:
@@ -120,7 +106,8 @@ def _learned(use: Use, learned: Learned) -> Drawing:
     return Drawing("Learned", f"{about}; untrained, so there is nothing to draw.")
 
 
-def _sinusoidal(use: Use, sinusoidal: Sinusoidal) -> Drawing:
+@_drawing.register
+def _(sinusoidal: Sinusoidal, use: Use) -> Drawing:
     zeroed(sinusoidal)
     positions = torch.arange(use.shown)[None]
     added = sinusoidal.embed(torch.zeros(1, use.shown, use.width), positions)[0]  # positions x width
@@ -140,24 +127,25 @@ def _sinusoidal(use: Use, sinusoidal: Sinusoidal) -> Drawing:
     return Drawing("Sinusoidal", about, figures, {"maps": [data]})
 
 
-def _rope(use: Use, rope: Rope) -> Drawing:
-    assert isinstance(use.spec, RopeSpec)
+@_drawing.register
+def _(rope: Rope, use: Use) -> Drawing:
+    if not use.width:
+        return _without_figures(use)
+    spec = rope.spec
     dimensions = rope.dimensions or use.width
     by_length, amplitude = _frequencies(rope, use)
     turned = _turned(rope, use, dimensions)
     pairs = torch.arange(0, dimensions // 2, -(-dimensions // 2 // PAIRS))
     data = _heat_map(turned[:, pairs], "position", "pair", pairs.tolist())
-    theta = f"{use.spec.theta:{',.0f' if 1 <= use.spec.theta < 1e12 else 'g'}}"
+    theta = f"{spec.theta:{',.0f' if 1 <= spec.theta < 1e12 else 'g'}}"
     part = "all" if dimensions == use.width else f"{dimensions} of"
     about = f"Rotates {part} {use.width} dimensions of each query and key in {dimensions // 2} pairs, "
     about += "neighbours" if rope.interleaved else "each dimension with the one half the width further on"
     about += f"; theta {theta}"
-    scaling = use.spec.scaling
+    scaling = spec.scaling
     if scaling is not None:
         about += f"; {scaling.kind} scaling"
-        plain, _ = rope_frequencies(
-            use.spec.model_copy(update={"scaling": None}), use.context_length, dimensions
-        )
+        plain, _ = rope_frequencies(spec.model_copy(update={"scaling": None}), use.context_length, dimensions)
         assert isinstance(plain, tuple)
         by_length = {**by_length, "without scaling": plain}
     if amplitude != 1:
@@ -173,13 +161,16 @@ def _rope(use: Use, rope: Rope) -> Drawing:
         _wavelengths(use, by_length),
         _dials(),
     ]
-    if use.spec.sections is not None:
-        counts = " and ".join(map(str, use.spec.sections.pairs))
+    if spec.sections is not None:
+        counts = " and ".join(map(str, spec.sections.pairs))
         about += f"; of the vectors of images, {counts} pairs turn with the frame, the row and the column"
     return Drawing("Rotary (RoPE)", f"{about}.", figures, {"maps": [data], "dials": dials})
 
 
-def _axial_rope(use: Use, axial: AxialRope) -> Drawing:
+@_drawing.register
+def _(axial: AxialRope, use: Use) -> Drawing:
+    if not use.width:
+        return _without_figures(use)
     turned = axial.angles(use.width, _grid(SIDE), torch.zeros(())).cos()[0]  # vectors x pairs
     shown = range(0, len(turned), -(-len(turned) // POSITIONS))
     pairs = torch.arange(0, use.width // 2, -(-use.width // 2 // PAIRS))
@@ -209,7 +200,7 @@ def _frequencies(rope: Rope, use: Use) -> tuple[dict[str, tuple[float, ...]], fl
     frequencies, amplitude = rope.frequencies(use.width)
     if isinstance(frequencies, tuple):
         return {"": frequencies}, amplitude
-    border = getattr(use.spec.scaling, "original_context_length", POSITIONS)  # type: ignore[attr-defined]
+    border = use.spec.switch_length or POSITIONS
     lengths = {f"inputs up to {border:,}": border}
     if use.context_length and use.context_length > border:
         lengths[f"inputs of {use.context_length:,}"] = use.context_length
@@ -247,7 +238,8 @@ def _drawable(value: float) -> float:
     return min(value, MOST) if value > LEAST else LEAST
 
 
-def _alibi(use: Use, alibi: Alibi) -> Drawing:
+@_drawing.register
+def _(alibi: Alibi, use: Use) -> Drawing:
     keys = torch.arange(use.shown)[None]  # 1 S
     bias = alibi.bias(keys[:, -1:], keys, torch.zeros(()))[0, :, 0]  # H S, of the last token
     bias = (bias - bias[:, -1:]).flip(-1)  # by distance; softmax cancels a constant over all keys
@@ -269,7 +261,8 @@ def _alibi(use: Use, alibi: Alibi) -> Drawing:
     return Drawing("ALiBi", about, figures, {"maps": [data]})
 
 
-def _disentangled(disentangled: Disentangled) -> Drawing:
+@_drawing.register
+def _(disentangled: Disentangled, use: Use) -> Drawing:
     reach = torch.arange(-disentangled.max_distance, disentangled.max_distance + 1)[None]  # 1 S
     rows = disentangled.rows_of(torch.zeros(1, 1, dtype=torch.int64), reach)[0, 0].tolist()
     stepped = _steps(list(zip(reach[0].tolist(), rows, strict=True)))
@@ -288,7 +281,8 @@ def _disentangled(disentangled: Disentangled) -> Drawing:
     )
 
 
-def _relative_key(relative: RelativeKey) -> Drawing:
+@_drawing.register
+def _(relative: RelativeKey, use: Use) -> Drawing:
     count, width = relative.table.weight.shape
     about = (
         f"Adds to each score the product of the query with the vector of its distance from the key, one of {count:,} in every "
@@ -298,7 +292,8 @@ def _relative_key(relative: RelativeKey) -> Drawing:
     return Drawing("Relative keys", about)
 
 
-def _relative_sinusoidal(use: Use, relative: RelativeSinusoidal) -> Drawing:
+@_drawing.register
+def _(relative: RelativeSinusoidal, use: Use) -> Drawing:
     about = (
         f"Adds to each score the product of the query, and a trained vector for each of {len(relative.content_bias)} heads, with the "
         f"projection of the sines and cosines of its distance from the key, of {len(relative.frequencies):,} frequencies."
@@ -311,7 +306,8 @@ def _steps(points: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
     return [step for a, b in pairwise(points) for step in (a, (b[0], a[1]), b)]
 
 
-def _relative_bias(use: Use, relative: RelativeBias) -> Drawing:
+@_drawing.register
+def _(relative: RelativeBias, use: Use) -> Drawing:
     reach = relative.max_distance
     points = [(i - reach, bucket) for i, bucket in enumerate(relative.buckets)]
     two_sided = len({bucket for distance, bucket in points if distance > 0} - {relative.buckets[reach]}) > 0
@@ -330,7 +326,8 @@ def _relative_bias(use: Use, relative: RelativeBias) -> Drawing:
     return Drawing("Relative bias", about, [f"<figure><h3>Bucket of each distance</h3>{chart}</figure>"])
 
 
-def _relative_bias_2d(grid: RelativeBias2d) -> Drawing:
+@_drawing.register
+def _(grid: RelativeBias2d, use: Use) -> Drawing:
     count, heads = grid.table.weight.shape
     about = (
         f"Adds a trained bias to each score, by head ({heads} heads) and by the difference in rows and columns of two patches: "

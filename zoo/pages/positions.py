@@ -37,28 +37,32 @@ def positions_section(model: ZooModel, spec: Model) -> tuple[str, list[dict[str,
 
 def uses(model: ZooModel, spec: Model) -> list[Use]:
     """Every position of a model, stack by stack; a stack without positions is listed with none."""
-    found: list[Use] = []
+    positions: list[Use] = []
     for name, stack_spec in spec.stacks():
-        found += _stack_uses(model, spec, name, stack_spec)
-    return found
+        positions += _stack_uses(model, spec, name, stack_spec)
+    return positions
 
 
 def _stack_uses(model: ZooModel, spec: Model, name: str, stack_spec: StackSpec) -> Iterator[Use]:
-    stated, length = spec.position_of(stack_spec), spec.context_length_of(stack_spec)
+    stack_position, length = spec.position_of(stack_spec), spec.context_length_of(stack_spec)
     both = len(list(spec.stacks())) > 1
-    if stated.embedded:
-        embedding = getattr(model, f"{name}_embedding" if both else "embedding")
+    if stack_position.embedded:
+        embedding: Any = model.get_submodule(f"{name}_embedding" if both else "embedding")
         width = spec.embedding_of(stack_spec).position_width(spec.width_of(stack_spec))
-        yield Use(f"{name}'s embedding" if both else "embedding", embedding.position, stated, width, length)
-    stack: Stack = getattr(model, name)
-    own = [getattr(block.attention, "position", None) for block in stack_spec.layer_blocks()]
+        yield Use(
+            f"{name}'s embedding" if both else "embedding", embedding.position, stack_position, width, length
+        )
+    stack: Stack = model.get_submodule(name)  # type: ignore[assignment]
+    attentions = [block.attention for block in stack_spec.layer_blocks()]
     layers: dict[Position, list[int]] = {}
     for layer, attention in stack.attentions.items():
         layers.setdefault(stack.position_of(attention), []).append(layer)
-    for position, here in layers.items():
-        kind = own[here[0]] or (NoPosition() if stated.embedded else stated)
-        if stated.embedded and isinstance(kind, NoPosition):
+    for position, indices in layers.items():
+        own = attentions[indices[0]]
+        assert own is not None
+        kind = own.own_position or (NoPosition() if stack_position.embedded else stack_position)
+        if stack_position.embedded and kind.is_none:
             continue
-        width = getattr(stack.attentions[here[0]], "rotated_width", 0)
-        place = layers_text(here, len(stack.blocks))
-        yield Use(f"{name}, {place}" if both else place, position, kind, width, length)
+        width = own.head_width(spec.width_of(stack_spec))
+        text = layers_text(indices, len(stack.blocks))
+        yield Use(f"{name}, {text}" if both else text, position, kind, width, length)

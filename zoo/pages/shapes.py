@@ -24,16 +24,16 @@ def shapes_section(model: ZooModel, spec: Model) -> str:
 def _rows(modules: Sequence[ModuleShapes]) -> Iterator[list[str]]:
     blocks: dict[tuple[str, int], list[tuple[str, ModuleShapes]]] = {}
     for module in modules:
-        if found := _BLOCK.fullmatch(module.path):
-            blocks.setdefault((found[1], int(found[2])), []).append((found[3], module))
-    told = set()
+        if match := _BLOCK.fullmatch(module.path):
+            blocks.setdefault((match[1], int(match[2])), []).append((match[3], module))
+    shown = set()
     for module in modules:
-        found = _BLOCK.fullmatch(module.path)
-        if found is None:
+        match = _BLOCK.fullmatch(module.path)
+        if match is None:
             yield _row(module, module.path.count(".") + bool(module.path), module.path.rpartition(".")[2])
-        elif found[1] not in told:
-            told.add(found[1])
-            own = {i: block for (stack, i), block in blocks.items() if stack == found[1]}
+        elif match[1] not in shown:
+            shown.add(match[1])
+            own = {i: block for (stack, i), block in blocks.items() if stack == match[1]}
             yield from _block_rows(own)
 
 

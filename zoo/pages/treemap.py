@@ -24,9 +24,9 @@ def treemap_section(report: Report) -> tuple[str, dict[str, Any]]:
     """The frame of the treemap with the parameters by role, and its root for the page's script."""
     parameters = folded_report(report.folded)
     colours = {
-        place: COLOURS.get(role, role)
+        original: COLOURS.get(role, role)
         for role, _, path in module_roles(report.folded.model)
-        for place in report.folded.originals(path)
+        for original in report.folded.originals(path)
     }
     about = (
         "The area of a module is its share of the parameters; equal layers are drawn once. "

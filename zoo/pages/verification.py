@@ -37,7 +37,7 @@ def _verdict(export: ExportRecord, verification: VerificationRecord | None, inte
         why = f" ({escape(export.unproven)})" if export.unproven else ""
         return f'<p class="bad">This export was not verified{why}.</p>'
     comparisons = verification.comparisons
-    passed = sum(each.passed for each in comparisons)
+    passed = sum(comparison.passed for comparison in comparisons)
     state = "good" if verification.passed else "bad"
     compared = (
         "The files are those that were verified: sizes and SHA-256 digests are as recorded."
@@ -51,10 +51,10 @@ def _verdict(export: ExportRecord, verification: VerificationRecord | None, inte
 
 
 def _engines(verification: VerificationRecord) -> str:
-    """What each engine showed; nothing is claimed of others."""
+    """The outcome of each engine; nothing is claimed of others."""
     lines = [
         f"{verification.runtime} on {verification.provider}: computed",
-        *(each.text for each in verification.engines),
+        *(engine.text for engine in verification.engines),
     ]
     return (
         f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}<li>other engines: not tried</li></ul>\n"
@@ -64,16 +64,16 @@ def _engines(verification: VerificationRecord) -> str:
 def _comparisons(verification: VerificationRecord) -> str:
     rows = [
         [
-            escape(each.case),
-            f"<code>{escape(each.shape)}</code>",
-            f"<code>{escape(each.output)}</code>",
-            _figure(each.max_abs),
-            _figure(each.max_rel),
-            _figure(each.tolerance),
-            "" if each.top_token is None else f"{each.top_token:.1%}",
-            '<span class="good">passed</span>' if each.passed else f'<span class="bad">{escape(each.fault or "failed")}</span>',
+            escape(comparison.case),
+            f"<code>{escape(comparison.shape)}</code>",
+            f"<code>{escape(comparison.output)}</code>",
+            _figure(comparison.max_abs),
+            _figure(comparison.max_rel),
+            _figure(comparison.tolerance),
+            "" if comparison.top_token is None else f"{comparison.top_token:.1%}",
+            '<span class="good">passed</span>' if comparison.passed else f'<span class="bad">{escape(comparison.fault or "failed")}</span>',
         ]
-        for each in verification.comparisons
+        for comparison in verification.comparisons
     ]  # fmt: skip
     return table("Comparisons", ("case", "shape", "output", *_FIGURES, "result"), rows, _FIGURES)
 

@@ -14,14 +14,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
 from specs.model.stack import Bidirectional
 from specs.model.stack import Stack as StackSpec
 from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import BiasKey, MixerContext
-from zoo.components.patch_positions import RelativeBias2d
 from zoo.models.reach import Reach
 from zoo.models.stack import Stack
 from zoo.pages.chart import coordinate
@@ -66,14 +64,14 @@ class VisibilityGrid:
 
     def mask(self, padding: Padding) -> Tensor | None:
         """1 for real tokens: 1 length, or None for all."""
-        padded, at = self.padding_cells * self.stride, torch.arange(self.length)
+        padded, positions = self.padding_cells * self.stride, torch.arange(self.length)
         match padding:
             case "none":
                 return None
             case "left":
-                return (at >= padded).to(torch.int64)[None]
+                return (positions >= padded).to(torch.int64)[None]
             case "right":
-                return (at < len(self.places) * self.stride - padded).to(torch.int64)[None]
+                return (positions < len(self.places) * self.stride - padded).to(torch.int64)[None]
 
 
 @dataclass(frozen=True)
@@ -97,38 +95,39 @@ class Sight:
 
 def sights(model: ZooModel, spec: Model) -> list[Sight]:
     """Return the visibility of each kind of layer, encoder first. The trained values of positions are discarded."""
-    found: list[Sight] = []
+    shown: list[Sight] = []
     for name, stack_spec in spec.stacks():
-        stack: Stack = getattr(model, name)
+        stack: Stack = model.get_submodule(name)  # type: ignore[assignment]
         prefix = f"{name}, " if len(list(spec.stacks())) > 1 else ""
-        found += _own_sights(stack, spec, stack_spec, prefix)
+        shown += _own_sights(stack, spec, stack_spec, prefix)
         if name == "decoder" and spec.encoder is not None:
-            found.append(_cross_sight(stack, spec, stack_spec, spec.encoder))
-    return found
+            shown.append(_cross_sight(stack, spec, stack_spec, spec.encoder))
+    return shown
 
 
 def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -> Iterator[Sight]:
     """Self-attention visibility in the layers of a stack; equal layers are merged."""
     longest = spec.context_length_of(stack_spec)
     grid = _grid([view.window or view.chunk for view in stack.views], longest)
-    if longest and any(isinstance(position, RelativeBias2d) for position in stack.positions):
+    if longest and any(position.needs_whole_image for position in spec.positions_in(stack_spec)):
         grid = VisibilityGrid(longest, -(-longest // CELLS))  # its bias is for all patches
     paddings = PADDINGS if spec.embedding_of(stack_spec).takes_tokens else PADDINGS[:1]
     for position in stack.positions:
         zeroed(position)
     both = stack_spec.bidirectional
     scopes = {padding: _mixer_context(stack, grid, grid.mask(padding), both=both) for padding in paddings}
+    blocks = stack_spec.layer_blocks()
     kinds: dict[tuple[BiasKey, bool, int | None], list[int]] = {}
     for layer, attention in stack.attentions.items():
-        sinks = getattr(attention, "sinks", None) is not None
-        block = getattr(getattr(attention, "summaries", None), "size", None)
-        kinds.setdefault((stack.view(attention), sinks, block), []).append(layer)
+        own = blocks[layer].attention
+        assert own is not None
+        kinds.setdefault((stack.view(attention), own.has_sink, own.summarized_tokens), []).append(layer)
     for (view, sinks, block), layers in kinds.items():
         title = prefix + ("causal" if stack.causal else "bidirectional")
         title += (
             f"; both directions within {_SPANS[stack_spec.bidirectional]}" if stack_spec.bidirectional else ""
         )
-        title += " within each image" if isinstance(spec.embedding_of(stack_spec), PackedPatches) else ""
+        title += " within each image" if spec.embedding_of(stack_spec).packed else ""
         title += f", windows of {view.patch_window:,} patches" if view.patch_window else ""
         title += f", window of {view.window:,}" if view.window else ""
         title += f", chunks of {view.chunk:,}" if view.chunk else ""
@@ -188,20 +187,20 @@ def _allowed(bias: Tensor | None, queries: VisibilityGrid, keys: VisibilityGrid)
 
 def visibility_section(model: ZooModel, spec: Model) -> str:
     """The pictures, with a choice of padding if inputs are tokens."""
-    found = sights(model, spec)
+    shown = sights(model, spec)
     about = (
         "A filled cell means that the row's position may attend to the column's. "
         "Computed from the model's own attention bias, layer by layer."
     )
     choice = ""
-    if any(len(sight.allowed) > 1 for sight in found):
+    if any(len(sight.allowed) > 1 for sight in shown):
         boxes = "".join(
             f'<label><input type="radio" name="padding" value="{padding}"{" checked" * (padding == "none")}>'
             f" {padding}</label>"
             for padding in PADDINGS
         )
         choice = f'<fieldset class="choice"><legend>Padding</legend>{boxes}</fieldset>'
-    figures = "\n".join(_figure(sight) for sight in found)
+    figures = "\n".join(_figure(sight) for sight in shown)
     return section(
         "attention", "Attention visibility", about, f'{choice}<div class="figures">{figures}</div>'
     )
@@ -212,13 +211,15 @@ def _figure(sight: Sight) -> str:
     shown = f"{sight.queries.length:,} positions"
     if stride > 1:
         shown += f", one in {stride:,} shown"
-    told = f"{layers_text(sight.layers, sight.depth)}; {shown}"
+    caption = f"{layers_text(sight.layers, sight.depth)}; {shown}"
     if sight.sinks:
-        told += "; each head also has a sink, which every position may attend to"
+        caption += "; each head also has a sink, which every position may attend to"
     if sight.block:
-        told += f"; every position may also attend to the sums of all full blocks of {sight.block:,} tokens"
+        caption += (
+            f"; every position may also attend to the sums of all full blocks of {sight.block:,} tokens"
+        )
     pictures = "".join(_picture(sight, padding) for padding in sight.allowed)
-    return f'<figure class="sight"><h3>{escape(sight.title)}</h3>{pictures}<figcaption>{escape(told)}</figcaption></figure>'
+    return f'<figure class="sight"><h3>{escape(sight.title)}</h3>{pictures}<figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def _picture(sight: Sight, padding: Padding) -> str:

@@ -1,4 +1,4 @@
-"""What processes tell each other inside a forward pass, and its gradient."""
+"""Communication between processes inside a forward pass, and its gradient."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Replicate
 
 
 def read_by_all(x: Tensor, mesh: DeviceMesh) -> Tensor:
-    """x, whose gradient is the sum of those of all processes."""
+    """x, whose gradient is the sum over all processes."""
     whole = DTensor.from_local(x, mesh, [Replicate()], run_check=False)
     return whole.to_local(grad_placements=[Partial()])
 

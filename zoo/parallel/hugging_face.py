@@ -37,22 +37,23 @@ def hugging_face_plan(plan: ParallelPlan, model_type: str | None = None) -> dict
     config = write_config(plan.spec, model_type)
     names = family_of(config["model_type"]).tensors
     shapes = {
-        name: tuple(each.shape) for name, each in weight_tensors(assemble(plan.spec), remove_duplicate=False)
+        name: tuple(tensor.shape)
+        for name, tensor in weight_tensors(assemble(plan.spec), remove_duplicate=False)
     }
     table = names.table(plan.spec, shapes)
-    found: dict[str, list[tuple[str, str] | None]] = {}
+    styles: dict[str, list[tuple[str, str] | None]] = {}
     for component, cuts in _by_component(plan, shapes).items():
         gathered = any(cut.kind == "gathered" for cut in cuts.values())
         placed = [_placed(table, names, path, cut, gathered=gathered) for path, cut in cuts.items()]
-        found.setdefault(_NUMBER.sub("*", f".{component}")[1:], []).extend(placed)
+        styles.setdefault(_NUMBER.sub("*", f".{component}")[1:], []).extend(placed)
     for component in plan.last:  # a layer whose component is whole
         pattern = _NUMBER.sub("*", f".{component}")[1:]
-        if pattern in found and not any(path.startswith(f"{component}.") for path in plan.cuts):
-            found[pattern].append(None)
+        if pattern in styles and not any(path.startswith(f"{component}.") for path in plan.cuts):
+            styles[pattern].append(None)
     # The styles of a component work together, and in all layers.
-    left_out = [component for component, placed in found.items() if None in placed]
+    left_out = [component for component, placed in styles.items() if None in placed]
     modules = dict(
-        each for placed in found.values() if None not in placed for each in placed if each is not None
+        pair for placed in styles.values() if None not in placed for pair in placed if pair is not None
     )
     return {
         "model_type": config["model_type"],
@@ -63,18 +64,18 @@ def hugging_face_plan(plan: ParallelPlan, model_type: str | None = None) -> dict
 
 
 def _by_component(plan: ParallelPlan, weights: Collection[str]) -> dict[str, dict[str, Cut]]:
-    """The cuts of each component by its path, without those of modules that have no weights."""
-    found: dict[str, dict[str, Cut]] = {}
+    """The cuts of each component by its path, apart from modules without weights."""
+    cuts: dict[str, dict[str, Cut]] = {}
     components = [
-        each for each in plan.last if plan.cuts.get(each) != COLUMNS
+        path for path in plan.last if plan.cuts.get(path) != COLUMNS
     ]  # layers with adapters are none
     parts = [name.split(".") for name in weights]
-    weighted = {".".join(each[:end]) for each in parts for end in range(1, len(each) + 1)}
+    weighted = {".".join(names[:end]) for names in parts for end in range(1, len(names) + 1)}
     for path, cut in plan.cuts.items():
         if path in weighted:
-            component = max((each for each in components if f"{path}.".startswith(f"{each}.")), key=len)
-            found.setdefault(component, {})[path] = cut
-    return found
+            component = max((owner for owner in components if f"{path}.".startswith(f"{owner}.")), key=len)
+            cuts.setdefault(component, {})[path] = cut
+    return cuts
 
 
 def _placed(
@@ -111,13 +112,13 @@ def _stages(
     if len(stacks) > 1:
         return {}
     stored = {path: _module(slot, names) for path, slot in slots.items() if slot is not None}
-    found = {
+    boundaries = {
         "embedding.token.": (["input_ids"], ["inputs_embeds"]),
         f"{stacks[0]}.blocks.": (["hidden_states", "attention_mask"], _STREAM),
         f"{stacks[0]}.final_norm.": (_STREAM, _STREAM),
     }
     stages = {}
-    for start, ports in found.items():
+    for start, ports in boundaries.items():
         module = next((name for path, name in stored.items() if path.startswith(start)), None)
         if module is not None:
             stages[module.partition(".*")[0]] = ports

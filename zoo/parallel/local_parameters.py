@@ -29,7 +29,7 @@ def distribute(
 
 
 def own_part(parameter: DTensor, cut: Cut | None, mesh: DeviceMesh) -> Tensor:
-    """What a process computes with, as a plain tensor with a gradient."""
+    """The part of a parameter that a process computes with, as a plain tensor with a gradient."""
     if cut is WHOLE or cut == HEADS:
         return parameter.to_local()
     whole = parameter.to_local(grad_placements=[Partial()])
@@ -52,13 +52,13 @@ def read_locally(
     opened: list[list[str]] = []
 
     def enter(*inputs: object) -> None:
-        found: list[str] = []
+        names: list[str] = []
         for leaf, cut in cuts.items():
             parameter: Any = module._parameters.get(leaf)
             if isinstance(parameter, DTensor) and leaf not in module.__dict__:
                 module.__dict__[leaf] = own_part(parameter, cut, mesh)
-                found.append(leaf)
-        opened.append(found)
+                names.append(leaf)
+        opened.append(names)
 
     def leave(*results: Any) -> None:
         for leaf in opened.pop() if opened else ():

@@ -18,10 +18,9 @@ from specs.base.errors import UserError
 from specs.files.device import Device
 from specs.model.model import Model
 from zoo.builder import assemble
-from zoo.components.block import Block
 from zoo.parallel.mesh import check_names
 from zoo.parallel.pipeline import check_stages
-from zoo.parallel.plan import ParallelPlan, plan_of, stacks_of
+from zoo.parallel.plan import ParallelPlan, blocks_of, plan_of, stacks_of
 from zoo.reports.memory import DTYPES, CacheSizes, cache
 from zoo.reports.roofline import COMPUTED_IN, best_rate
 from zoo.reports.training import Training, training
@@ -37,7 +36,7 @@ ROOM = 0.9
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a device sends in a step along one dim: bytes, the link that they take, and seconds, if its bandwidth is known."""
+    """The traffic of a device in a step along one dim: bytes, the link that they take, and seconds, if its bandwidth is known."""
 
     dim: str
     what: str
@@ -81,7 +80,7 @@ class OnPaper:
         size = DTYPES[model.precision].itemsize
         sizes = {"B": self.batch // self.microbatches, "T": self.length, "S": self.length}
         inputs = model.training.checkpointed.kept.at(**sizes) * share * min(self["pp"], self.microbatches)
-        layer = max(each.at(**sizes) for each in model.training.checkpointed.layers)
+        layer = max(layer_bytes.at(**sizes) for layer_bytes in model.training.checkpointed.layers)
         return {
             "weights": own * size,
             "gradients": own * size,
@@ -110,29 +109,29 @@ class OnPaper:
 
     @cached_property
     def traffic(self) -> list[Traffic]:
-        """What a device sends in a training step, by dim."""
+        """The traffic of a device in a training step, by dim."""
         model, size = self.model, DTYPES[self.model.precision].itemsize
         tokens, dp, tp, pp = self.batch * self.length, self["dp"], self["tp"], self["pp"]
-        found = []
+        traffic = []
         if dp > 1:
             moved = self.stage * size * (dp - 1) / dp
-            found.append(
+            traffic.append(
                 self._sent("dp", "gather weights twice, scatter gradients", 3 * moved * self.microbatches)
             )
         if tp > 1:
             widths = model.summed_widths / pp
-            found.append(
+            traffic.append(
                 self._sent(
                     "tp", "sum outputs, and gradients of inputs", 2 * (tp - 1) / tp * widths * tokens * size
                 )
             )
         if pp > 1:
             stream = self.model.plan.spec.output_width * tokens * FULL
-            found.append(self._sent("pp", "the stream, and its gradient", 2 * stream))
-        return found
+            traffic.append(self._sent("pp", "the stream, and its gradient", 2 * stream))
+        return traffic
 
     def _sent(self, dim: str, what: str, moved: float) -> Traffic:
-        inner = math.prod(self[each] for each in ORDER[: ORDER.index(dim) + 1])
+        inner = math.prod(self[other] for other in ORDER[: ORDER.index(dim) + 1])
         inside = inner <= self.device.per_node
         bandwidth = self.device.link if inside else self.device.network
         seconds = None if bandwidth is None else moved / bandwidth
@@ -156,7 +155,7 @@ class OnPaper:
     @property
     def bound(self) -> tuple[float, str]:
         """The least seconds of a step, and what it is bounded by: everything else may overlap with it."""
-        times = {each.dim: each.seconds for each in self.traffic if each.seconds is not None}
+        times = {traffic.dim: traffic.seconds for traffic in self.traffic if traffic.seconds is not None}
         if self.computing is not None:
             times["compute"] = self.computing / (1 - self.idle)
         longest = max(times, key=lambda name: times[name], default="nothing known")
@@ -177,7 +176,7 @@ class OnPaper:
             "fits": self.fits("train"),
             "serving": self.serving,
             "fits_serving": self.fits("serve"),
-            "traffic": [asdict(each) for each in self.traffic],
+            "traffic": [asdict(traffic) for traffic in self.traffic],
             "computing": self.computing,
             "idle": self.idle,
             "step_seconds": seconds,
@@ -186,7 +185,7 @@ class OnPaper:
 
 
 class ModelOnPaper:
-    """What the figures of all meshes have in common: plan, cache and activations of a spec in a precision."""
+    """The figures that all meshes share: plan, cache and activations of a spec in a precision."""
 
     def __init__(self, spec: Model, precision: str) -> None:
         if precision not in DTYPES:
@@ -233,10 +232,9 @@ class ModelOnPaper:
 
     def largest_block(self, tp: int) -> int:
         """The values of the largest block that a tp rank holds."""
-        blocks = ((path, each) for path, each in self.built.named_modules() if isinstance(each, Block))
         return max(
-            sum(self._local(f"{path}.{name}", each, tp) for name, each in block.named_parameters())
-            for path, block in blocks
+            sum(self._local(f"{path}.{name}", parameter, tp) for name, parameter in block.named_parameters())
+            for path, block in blocks_of(self.built)
         )
 
     @cached_property

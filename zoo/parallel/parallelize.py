@@ -16,12 +16,12 @@ from torch.distributed.tensor.parallel import parallelize_module
 from torch.utils.checkpoint import checkpoint
 
 from specs.base.errors import UserError
+from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.open import open_weights
 from zoo.components.attention import CrossAttention
 from zoo.components.block import Block
 from zoo.components.position import Position
-from zoo.components.relative_key import RelativeKey
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
 from zoo.parallel.mesh import degrees_of
 from zoo.parallel.pipeline import StageModule, stage_of
@@ -79,7 +79,7 @@ def _tie(model: nn.Module, tied: dict[str, str]) -> None:
 
 
 def _readers(model: nn.Module, path: str) -> Iterator[nn.Module]:
-    """The modules around a path whose forward may read its parameters, the innermost first: those of its block at most."""
+    """The modules around a path whose forward may read its parameters, from the innermost up to its block."""
     while True:
         module = model.get_submodule(path)
         yield module
@@ -90,7 +90,7 @@ def _readers(model: nn.Module, path: str) -> Iterator[nn.Module]:
 
 def _sharing(model: nn.Module) -> set[str]:
     """The blocks that share some of their weights with others: no unit of FSDP may have them alone."""
-    pairs = ((each, first) for each, first in tied_names(model).items() if _block(each) != _block(first))
+    pairs = ((name, first) for name, first in tied_names(model).items() if _block(name) != _block(first))
     return {_block(name) for pair in pairs for name in pair if _block(name)}
 
 
@@ -134,6 +134,16 @@ def recompute_layers(model: nn.Module) -> None:
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)
 
 
+def _check_positions(spec: Model) -> None:
+    """Raise :class:`specs.base.errors.UserError` if a position needs weights that its layer has not gathered."""
+    for position in (own for _, stack in spec.stacks() for own in spec.positions_in(stack)):
+        if position.read_outside_layers:
+            raise UserError(
+                f"position.kind: FSDP cannot cut {position.kind}, whose vectors are read outside their layers\n"
+                "  value: a mesh with dp\n  Use tp, or another position."
+            )
+
+
 def parallelize(
     model: ZooModel,
     mesh: DeviceMesh,
@@ -146,11 +156,8 @@ def parallelize(
 ) -> ZooModel | StageModule:
     """See :func:`zoo.parallelize`."""
     degrees = degrees_of(mesh)
-    if "dp" in degrees and any(isinstance(each, RelativeKey) for each in model.modules()):
-        raise UserError(
-            "position.kind: FSDP cannot cut relative_key, whose vectors are read outside their layers\n"
-            "  value: a mesh with dp\n  Use tp, or another position."
-        )
+    if "dp" in degrees:
+        _check_positions(model.spec)
     plan = plan_of(model)
     source = None
     if weights is not None:

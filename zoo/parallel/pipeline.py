@@ -14,10 +14,8 @@ from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 from specs.base.errors import UserError
 from zoo import functional
 from zoo.builder import ZooModel
-from zoo.components.block import SideTransformer
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence
-from zoo.components.rwkv import RWKV7
 from zoo.generation.generate import GenerationOptions, Prompts
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
@@ -76,7 +74,7 @@ class StageModule(nn.Module):
     def continue_from(
         self, x: Tensor, attention_mask: Tensor, past: list[State] | None
     ) -> tuple[Tensor, list[State]]:
-        """What ``forward`` gives for new tokens, with the logits of the last alone, and the states of the stage's layers.
+        """The output of ``forward`` for new tokens, with the logits of the last alone, and the states of the stage's layers.
 
         attention_mask: B (P + T), past: the states that an earlier call returned.
         """
@@ -103,8 +101,8 @@ class StageModule(nn.Module):
             x = self.embedding(x, positions)
         context = stack.mixer_context(x, positions, keys, attention_mask, real=real)
         present: list[State] = []
-        for place, layer in enumerate(self.layers):
-            x, state = stack.blocks[layer](x, context, None if past is None else past[place], None)
+        for index, layer in enumerate(self.layers):
+            x, state = stack.blocks[layer](x, context, None if past is None else past[index], None)
             present.append(state)
         x = stack.final_norm(x)
         if self.head is None:
@@ -144,7 +142,7 @@ def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
 
 
 def check_stages(model: ZooModel, degree: int) -> None:
-    """Raise :class:`specs.base.errors.UserError` unless a model can be cut in so many stages."""
+    """Raise :class:`specs.base.errors.UserError` unless a model can be cut in ``degree`` stages."""
     if degree == 1:
         return
     where = f"value: pp={degree}"
@@ -157,12 +155,13 @@ def check_stages(model: ZooModel, degree: int) -> None:
     stack: Stack = model.get_submodule(name)  # type: ignore[assignment]
     depth = len(stack.blocks)
     if depth < degree:
-        fitting = " or ".join(str(each) for each in range(1, depth + 1) if depth % each == 0)
+        fitting = " or ".join(str(count) for count in range(1, depth + 1) if depth % count == 0)
         raise UserError(
             f"{name}.layers: a pipeline needs a layer for each stage, and there are {depth}\n  {where}\n"
             f"  Use pp={fitting}."
         )
-    reading = [layer for layer, block in enumerate(stack.blocks) if isinstance(block, SideTransformer)]
+    blocks = dict(model.spec.stacks())[name].layer_blocks()
+    reading = [layer for layer, block in enumerate(blocks) if block.reads_embedding]
     if reading:
         raise UserError(
             f"{name}.blocks.{reading[0]}: a stage of a pipeline does not pass the embedding on, which this block reads\n"
@@ -177,12 +176,13 @@ def check_stages(model: ZooModel, degree: int) -> None:
 
 
 def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
-    """What layers of a stack, or the embedding and the head, have in common."""
+    """The weights and inputs that layers of a stack, or the embedding and the head, share."""
     if len(set(stack.blocks)) < len(stack.blocks):
         yield f"{name}.layers share a block"
-    if any(each is not None for each in stack.sources):
+    if any(source is not None for source in stack.sources):
         yield f"{name}.layers reuse keys and values of others"
-    if any(isinstance(each, RWKV7) and each.share_in is not None for each in stack.modules()):
+    blocks = model.spec.last_stack.layer_blocks()
+    if any(mixer.reads_first_layer for block in blocks for mixer in block.mixers):
         yield f"{name}.layers read the values of the first"
     if any(block.per_layer_embedding is not None for block in stack.blocks):
         yield f"{name}.layers embed the tokens of the first stage"

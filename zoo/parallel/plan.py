@@ -59,11 +59,11 @@ class ParallelPlan:
         """Raise :class:`specs.base.errors.UserError` unless a degree of tensor parallelism divides all counts."""
         unfit = {(count.name, count.value): count for count in self.counts if count.value % degree}
         if unfit:
-            found = ", ".join(f"{name} ({value:,})" for name, value in unfit)
+            counts = ", ".join(f"{name} ({value:,})" for name, value in unfit)
             fitting = " or ".join(map(str, self.degrees()))
             first = next(iter(unfit.values()))
             raise UserError(
-                f"{first.path}: the degree of tensor parallelism must divide {found}\n  value: tp={degree}\n"
+                f"{first.path}: the degree of tensor parallelism must divide {counts}\n  value: tp={degree}\n"
                 f"  Use tp={fitting}.{_remedy(unfit)}"
             )
 
@@ -107,7 +107,9 @@ class ParallelPlan:
         """As JSON data."""
         return {
             "cuts": {path: cut.kind for path, cut in self.cuts.items()},
-            "counts": [{"path": each.path, "name": each.name, "value": each.value} for each in self.counts],
+            "counts": [
+                {"path": count.path, "name": count.name, "value": count.value} for count in self.counts
+            ],
             "degrees": self.degrees(),
             "wrapped": [*self.wrapped],
             "replicated": [*self.replicated],
@@ -140,8 +142,8 @@ def plan_of(model: ZooModel) -> ParallelPlan:
             divided[path] = dict(table.divided)
         for inside, cut in table.cuts.items():
             cuts |= dict.fromkeys(_existing(module, path, inside, cut), cut)
-    blocks = {path: _parts(block) for path, block in model.named_modules() if isinstance(block, Block)}
-    classes = {type(each).__name__ for each in model.modules() if isinstance(each, Block)}
+    blocks = {path: _parts(block) for path, block in blocks_of(model)}
+    classes = {type(block).__name__ for _, block in blocks_of(model)}
     return ParallelPlan(
         model.spec,
         cuts,
@@ -170,8 +172,10 @@ def _existing(module: nn.Module, path: str, inside: str, cut: Cut) -> Iterator[s
     if inside not in modules:
         return
     nested = cut.kind == "shared"
-    for name, each in modules[inside].named_modules(prefix=inside) if nested else [(inside, modules[inside])]:
-        if not isinstance(each, nn.Identity) and (name == inside or each._parameters):
+    for name, inner in (
+        modules[inside].named_modules(prefix=inside) if nested else [(inside, modules[inside])]
+    ):
+        if not isinstance(inner, nn.Identity) and (name == inside or inner._parameters):
             yield _joined(path, name)
 
 
@@ -187,26 +191,24 @@ def _parts(block: Block) -> tuple[str, ...]:
 
 def _norms(model: nn.Module) -> Iterator[str]:
     """The modules with parameters of their own that act on the stream inside blocks, token by token."""
-    for path, block in model.named_modules():
-        if isinstance(block, Block):
-            for name, child in block.named_children():
-                if name not in _parts(block) and any(True for _ in child.parameters()):
-                    yield f"{path}.{name}"
+    for path, block in blocks_of(model):
+        for name, child in block.named_children():
+            if name not in _parts(block) and any(True for _ in child.parameters()):
+                yield f"{path}.{name}"
 
 
 def _mixing(model: nn.Module) -> Iterator[str]:
     """The parts of blocks beside branches, norms and scales, which may read other tokens or inputs of the stack, and what reads
     the stream between blocks."""
-    for path, block in model.named_modules():
-        if isinstance(block, Block):
-            attention = block.attention
-            query = getattr(attention, "query", None)
-            for name, child in block.named_children():
-                known = name in _parts(block) or name.endswith(("norm", "_scale"))
-                if not known and any(True for _ in child.parameters()):
-                    yield f"{path}.{name}"
-            if query is not None and query.in_features != attention.output.out_features:  # type: ignore[union-attr]
-                yield f"{path}.attention"
+    for path, block in blocks_of(model):
+        attention = block.attention
+        query = getattr(attention, "query", None)
+        for name, child in block.named_children():
+            known = name in _parts(block) or name.endswith(("norm", "_scale"))
+            if not known and any(True for _ in child.parameters()):
+                yield f"{path}.{name}"
+        if query is not None and query.in_features != attention.output.out_features:  # type: ignore[union-attr]
+            yield f"{path}.attention"
     if [*getattr(model, "deep_connectors", ())]:  # which read the outputs of layers in between
         yield "deep_connectors"
 
@@ -225,8 +227,8 @@ def _uncut(model: nn.Module, cuts: dict[str, Cut]) -> Iterator[str]:
     for name, _ in weight_tensors(model):
         parts = name.split(".")
         places = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-        place = next((each for each in places if each in cuts), None)
-        if place is None or _is_kept(cuts[place], bias=name == f"{place}.bias"):
+        cut_path = next((path for path in places if path in cuts), None)
+        if cut_path is None or _is_kept(cuts[cut_path], bias=name == f"{cut_path}.bias"):
             yield name
 
 
@@ -234,6 +236,11 @@ def _is_kept(cut: Cut, *, bias: bool) -> bool:
     """Whether every process holds a weight under a cut: whole copies, and the biases of sums."""
     whole = cut.kind in ("shared", "read_by_all", "gathered", "sliced")
     return whole or bool(cut.sections) or (bias and cut.kind in ("rows", "summed"))
+
+
+def blocks_of(model: nn.Module) -> Iterator[tuple[str, Block]]:
+    """The blocks of a model by path."""
+    return ((path, module) for path, module in model.named_modules() if isinstance(module, Block))
 
 
 def stacks_of(model: nn.Module) -> dict[str, Stack]:

@@ -37,7 +37,7 @@ def own_box(tensor: Tensor) -> Box:
 @torch.no_grad()
 def fill(model: nn.Module, source: WeightSource, device: torch.device) -> None:
     """Give every parameter and persistent buffer of a process its values; no process holds a whole tensor that is cut."""
-    found = {}
+    filled = {}
     for name, tensor in weight_tensors(model):
         local = drawn(tensor, name, source).to(device)
         held: Tensor = local
@@ -52,8 +52,8 @@ def fill(model: nn.Module, source: WeightSource, device: torch.device) -> None:
             )
         if isinstance(tensor, nn.Parameter):
             held = nn.Parameter(held, tensor.requires_grad)
-        found[id(tensor)] = held
-    put(model, found)
+        filled[id(tensor)] = held
+    put(model, filled)
 
 
 def drawn(tensor: Tensor, name: str, source: WeightSource) -> Tensor:
@@ -62,7 +62,7 @@ def drawn(tensor: Tensor, name: str, source: WeightSource) -> Tensor:
     shape = tuple(tensor.shape) or (1,)
     width = torch.Size(shape[1:]).numel()
     local = torch.empty((end - begin, *(last - first for first, last in others)), dtype=tensor.dtype)
-    inside = tuple(slice(*each) for each in others)
+    inside = tuple(slice(*other) for other in others)
     row = 0
     for rows in _whole_rows(source.part(name, begin * width, end * width), width):
         count = rows.numel() // width

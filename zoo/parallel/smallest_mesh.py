@@ -47,12 +47,12 @@ def _meshes(
 
 def mesh_degrees(text: str) -> dict[str, int]:
     """The degrees in ``dp=8,tp=4,pp=2``. Raises :class:`specs.base.errors.UserError`."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for part in text.split(","):
         name, _, size = part.partition("=")
-        if not size.strip().isdecimal() or name.strip() in found:
+        if not size.strip().isdecimal() or name.strip() in sizes:
             raise UserError(
                 f"A mesh is a list of dims and their sizes, each once.\n  value: {text!r}\n  Write it as dp=8,tp=4,pp=2."
             )
-        found[name.strip()] = int(size)
-    return check_names(found)
+        sizes[name.strip()] = int(size)
+    return check_names(sizes)

@@ -55,7 +55,7 @@ class LocalParameters(ParallelStyle):
 def local_cuts(style: ParallelStyle) -> list[dict[str, Cut | None]]:
     """The cuts of the parameters that a style gives a module locally."""
     if isinstance(style, Several):
-        return [cuts for each in style.styles for cuts in local_cuts(each)]
+        return [cuts for inner in style.styles for cuts in local_cuts(inner)]
     return [style.cuts] if isinstance(style, LocalParameters) else []
 
 
@@ -72,7 +72,7 @@ class StatesNoted(ParallelStyle):
 
 
 class Divided(ParallelStyle):
-    """Attributes that count heads or channels, or list a number for each: those of the process remain."""
+    """Attributes that count heads or channels, or list a number for each, cut to the part of the process."""
 
     def __init__(self, divided: Mapping[str, tuple[Section, ...]]) -> None:
         super().__init__()
@@ -102,10 +102,10 @@ class ReadByAll(ParallelStyle):
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         if self.side == "inputs":
             module.register_forward_pre_hook(
-                lambda _, given: (read_by_all(given[0], device_mesh), *given[1:])
+                lambda _, inputs: (read_by_all(inputs[0], device_mesh), *inputs[1:])
             )
         else:
-            module.register_forward_hook(lambda _, given, output: read_by_all(output, device_mesh))
+            module.register_forward_hook(lambda _, inputs, output: read_by_all(output, device_mesh))
         return module
 
     def __repr__(self) -> str:
@@ -128,11 +128,11 @@ class Placed(ParallelStyle):
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         if self.inputs is not None:
             enter = partial(_changed, mesh=device_mesh, change=self.inputs, every=self.every)
-            module.register_forward_pre_hook(lambda _, given: enter(given))
+            module.register_forward_pre_hook(lambda _, inputs: enter(inputs))
         if self.outputs is not None:
             leave = partial(_changed, mesh=device_mesh, change=self.outputs, every=False)
             module.register_forward_hook(
-                lambda _, given, output: leave(output) if isinstance(output, tuple) else leave((output,))[0]
+                lambda _, inputs, output: leave(output) if isinstance(output, tuple) else leave((output,))[0]
             )
         return module
 
@@ -149,7 +149,10 @@ def _changed(
     first, *rest = values
     return (
         placed(first, mesh, now, wanted),
-        *(placed(each, mesh, now, wanted) if every and isinstance(each, Tensor) else each for each in rest),
+        *(
+            placed(value, mesh, now, wanted) if every and isinstance(value, Tensor) else value
+            for value in rest
+        ),
     )
 
 
@@ -175,8 +178,8 @@ class ExpertParallel(ParallelStyle):
                 distribute(child, leaves, device_mesh, self.src_data_rank)
                 read_locally(child, leaves, device_mesh, [child])
 
-        def enter(_: nn.Module, given: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-            x, weights, experts = given
+        def enter(_: nn.Module, inputs: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+            x, weights, experts = inputs
             own = experts - rank * count
             elsewhere = torch.full_like(own, count)  # an expert that the product passes over
             own = own.where((own >= 0) & (own < count), elsewhere)
@@ -184,7 +187,7 @@ class ExpertParallel(ParallelStyle):
 
         module.register_forward_pre_hook(enter)
         module.register_forward_hook(
-            lambda _, given, output: placed(output, device_mesh, Partial(), Replicate())
+            lambda _, inputs, output: placed(output, device_mesh, Partial(), Replicate())
         )
         return module
 

@@ -47,7 +47,7 @@ def torch_plan(plan: ParallelPlan, *, sequence: bool) -> dict[str, ParallelStyle
         _by_tokens(plan, styles)
     for block in plan.blocks:  # last, when the heads of its mixers are cut
         styles[block] = [*styles.pop(block, []), StatesNoted()]
-    return {path: each[0] if len(each) == 1 else Several(*each) for path, each in styles.items()}
+    return {path: several[0] if len(several) == 1 else Several(*several) for path, several in styles.items()}
 
 
 def _own_parameters(

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from specs.kinds.embedding import Tokens
 from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
 from specs.model.stack import Stack as StackSpec
@@ -78,7 +77,7 @@ def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholde
     if not embedding.takes_tokens:
         shape = embedding.input_shape(spec.context_length_of(stack))
         return (Placeholder(embedding.input_name, torch.float32, (BATCH, *shape)),)
-    typed = isinstance(embedding, Tokens) and embedding.token_types > 1
+    typed = embedding.segment_count > 1
     names = [embedding.input_name, "attention_mask", *(["token_type_ids"] if typed else [])]
     return tuple(ids_input(name, length) for name in names)
 
@@ -88,7 +87,7 @@ def derived_sizes(
 ) -> dict[str, DerivedSize]:
     """The length of a stack's inputs, derived from the number of ``vectors`` if it differs from that number."""
     embedding = spec.embedding_of(stack)
-    if not embedding.any_length or embedding.takes_tokens or isinstance(embedding, PackedPatches):
+    if not embedding.any_length or embedding.takes_tokens or embedding.packed:
         return {}
     return {length: DerivedSize(vectors, embedding.input_length)}
 

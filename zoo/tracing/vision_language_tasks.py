@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from specs.kinds.connector import ConnectorKind
 from specs.model.model import Model
 from zoo.core.graph_names import COORDINATES, EMBEDDED, GRID, IMAGE_FEATURES, TOKENS_AHEAD, VISION_ENCODER
 from zoo.tracing.decoder_task import decoder_task
@@ -61,7 +60,7 @@ def image_sizes(spec: Model) -> dict[str, DerivedSize]:
     """The number of patches of images of any size, derived from the number of their vectors."""
     if not spec.packs_images:
         return {}
-    assert isinstance(spec.connector, ConnectorKind)
+    assert spec.connector is not None
     joined = spec.connector.square**2
     return {PATCHES: DerivedSize(VECTORS, lambda vectors: joined * vectors)}
 

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from dataclasses import replace
 
 from specs.base.errors import UserError, option_name
-from specs.kinds.head import VocabularyHead
 from specs.model.model import Model
 from zoo.training.names import MASKED_BYTE, NEXT_BYTE
 from zoo.training.task import TrainingTask
@@ -22,7 +21,7 @@ def fitted(spec: Model, task: TrainingTask) -> Model:
     _check_lengths(spec, task)
     data = spec.model_dump(exclude={"expect"})
     data["vocab_size"] = task.vocabulary
-    if not isinstance(spec.head, VocabularyHead):
+    if not spec.head.scores_vocabulary:
         data["head"] = {
             "kind": "language_modeling",
             "tie_embeddings": spec.embedding_width == spec.output_width,

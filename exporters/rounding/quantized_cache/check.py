@@ -48,7 +48,7 @@ def check_cache_format(
     reusing = [
         layer
         for layer, block in enumerate(spec.last_stack.layer_blocks())
-        if getattr(block.attention, "reuses_keys_values", False)
+        if block.attention is not None and block.attention.takes_keys_values
     ]
     if reusing:
         raise UserError(

@@ -21,14 +21,20 @@ from zoo.registry import builds
 from zoo_doorstop import spec
 
 
-@builds(spec.Scale)
-class Scale(nn.Module):
-    def __init__(self, spec: spec.Scale, context: BuildContext) -> None:
+# --8<-- [start:norm]
+@builds(spec.DynamicTanh)
+class DynamicTanh(nn.Module):
+    def __init__(self, spec: spec.DynamicTanh, context: BuildContext) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(context.d_model))
+        self.scale = nn.Parameter(torch.full((1,), spec.scale))
+        self.weight = nn.Parameter(torch.ones(context.d_model))
+        self.bias = nn.Parameter(torch.zeros(context.d_model))
 
     def forward(self, x: Tensor) -> Tensor:
-        return x * self.weight
+        return self.weight * torch.tanh(self.scale * x) + self.bias
+
+
+# --8<-- [end:norm]
 
 
 @builds(spec.Bottleneck)

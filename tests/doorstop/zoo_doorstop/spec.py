@@ -1,16 +1,19 @@
 """A minimal kind named `doorstop` for every slot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from specs.base.base import Component
+from specs.base.base import Component, PositiveFloat
 from specs.base.registry import register as register_kind
+from specs.base.words import WIDTHS, Output, PartContext, PositionStep, Step, product
 from specs.kinds.attention import MultiHead
 from specs.kinds.block import PreNorm
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import Tokens
+from specs.kinds.head import HeadKind
+from specs.kinds.mixer import MixerKind
 from specs.kinds.position import PositionKind
 from specs.kinds.rope_scaling import RopeScalingKind
 
@@ -22,11 +25,18 @@ def register(slot: str) -> Callable[[type[Component]], type[Component]]:
     return register_kind(slot, implementation="zoo_doorstop.module")
 
 
+# --8<-- [start:norm]
 @register("norm")
-class Scale(Component):
-    """Multiplication by a weight, without statistics."""
+class DynamicTanh(Component):
+    """Dynamic tanh (DyT: Zhu et al., 2025), in the place of a norm: weight * tanh(scale * x) + bias, without statistics."""
 
     kind: Doorstop = "doorstop"
+    title: ClassVar[str] = "DyT"
+    scale: PositiveFloat = 0.5
+    """Factor on the input at random initialization."""
+
+
+# --8<-- [end:norm]
 
 
 @register("feed_forward")
@@ -34,8 +44,12 @@ class Bottleneck(Component):
     """down(relu(up(x)))."""
 
     kind: Doorstop = "doorstop"
+    title: ClassVar[str] = "Bottleneck"
     hidden: Annotated[int, Field(gt=0)] = 8
     """Width of the hidden layer."""
+
+    def details(self, context: PartContext) -> list[str]:
+        return [f"{context.read_width} → {self.hidden} → {context.width}"]
 
 
 @register("residual")
@@ -50,7 +64,12 @@ class Ramp(PositionKind):
     """A trained vector times the position, added to the embedding."""
 
     kind: Doorstop = "doorstop"
+    title: ClassVar[str] = "Ramp"
+    about: ClassVar[str] = "Adds the position times a trained vector."
     embedded: ClassVar[bool] = True
+
+    def details(self, context: PartContext) -> list[str]:
+        return [f"one vector of {context.width}"]
 
 
 @register("rope_scaling")
@@ -59,21 +78,33 @@ class Slower(RopeScalingKind):
 
     kind: Doorstop = "doorstop"
 
+    @property
+    def brief(self) -> str:
+        return "three times slower"
+
 
 @register("attention")
 class NegatedAttention(MultiHead):
     """Multi-head attention with its output negated."""
 
     kind: Doorstop = "doorstop"  # type: ignore[assignment]
+    title: ClassVar[str] = "Negated attention"
+
+    def details(self, context: PartContext) -> list[str]:
+        return [*super().details(context), "times -1"]
 
 
 @register("mixer")
-class Average(Component):
+class Average(MixerKind):
     """A moving average of all tokens so far, times a weight."""
 
     kind: Doorstop = "doorstop"
+    title: ClassVar[str] = "Moving average"
     keeps: Annotated[float, Field(gt=0, lt=1)] = 0.5
     """The share of the average that a token leaves in place."""
+
+    def details(self, context: PartContext) -> list[str]:
+        return [f"keeps {self.keeps:.0%} per token"]
 
 
 @register("decay")
@@ -88,6 +119,10 @@ class Cut(ConnectorKind):
     """The first values of each vector, times a weight."""
 
     kind: Doorstop = "doorstop"
+    title: ClassVar[str] = "Cut"
+
+    def steps(self, context: PartContext) -> Iterator[Step]:
+        yield Step(self.heading, "", (f"the first {context.width} of {context.read_width}",))
 
 
 @register("block")
@@ -103,13 +138,21 @@ class DoubledTokens(Tokens):
 
     kind: Doorstop = "doorstop"  # type: ignore[assignment]
 
+    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
+        yield from super().steps(context)
+        yield Step("Doubled", role="other")
+
 
 @register("head")
-class Pair(Component):
+class Pair(HeadKind):
     """Two scores per token."""
 
     kind: Doorstop = "doorstop"
     labels: ClassVar[int] = 2
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield Step("Pair of scores", "scores", (WIDTHS,))
+        yield Output("Two logits", product("B", context.length, self.labels))
 
 
 @register("initialization")

@@ -23,7 +23,6 @@ from transformers import PreTrainedModel
 
 from exporters.export import export
 from exporters.steps.options import Options
-from specs.kinds.head import sought_token
 from specs.model.model import Model
 from tests.parity.families.in_memory import check_in_memory_layout
 from tests.parity.families.recorded import RECORDED, Parity
@@ -166,7 +165,7 @@ class _Batch:
             other = (padding + 1) % vocabulary
             self.ids = self.ids.where(self.ids != padding, other).where(self.mask == 1, padding)
             self.target = self.target.where(self.target != padding, other)
-        end = sought_token(spec.head)
+        end = spec.head.token_to_find
         if end is not None:  # once in every row, where the reference finds it too
             other = next(id for id in range(vocabulary) if id not in (end, padding))
             last = (self.mask * torch.arange(longest)).argmax(1)

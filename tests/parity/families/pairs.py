@@ -14,7 +14,6 @@ from torch import Tensor
 
 from exporters.export import export
 from exporters.steps.options import Options
-from specs.kinds.head import sought_token
 from specs.model.model import Model
 from tests.parity.families.harness import TOLERANCE
 from tests.parity.families.in_memory import check_in_memory_layout
@@ -66,7 +65,7 @@ def drawn_inputs(spec: Model, seed: int) -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(seed)
     length = min(9, spec.context_length_of(spec.text) or 9)
     ids = torch.randint(1, spec.vocab_size or 1, (3, length), generator=generator)
-    end = sought_token(spec.text.head)
+    end = spec.text.head.token_to_find
     if end is not None:
         ids = torch.where(ids == end, 0, ids)
         ids[torch.arange(3), torch.tensor([length - 1, length // 2, length - 1])] = end

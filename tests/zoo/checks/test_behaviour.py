@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from specs.base.errors import UserError
-from specs.kinds.head import TokenPooling
+from specs.kinds.pooling import TokenPooling
 from specs.model.model import Model
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, NORM, clip, gpt2

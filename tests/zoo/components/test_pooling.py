@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 import torch
 
-from specs.kinds.head import AtToken, TokenPooling
+from specs.kinds.pooling import AtToken, TokenPooling
 from zoo.components.pooling import TokenSequence, pool
 
 X = torch.arange(1.0, 11.0).view(2, 5, 1)

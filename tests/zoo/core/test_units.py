@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zoo.core.units import byte_text, count_text, flop_text, number_text, parameter_text, time_text
+from zoo.core.units import byte_text, count_text, flop_text, parameter_text, time_text
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,3 @@ def test_flops_have_a_unit() -> None:
 def test_durations_have_three_digits() -> None:
     durations = [1.5, 0.00125, 5.97e-5, 0.9996]
     assert [time_text(each) for each in durations] == ["1.50 s", "1.25 ms", "59.7 us", "1.00 s"]
-
-
-def test_numbers_have_no_superfluous_digits() -> None:
-    assert [number_text(each) for each in (50.0, 0.0625, 500_000, 1e12)] == [
-        "50",
-        "0.0625",
-        "500,000",
-        "1e+12",
-    ]

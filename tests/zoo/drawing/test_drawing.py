@@ -19,6 +19,7 @@ import zoo.registry
 from specs.base.base import Component
 from specs.base.errors import UserError
 from specs.kinds.embedding import EmbeddingKind
+from specs.kinds.head import HeadKind
 from specs.language.catalog import preset_names
 from specs.language.load import load
 from specs.model.model import Model
@@ -293,7 +294,7 @@ def test_a_block_with_weights_off_its_way_is_one_box(monkeypatch):
     assert sum(part.parameters for part in diagram.parts()) == diagram.parameters
 
 
-class OddHead(Component):
+class OddHead(HeadKind):
     kind: Literal["odd_head"] = "odd_head"
     bins: int = 12
     flavour: str = "plain"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.kinds.head import AtToken
+from specs.kinds.pooling import AtToken
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
