@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from specs.kinds.altup import AltUp
 from specs.kinds.embedding import PatchGrid
 from specs.kinds.position import NoPosition, PositionKind
 from specs.model.model import Model
 from specs.model.stack import StackName
 
 if TYPE_CHECKING:
-    from zoo.components.position import Position
+    pass
 
 
 @dataclass(frozen=True)
@@ -49,9 +48,7 @@ class BuildContext:
     head_width: int | None = None
     vocab_size: int | None = None
     position_kind: PositionKind = field(default_factory=NoPosition)
-    position: Position | None = None
     token: nn.Embedding | None = None
-    altup: AltUp | None = None
     summarized: bool = False
     modules: dict[str, nn.Module] = field(default_factory=dict)
 
@@ -71,6 +68,11 @@ class BuildContext:
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),
         )
+
+    @property
+    def reads(self) -> int:
+        """The width of the input of an attention or a feed-forward."""
+        return self.input_width or self.d_model
 
     def shared(self, name: str, build: Callable[[], nn.Module]) -> nn.Module:
         """The module of this name that the layers of a stack share, built by the first that asks for it."""

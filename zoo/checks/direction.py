@@ -67,7 +67,7 @@ def within_images(side: StackRunner, subject: CheckedModel) -> Check:
         x = model.embed(ids)  # embeddings of tokens stand for the vectors of an image
         ahead = model.ahead(torch.full_like(ids, model.placeholder))
         at = model.positions(x, None, None, None).seeing(ahead)
-        hidden, _ = model.decoder(x, at.positions, at.mask, reach=at.reach)
+        hidden, _ = model.decoder(x, at)
         return apart([hidden[:1, 0]], [hidden[1:, 0]])
 
     return depends(name, subject, change, explanation)

@@ -17,7 +17,9 @@ from zoo.checks.result import Check, skipped
 from zoo.checks.stack_runner import LENGTH, draw_ids, draw_inputs, packed
 from zoo.checks.subject import CheckedModel
 from zoo.components.attention import Projections, SelfAttention
+from zoo.components.attention_variations import VariedSelfAttention
 from zoo.components.block import ReorderedNorm, Sandwich
+from zoo.components.block_summaries import SummarizingAttention
 from zoo.components.mixture import Mixture
 from zoo.components.router import Router
 from zoo.components.waveform import StemLayer, TimeNorm
@@ -89,8 +91,9 @@ def _score_one_key(model: ZooModel) -> set[str]:
     attentions = {path: each for path, each in model.named_modules() if isinstance(each, SelfAttention)}
     single = [
         path
-        for path, each in attentions.items()
-        if each.window == 1 and each.sinks is None and each.summaries is None
+        for path, each in model.named_modules()
+        if isinstance(each, VariedSelfAttention) and not isinstance(each, SummarizingAttention)
+        if each.window == 1 and each.sinks is None
     ]
     parts = [f"{path}.{part}." for path in single for part in ("query", "key", "query_norm", "key_norm")]
     positions = _positions_in_attention(model)

@@ -10,28 +10,23 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Protocol
 
-import torch
 from torch import Tensor, nn
 
 import specs.kinds.block as spec
-from zoo.components.altup import AltUp, LowRankResidual
-from zoo.components.attention import CrossAttention
+from zoo.components.attention_variations import cross_attention
 from zoo.components.layer_scale import LayerScale
-from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
-from zoo.components.output_scale import OutputScale
-from zoo.components.per_layer_embedding import PerLayerEmbedding
-from zoo.components.sharing import add_adapters
 from zoo.context import BuildContext
-from zoo.core.precision import in_dtype, wide
+from zoo.core.precision import wide
 from zoo.registry import build_component, builds
 
 
 @dataclass
-class Turn:
-    """What the branches of a block read in one forward beside x, and the state that they leave.
+class LayerCall:
+    """The inputs of one block call beside x, and its output state.
 
     ``encoded`` holds the encoder's keys and values, if there is an encoder.
     """
@@ -42,8 +37,15 @@ class Turn:
     present: State = ()
 
 
-Branch = Callable[[Tensor, Turn], Tensor]
+Branch = Callable[[Tensor, LayerCall], Tensor]
 """B T D -> B T D."""
+
+
+class BlockExtension(Protocol):
+    """A part of a block that runs around its formula."""
+
+    def around(self, layer: Branch, x: Tensor, call: LayerCall) -> Tensor:
+        """The output of the block with this part; ``layer`` is the block without it."""
 
 
 class Block(nn.Module):
@@ -55,18 +57,13 @@ class Block(nn.Module):
         self.attention = self.mixer = self.cross_attention = self.feed_forward = None
         self.feed_forward_residual = None
         if spec.attention is not None:
-            reading = replace(context, input_width=spec.attention_input_width(context.d_model))
-            self.attention = build_component(spec.attention, reading)
+            self.attention = build_component(spec.attention, self.attention_context(context))
         if spec.mixer is not None:
             self.mixer = build_component(spec.mixer, context)
         if context.cross:
-            cross = spec.cross_attention or spec.attention
-            self.cross_attention = CrossAttention(cross, context)  # type: ignore[arg-type]
-            self.cross_attention.component_kind = cross.kind  # type: ignore[assignment, union-attr]
+            self.cross_attention = cross_attention(spec.cross_attention or spec.attention, context)  # type: ignore[arg-type]
         if spec.feed_forward is not None:
             self.feed_forward = build_component(spec.feed_forward, context)
-        if spec.sharing is not None and spec.sharing.adapters is not None:
-            add_adapters(self, spec.sharing.adapters)
         self.residual = build_component(spec.residual, context)
         if spec.feed_forward_residual is not None:
             self.feed_forward_residual = build_component(spec.feed_forward_residual, context)
@@ -75,48 +72,37 @@ class Block(nn.Module):
             for branch in self.branch_names:
                 self.add_module(f"{branch}_scale", LayerScale(spec.layer_scale, context.d_model))
         self.dropout = nn.Dropout(spec.dropout)
-        self.per_layer_embedding = None
-        if spec.per_layer_embedding is not None:
-            self.per_layer_embedding = PerLayerEmbedding(spec.per_layer_embedding, context)
-        self.altup = None if context.altup is None else AltUp(context.altup, context)
-        self.low_rank_residual = None
-        if spec.low_rank_residual is not None:
-            self.low_rank_residual = LowRankResidual(spec.low_rank_residual, context)
-        self.output_scale = None if spec.output_scale is None else OutputScale(spec.output_scale)
+        self.extension_names: tuple[str, ...] = ()
         self.note_states()
 
     def forward(
         self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
     ) -> tuple[Tensor, State]:
         """x: B T D, past and encoded: the state of this layer, and its keys and values of the encoder -> B T D and state."""
-        turn = Turn(context, past, encoded)
-        if self.altup is not None:
-            return self._updated(x, turn), turn.present
-        x = self.layer(x, turn)
-        if self.per_layer_embedding is not None:
-            x = x + self.dropout(self.per_layer_embedding(x, context.tokens, context.inputs))
-        return x if self.output_scale is None else self.output_scale(x), turn.present
+        call, layer = LayerCall(context, past, encoded), self.layer
+        for extension in self.extensions:
+            layer = functools.partial(extension.around, layer)
+        x = layer(x, call)
+        return x, call.present
 
-    def _updated(self, x: Tensor, turn: Turn) -> Tensor:
-        """All streams, of which the branches pass the first and an embedding joins the others: B T N D -> B T N D."""
-        assert self.altup is not None
-        predicted = self.altup.predict(x)
-        x = self.altup.correct(predicted, self.layer(predicted[:, :, 0], turn))
-        if self.per_layer_embedding is not None:
-            first, context = self.altup.scaled_first(x), turn.context
-            added = self.dropout(self.per_layer_embedding(first, context.tokens, context.inputs))  # B T D
-            x = torch.cat([x[:, :, :1], x[:, :, 1:] + added[:, :, None]], 2)
-        return x if self.output_scale is None else self.output_scale(x)
-
-    def augmented(self, branch: str, output: Tensor, read: Tensor) -> Tensor:
-        """The output of a branch, with the learned augmented residual of the first: B T D and B T D -> B T D."""
-        if self.low_rank_residual is None or branch != self.branch_names[0]:
-            return output
-        return output + self.low_rank_residual(read)
-
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         """The formula that places norms and residuals: B T D -> B T D."""
         raise NotImplementedError
+
+    def attention_context(self, context: BuildContext) -> BuildContext:
+        """The context in which the attention is built."""
+        return context
+
+    def extend(self, name: str, extension: nn.Module, *, innermost: bool = False) -> None:
+        """Add a :class:`BlockExtension` under a name, around those before it unless it is the innermost."""
+        self.add_module(name, extension)
+        names = self.extension_names
+        self.extension_names = (name, *names) if innermost else (*names, name)
+
+    @property
+    def extensions(self) -> list[BlockExtension]:
+        """The extensions, from the innermost to the outermost."""
+        return [self.get_submodule(name) for name in self.extension_names]  # type: ignore[misc]
 
     def add_norms(self, spec: spec.BlockParts, context: BuildContext, suffix: str = "norm") -> None:
         """A norm for each branch, named after it."""
@@ -163,22 +149,22 @@ class Block(nn.Module):
         """A branch by its name."""
         return {"cross_attention": self._cross, "feed_forward": self._feed}.get(name, self._mix)
 
-    def _mix(self, x: Tensor, turn: Turn) -> Tensor:
+    def _mix(self, x: Tensor, call: LayerCall) -> Tensor:
         """The sum of the mixers' outputs: B T D -> B T D."""
-        return functools.reduce(operator.add, [self._pass(i, x, turn) for i in range(len(self.states))])
+        return functools.reduce(operator.add, [self._pass(i, x, call) for i in range(len(self.states))])
 
-    def _pass(self, index: int, x: Tensor, turn: Turn) -> Tensor:
+    def _pass(self, index: int, x: Tensor, call: LayerCall) -> Tensor:
         """The output of a mixer; mixers pass in their order: B T D -> B T D."""
         begin = sum(map(len, self.states[:index]))
-        past = None if turn.past is None else turn.past[begin : begin + len(self.states[index])]
-        output, state = self.mixers[index](x, turn.context, past)
-        turn.present = turn.present + state
+        past = None if call.past is None else call.past[begin : begin + len(self.states[index])]
+        output, state = self.mixers[index](x, call.context, past)
+        call.present = call.present + state
         return output
 
-    def _cross(self, x: Tensor, turn: Turn) -> Tensor:
-        return self.cross_attention(x, turn.context, turn.encoded)  # type: ignore[misc]
+    def _cross(self, x: Tensor, call: LayerCall) -> Tensor:
+        return self.cross_attention(x, call.context, call.encoded)  # type: ignore[misc]
 
-    def _feed(self, x: Tensor, turn: Turn) -> Tensor:
+    def _feed(self, x: Tensor, call: LayerCall) -> Tensor:
         return self.feed_forward(x)  # type: ignore[misc]
 
 
@@ -190,11 +176,10 @@ class PreNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
-            read = self.norm_of(name)(x)
-            x = self.joined(name, x, self.augmented(name, branch(read, turn), read))
+            x = self.joined(name, x, branch(self.norm_of(name)(x), call))
         return x
 
 
@@ -206,9 +191,9 @@ class PostNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         for name, branch in self.branches():
-            x = self.norm_of(name)(self.joined(name, x, branch(x, turn)))
+            x = self.norm_of(name)(self.joined(name, x, branch(x, call)))
         return x
 
 
@@ -225,12 +210,12 @@ class Parallel(Block):
         else:
             self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         (name, branch), *others = self.branches()
-        total = self.scaled(name, branch(self.norm_of(name)(x), turn))
+        total = self.scaled(name, branch(self.norm_of(name)(x), call))
         for name, branch in others:
-            total = total + self.scaled(name, branch(self.norm_of(name)(x), turn))
+            total = total + self.scaled(name, branch(self.norm_of(name)(x), call))
         return self.residual(x, self.dropout(total))
 
 
@@ -242,10 +227,10 @@ class ReorderedNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
-            x = self.joined(name, x, self.norm_of(name)(branch(x, turn)))
+            x = self.joined(name, x, self.norm_of(name)(branch(x, call)))
         return x
 
 
@@ -258,12 +243,11 @@ class Sandwich(Block):
         self.add_norms(spec, context)
         self.add_norms(spec, context, "output_norm")
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
-            read = self.norm_of(name)(x)
-            mixed = self.norm_of(name, "output_norm")(branch(read, turn))
-            x = self.joined(name, x, self.augmented(name, mixed, read))
+            mixed = branch(self.norm_of(name)(x), call)
+            x = self.joined(name, x, self.norm_of(name, "output_norm")(mixed))
         return x
 
 
@@ -275,38 +259,8 @@ class NormedResidual(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         for name, branch in self.branches():
             x = self.norm_of(name)(x)
-            x = self.joined(name, x, branch(x, turn))
+            x = self.joined(name, x, branch(x, call))
         return x
-
-
-class BesideEmbedding(nn.Module):
-    """[x, e]: B T D and B T D -> B T 2D."""
-
-    component_kind = "beside_embedding"
-
-    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
-        return torch.cat([x, in_dtype(embedding, x.dtype)], -1)
-
-
-@builds(spec.SideTransformer)
-class SideTransformer(Block):
-    """x + mixer(norm(x + side(feed_forward(norm(attention(norm([x, e]))))))), where e is the input of the stack."""
-
-    def __init__(self, spec: spec.SideTransformer, context: BuildContext) -> None:
-        super().__init__(spec, context)
-        self.beside = BesideEmbedding()
-        both = replace(context, d_model=spec.attention_input_width(context.d_model))
-        self.attention_norm = build_component(spec.norm_of("attention"), both)
-        self.feed_forward_norm = build_component(spec.norm_of("feed_forward"), context)
-        self.side = Linear(context.d_model, context.d_model, bias=False)
-        self.mixer_norm = build_component(spec.norm_of("mixer"), context)
-
-    def layer(self, x: Tensor, turn: Turn) -> Tensor:
-        x = wide(x)
-        side = self._pass(0, self.attention_norm(self.beside(x, turn.context.inputs)), turn)
-        side = self.side(self._feed(self.feed_forward_norm(side), turn))
-        mixed = self._pass(1, self.mixer_norm(x + side), turn)
-        return self.joined("mixer", x, mixed)

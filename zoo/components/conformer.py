@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 import specs.kinds.conformer as spec
 from zoo.components.activation import activation
-from zoo.components.block import Block, Branch, Turn
+from zoo.components.block import Block, Branch, LayerCall
 from zoo.components.convolution import Convolution1d
 from zoo.components.linear import Linear
-from zoo.components.mixer import MixerContext, State
+from zoo.components.mixer import MixerContext
 from zoo.context import BuildContext
 from zoo.core.precision import wide
 from zoo.core.sharding import Sharding
@@ -68,18 +68,16 @@ class Conformer(Block):
 
     def branch(self, name: str) -> Branch:
         if name == "first_feed_forward":
-            return lambda x, turn: self.first_feed_forward(x)
+            return lambda x, call: self.first_feed_forward(x)
         if name == "convolution":
-            return lambda x, turn: self.convolution(x, turn.context)
+            return lambda x, call: self.convolution(x, call.context)
         return super().branch(name)
 
     def residual_of(self, branch: str) -> nn.Module:
         return super().residual_of("feed_forward" if branch == "first_feed_forward" else branch)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, turn = wide(x), Turn(context, past, encoded)
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
-            x = self.joined(name, x, branch(self.norm_of(name)(x), turn))
-        return self.output_norm(x), turn.present
+            x = self.joined(name, x, branch(self.norm_of(name)(x), call))
+        return self.output_norm(x)

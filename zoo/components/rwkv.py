@@ -140,10 +140,10 @@ class RWKV7(Mixer):
         """The values, with a share of the first layer's: B T D -> B T (H K)."""
         value, width = self.value(x), self.heads * self.head_dim
         if self.share_in is None or self.share_out is None:
-            context.first_values.setdefault(width, value)
+            context.left.setdefault(("first values", width), value)
             return value
         share = torch.sigmoid(self.share_out(self.share_in(x)))
-        return value + (context.first_values[width] - value) * share
+        return value + (context.left["first values", width] - value) * share
 
 
 @builds(spec.RWKVChannelMix)

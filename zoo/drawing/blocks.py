@@ -120,7 +120,7 @@ class BlockReader:
             position, acts, paths = self._position(name, spec, module)
             if overrides(acts, "rotate"):
                 drawn_within.append(self._of_position(position, spec, ()))
-            if overrides(acts, "bias") or overrides(acts, "compare"):
+            if overrides(acts, "bias") or overrides(acts, "layer_bias"):
                 scores = self._of_position(position, spec, paths)
         details = wording.attention_details(
             spec, self._stack.d_model, causal=self._stack.causal, cross=reads_encoder

@@ -14,14 +14,16 @@ from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 from specs.base.errors import UserError
 from zoo import functional
 from zoo.builder import ZooModel
-from zoo.components.block import SideTransformer
 from zoo.components.mixer import State
+from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.pooling import TokenSequence
 from zoo.components.rwkv import RWKV7
+from zoo.components.side_transformer import SideTransformer
 from zoo.generation.generate import How, Prompts
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
 from zoo.models.stack import Stack
+from zoo.models.token_positions import TokenPositions
 from zoo.models.vision_language import VisionLanguage
 from zoo.parallel.stage_generation import generate
 from zoo.weights.ties import hold_ties_once, tied_names
@@ -101,7 +103,7 @@ class StageModule(nn.Module):
             real = functional.last(attention_mask, length)
         if self.embedding is not None:
             x = self.embedding(x, positions)
-        context = stack.mixer_context(x, positions, keys, attention_mask, real=real)
+        context = stack.mixer_context(x, TokenPositions(positions, real, attention_mask), keys)
         present: list[State] = []
         for place, layer in enumerate(self.layers):
             x, state = stack.blocks[layer](x, context, None if past is None else past[place], None)
@@ -178,11 +180,9 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
     """What layers of a stack, or the embedding and the head, have in common."""
     if len(set(stack.blocks)) < len(stack.blocks):
         yield f"{name}.layers share a block"
-    if any(each is not None for each in stack.sources):
-        yield f"{name}.layers reuse keys and values of others"
     if any(isinstance(each, RWKV7) and each.share_in is not None for each in stack.modules()):
         yield f"{name}.layers read the values of the first"
-    if any(block.per_layer_embedding is not None for block in stack.blocks):
+    if any(isinstance(each, PerLayerEmbedding) for each in stack.modules()):
         yield f"{name}.layers embed the tokens of the first stage"
     for other, first in tied_names(model).items():
         if "blocks" not in first:
@@ -191,10 +191,7 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
             yield f"{other} is {first}"
     for leaf, _ in stack.position.named_parameters():
         yield f"all layers share {name}.position.{leaf}"
-    if stack.streams is not None:
-        yield f"{name}.streams are gathered from all layers"
-    if stack.layer_sum is not None:
-        yield f"{name}.layer_sum reads all layers"
+    yield from (f"{name}.{tie}" for tie in stack.ties_between_layers())
 
 
 def _layer(path: str) -> str:

@@ -28,7 +28,7 @@ from zoo.components import head as heads
 from zoo.components import position as positions
 from zoo.components.head import token_outputs
 from zoo.core.reduced import fewer_layers, kept_layers, narrowed, small_tables
-from zoo.models import decoder_positions, stack
+from zoo.models import stack, token_positions
 from zoo.weights.random import RandomWeights
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -228,7 +228,7 @@ def test_faulty_models_are_caught(
 
 
 def test_the_patched_functions_are_the_ones_in_use() -> None:
-    for module in (stack, decoder_positions, attentions):
+    for module in (stack, token_positions, attentions):
         assert vars(module)["functional"] is functional
 
 
