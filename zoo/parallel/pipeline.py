@@ -180,6 +180,7 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
     """What layers of a stack, or the embedding and the head, have in common."""
     if len(set(stack.blocks)) < len(stack.blocks):
         yield f"{name}.layers share a block"
+    yield from (f"{name}.{tie}" for tie in stack.ties_between_layers())
     if any(isinstance(each, RWKV7) and each.share_in is not None for each in stack.modules()):
         yield f"{name}.layers read the values of the first"
     if any(isinstance(each, PerLayerEmbedding) for each in stack.modules()):
@@ -191,7 +192,6 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
             yield f"{other} is {first}"
     for leaf, _ in stack.position.named_parameters():
         yield f"all layers share {name}.position.{leaf}"
-    yield from (f"{name}.{tie}" for tie in stack.ties_between_layers())
 
 
 def _layer(path: str) -> str:
