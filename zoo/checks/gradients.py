@@ -18,9 +18,9 @@ from zoo.checks.stack_runner import LENGTH, draw_ids, draw_inputs, packed
 from zoo.checks.subject import CheckedModel
 from zoo.components.attention import Projections, SelfAttention
 from zoo.components.attention_variations import VariedSelfAttention
-from zoo.components.block import ReorderedNorm, Sandwich
 from zoo.components.block_summaries import SummarizingAttention
 from zoo.components.mixture import Mixture
+from zoo.components.norm_placements import ReorderedNorm, Sandwich
 from zoo.components.router import Router
 from zoo.components.waveform import StemLayer, TimeNorm
 from zoo.models.dual_encoder import DualEncoder

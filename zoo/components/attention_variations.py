@@ -29,7 +29,7 @@ from zoo.components.mixer import MixerContext, State
 from zoo.components.norm import PerHeadNorm
 from zoo.components.position import Position
 from zoo.components.scaling import scaled
-from zoo.context import BuildContext
+from zoo.context import BuildContext, LayerContext
 from zoo.core.initialization import Distribution
 from zoo.core.sharding import COLUMNS, GATHERED, HEADS, SHARED, SLICED, Sharding
 from zoo.registry import build_component, builds, extends
@@ -45,13 +45,13 @@ def varies(spec: spec.MultiHeadShape) -> bool:
     return any(getattr(spec, name) != fields[name].default for name in VARIATIONS)
 
 
-def varies_itself(spec: spec.MultiHeadShape, context: BuildContext) -> bool:
+def varies_itself(spec: spec.MultiHeadShape, context: LayerContext) -> bool:
     """Whether an attention of a sequence to itself has a variation, its own or one that its position asks for."""
     position = acting_position(spec, context)
     return varies(spec) or position.score_terms != 1 or is_gated(position) or rotates_input(position)
 
 
-def acting_position(spec: spec.MultiHeadShape, context: BuildContext) -> PositionKind:
+def acting_position(spec: spec.MultiHeadShape, context: LayerContext) -> PositionKind:
     """The kind of the position that acts inside an attention: its own, or the stack's."""
     return spec.position or context.position_kind  # type: ignore[return-value]
 
@@ -168,7 +168,7 @@ class VariedProjections(Projections):
 class VariedSelfAttention(VariedProjections, SelfAttention):
     """Self-attention with variations: those of its projections, limits of what queries see, and what its position asks for."""
 
-    def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
+    def __init__(self, spec: spec.MultiHeadShape, context: LayerContext) -> None:
         super().__init__(spec, context)
         self.window, self.chunk, self.patch_window = spec.window, spec.chunk, spec.patch_window
         position = acting_position(spec, context)
@@ -219,7 +219,7 @@ def cross_attention(spec: spec.MultiHeadShape, context: BuildContext) -> CrossAt
 
 
 @extends(spec.MultiHeadShape)
-def check_variations(module: nn.Module, spec: spec.MultiHeadShape, context: BuildContext) -> None:
+def check_variations(module: nn.Module, spec: spec.MultiHeadShape, context: LayerContext) -> None:
     """Raise :class:`PluginError` if a plugin's attention would ignore a variation of its spec."""
     if (
         isinstance(module, SelfAttention)

@@ -7,12 +7,12 @@ from zoo.components.block import Block
 from zoo.components.output_scale import OutputScale
 from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.sharing import add_adapters
-from zoo.context import BuildContext
+from zoo.context import LayerContext
 from zoo.registry import extends
 
 
 @extends(BlockParts)
-def extend(block: Block, spec: BlockParts, context: BuildContext) -> None:
+def extend(block: Block, spec: BlockParts, context: LayerContext) -> None:
     """Add adapters, an embedding of the tokens for this layer alone, and a factor on the output, each if the spec has it."""
     if spec.sharing is not None and spec.sharing.adapters is not None:
         add_adapters(block, spec.sharing.adapters)

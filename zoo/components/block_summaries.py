@@ -21,7 +21,7 @@ from zoo.components.attention_variations import VariedSelfAttention
 from zoo.components.linear import EmbeddingTable
 from zoo.components.mixer import MixerContext, QueryKeyPositions, State
 from zoo.components.position import Position, RelativeBias
-from zoo.context import BuildContext
+from zoo.context import BuildContext, LayerContext, PositionContext
 from zoo.core.sharding import COLUMNS, Sharding
 from zoo.registry import build_component, builds
 
@@ -30,7 +30,7 @@ from zoo.registry import build_component, builds
 class SummarizingBias(RelativeBias):
     """A trained bias per distance bucket and head, and one per distance in blocks."""
 
-    def __init__(self, spec: position_spec.RelativeBias, context: BuildContext) -> None:
+    def __init__(self, spec: position_spec.RelativeBias, context: PositionContext) -> None:
         super().__init__(spec, context)
         self.block_table = EmbeddingTable(spec.buckets, self.table.embedding_dim)
 
@@ -102,7 +102,7 @@ class BlockSummaries(nn.Module):
 class SummarizingAttention(VariedSelfAttention):
     """Attention to tokens, and to the sums of their blocks."""
 
-    def __init__(self, spec: MultiHeadShape, context: BuildContext) -> None:
+    def __init__(self, spec: MultiHeadShape, context: LayerContext) -> None:
         super().__init__(spec, context)
         assert spec.block_summaries is not None
         self.summaries = BlockSummaries(spec.block_summaries, replace(context, d_model=context.reads))

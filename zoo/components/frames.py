@@ -17,7 +17,7 @@ from zoo.components.convolution import Convolution2d
 from zoo.components.embedding import Embedding
 from zoo.components.linear import Linear
 from zoo.components.scaling import scaled
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.core.precision import wide
 from zoo.registry import build_component, builds
 
@@ -46,7 +46,7 @@ class FramesEmbedding(Embedding):
 class Frames(FramesEmbedding):
     """projection(norm(frames)) + position."""
 
-    def __init__(self, spec: spec.Frames, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Frames, context: StackContext) -> None:
         super().__init__(spec, context)
         inner = replace(context, d_model=spec.width)
         self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, inner)
@@ -85,7 +85,7 @@ class Subsampling(nn.Module):
 class SubsampledSpectrogram(FramesEmbedding):
     """scale * projection(convolutions(frames)) + position; frames of padding are 0 before every convolution."""
 
-    def __init__(self, spec: spec.SubsampledSpectrogram, context: BuildContext) -> None:
+    def __init__(self, spec: spec.SubsampledSpectrogram, context: StackContext) -> None:
         super().__init__(spec, context)
         self.strides = (spec.stride,) * spec.convolutions
         self.layers = nn.ModuleList(Subsampling(spec, first=at == 0) for at in range(spec.convolutions))

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 import specs.kinds.altup as spec
 import specs.kinds.block as blocks
-from zoo.components.block import LayerCall, PreNorm, Sandwich
+from zoo.components.block import LayerCall, PreNorm
 from zoo.components.linear import Linear
+from zoo.components.norm_placements import Sandwich
 from zoo.context import BuildContext
 from zoo.core.precision import wide
 from zoo.core.sharding import Sharding

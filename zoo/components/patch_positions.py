@@ -17,7 +17,7 @@ from zoo import functional
 from zoo.components.linear import EmbeddingTable
 from zoo.components.position import Position
 from zoo.components.rope_frequencies import Rotation
-from zoo.context import BuildContext
+from zoo.context import BuildContext, PositionContext
 from zoo.core.precision import wide
 from zoo.core.sharding import COLUMNS, Sharding
 from zoo.registry import builds
@@ -117,7 +117,7 @@ class RelativeBias2d(Position):
     """A trained bias per head for each difference in rows and columns, then those to, from and among the vectors before the
     patches."""
 
-    def __init__(self, spec: spec.RelativeBias2d, context: BuildContext) -> None:
+    def __init__(self, spec: spec.RelativeBias2d, context: PositionContext) -> None:
         super().__init__(spec, context)
         before, places = patch_places(context)
         assert context.patch_grid is not None

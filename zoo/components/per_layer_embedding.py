@@ -14,7 +14,7 @@ import specs.kinds.per_layer_embedding as spec
 from zoo.components.activation import activation
 from zoo.components.block import Branch, LayerCall
 from zoo.components.linear import EmbeddingTable, Linear
-from zoo.context import BuildContext
+from zoo.context import LayerContext
 from zoo.core.precision import wide
 from zoo.core.sharding import VOCABULARY, Sharding
 from zoo.registry import build_component
@@ -39,7 +39,7 @@ class PerLayerEmbedding(nn.Module):
 
     component_kind = "per_layer_embedding"
 
-    def __init__(self, spec: spec.PerLayerEmbedding, dropout: float, context: BuildContext) -> None:
+    def __init__(self, spec: spec.PerLayerEmbedding, dropout: float, context: LayerContext) -> None:
         super().__init__()
         assert context.vocab_size is not None
         width = context.d_model

@@ -14,7 +14,7 @@ from zoo.components.activation import activation
 from zoo.components.convolution import WeightNormConvolution
 from zoo.components.linear import EmbeddingTable
 from zoo.components.rope_frequencies import Frequencies, rope_frequencies
-from zoo.context import BuildContext
+from zoo.context import BuildContext, PositionContext
 from zoo.core.precision import wide
 from zoo.core.sharding import COLUMNS, Sharding, counted
 from zoo.registry import builds
@@ -244,7 +244,7 @@ def alibi_slopes(heads: int) -> tuple[float, ...]:
 class Alibi(Position):
     """-slope * distance, times a scale."""
 
-    def __init__(self, spec: spec.Alibi, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Alibi, context: PositionContext) -> None:
         super().__init__(spec, context)
         assert context.heads is not None
         self.slopes = alibi_slopes(context.heads)
@@ -298,7 +298,7 @@ def t5_buckets(buckets: int, max_distance: int, *, bidirectional: bool) -> tuple
 class RelativeBias(Position):
     """A trained bias per distance bucket and head."""
 
-    def __init__(self, spec: spec.RelativeBias, context: BuildContext) -> None:
+    def __init__(self, spec: spec.RelativeBias, context: PositionContext) -> None:
         super().__init__(spec, context)
         self.max_distance = spec.max_distance
         self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)

@@ -11,7 +11,7 @@ import specs.kinds.relative_key as spec
 from zoo import functional
 from zoo.components.compared_position import ComparedPosition, Distances, ProjectsVectors
 from zoo.components.linear import EmbeddingTable
-from zoo.context import BuildContext
+from zoo.context import PositionContext
 from zoo.core.sharding import SHARED, Sharding
 from zoo.registry import builds
 
@@ -20,7 +20,7 @@ from zoo.registry import builds
 class RelativeKey(ComparedPosition):
     """A trained vector per distance, R K, the keys furthest before the query first."""
 
-    def __init__(self, spec: spec.RelativeKey, context: BuildContext) -> None:
+    def __init__(self, spec: spec.RelativeKey, context: PositionContext) -> None:
         super().__init__(spec, context)
         assert context.head_width is not None
         self.before, self.after = spec.before, spec.after

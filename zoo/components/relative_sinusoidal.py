@@ -13,7 +13,7 @@ from zoo import functional
 from zoo.components.compared_position import ComparedPosition, Distances, ProjectsVectors, head_products
 from zoo.components.linear import Linear
 from zoo.components.position import sines_and_cosines
-from zoo.context import BuildContext
+from zoo.context import PositionContext
 from zoo.core.initialization import Distribution
 from zoo.core.sharding import COLUMNS, HEADS, Sharding
 from zoo.registry import builds
@@ -23,7 +23,7 @@ from zoo.registry import builds
 class RelativeSinusoidal(ComparedPosition):
     """The projection of the sinusoids of distances, and the vectors that a layer adds to its queries, H K each."""
 
-    def __init__(self, spec: spec.RelativeSinusoidal, context: BuildContext) -> None:
+    def __init__(self, spec: spec.RelativeSinusoidal, context: PositionContext) -> None:
         super().__init__(spec, context)
         assert context.heads is not None
         assert context.head_width is not None

@@ -11,7 +11,7 @@ from zoo.components.attention import KeyValue
 from zoo.components.attention_variations import VariedSelfAttention
 from zoo.components.mixer import MixerContext, State, StateTensor
 from zoo.components.position import Position
-from zoo.context import BuildContext
+from zoo.context import LayerContext
 from zoo.registry import builds
 
 
@@ -38,7 +38,7 @@ class ReusingContext(MixerContext):
 class ReusingAttention(VariedSelfAttention):
     """Attention without keys and values of its own; it caches none."""
 
-    def __init__(self, spec: spec.MultiHeadShape, context: BuildContext) -> None:
+    def __init__(self, spec: spec.MultiHeadShape, context: LayerContext) -> None:
         super().__init__(spec, context)
         self.key = self.value = self.key_norm = self.value_norm = None  # type: ignore[assignment]
 

@@ -20,7 +20,7 @@ from zoo.components.convolution import Convolution1d
 from zoo.components.embedding import Embedding
 from zoo.components.linear import Linear
 from zoo.components.norm import LayerNorm
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.core.initialization import Distribution
 from zoo.core.precision import in_dtype, wide
 from zoo.registry import build_component, builds
@@ -67,7 +67,7 @@ class ChannelNorm(LayerNorm):
 class StemLayer(nn.Module):
     """activation(norm(convolution(x))): B C N -> B C' N'."""
 
-    def __init__(self, spec: spec.Waveform, at: int, channels: int, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Waveform, at: int, channels: int, context: StackContext) -> None:
         super().__init__()
         own = spec.convolutions[at]
         self.convolution = Convolution1d(
@@ -87,7 +87,7 @@ class StemLayer(nn.Module):
 class SampledEmbedding(Embedding):
     """The base of embeddings of samples, of which padding comes after those of a row."""
 
-    def __init__(self, spec: spec.SampledKind, context: BuildContext) -> None:
+    def __init__(self, spec: spec.SampledKind, context: StackContext) -> None:
         super().__init__(spec, context)
         self.takes_mask = spec.takes_mask
         self.windows = [(each.kernel, each.stride) for each in spec.convolutions]
@@ -121,7 +121,7 @@ class SampledEmbedding(Embedding):
 class Waveform(SampledEmbedding):
     """norm(x + position(x)) with x = projection(norm(convolutions(samples))); the frames of padding are 0 in x."""
 
-    def __init__(self, spec: spec.Waveform, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Waveform, context: StackContext) -> None:
         super().__init__(spec, context)
         widths = [1, *(each.channels for each in spec.convolutions)]
         self.layers = nn.ModuleList(
@@ -152,7 +152,7 @@ class Waveform(SampledEmbedding):
 class FilteredWaveform(SampledEmbedding):
     """x + position(x) with x = convolutions(norm(activation(filters(samples)))), each convolution with an activation."""
 
-    def __init__(self, spec: spec.FilteredWaveform, context: BuildContext) -> None:
+    def __init__(self, spec: spec.FilteredWaveform, context: StackContext) -> None:
         super().__init__(spec, context)
         first = spec.convolutions[0]
         self.filters = Convolution1d(1, first.channels, first.kernel, stride=first.stride, bias=False)

@@ -12,7 +12,7 @@ import specs.model.model as spec
 from zoo.components.embedding import Tokens
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.generation.generate import How, Prompts, generate
 from zoo.models.outputs import Outputs
 from zoo.models.token_positions import TokenPositions
@@ -27,7 +27,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.spec = spec
         assert spec.decoder is not None
-        context = BuildContext.of(spec, "decoder")
+        context = StackContext.of(spec, "decoder")
         self.embedding: Tokens = build_component(spec.embedding_of(spec.decoder), context)  # type: ignore[assignment]
         self.decoder = stack_of(spec.decoder, context)
         self.head = build_component(spec.head, context.with_token(self.embedding.token))

@@ -10,7 +10,7 @@ from zoo.components.embedding import Embedding
 from zoo.components.head import Contrastive, Pooled
 from zoo.components.patch_boxes import Detection, PatchBoxes
 from zoo.components.pooling import TokenSequence
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.models.outputs import Outputs
 from zoo.models.token_positions import TokenPositions
 from zoo.models.varied_stack import stack_of
@@ -27,13 +27,13 @@ class DualEncoder(nn.Module):
         super().__init__()
         self.spec = spec
         for name, stack in spec.stacks():
-            context = BuildContext.of(spec, name)
+            context = StackContext.of(spec, name)
             embedding: Embedding = build_component(spec.embedding_of(stack), context)  # type: ignore[assignment]
             assert stack.head is not None
             self.add_module(f"{name}_embedding", embedding)
             self.add_module(name, stack_of(stack, context))
             self.add_module(f"{name}_head", build_component(stack.head, context))
-        self.head = build_component(spec.head, BuildContext.of(spec, "text"))  # type: ignore[assignment]
+        self.head = build_component(spec.head, StackContext.of(spec, "text"))  # type: ignore[assignment]
 
     def encode(
         self,

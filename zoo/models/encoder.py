@@ -7,7 +7,7 @@ from torch import Tensor, nn
 import specs.model.model as spec
 from zoo.components.embedding import Embedding
 from zoo.components.pooling import TokenSequence
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.models.outputs import Outputs
 from zoo.models.token_positions import TokenPositions
 from zoo.models.varied_stack import stack_of
@@ -21,7 +21,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.spec = spec
         assert spec.encoder is not None
-        context = BuildContext.of(spec, "encoder")
+        context = StackContext.of(spec, "encoder")
         embedding = spec.embedding_of(spec.encoder)
         self.takes_tokens = embedding.takes_tokens
         self.embedding: Embedding = build_component(embedding, context)  # type: ignore[assignment]

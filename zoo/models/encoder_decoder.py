@@ -13,7 +13,7 @@ from zoo.components.block import Block
 from zoo.components.embedding import Embedding, Tokens
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.generation.generate import How, Prompts, generate_from
 from zoo.models.outputs import Outputs
 from zoo.models.stack import EncoderOutput
@@ -30,12 +30,12 @@ class EncoderDecoder(nn.Module):
         self.spec = spec
         assert spec.encoder is not None
         assert spec.decoder is not None
-        context = BuildContext.of(spec, "encoder")
+        context = StackContext.of(spec, "encoder")
         self.encoder_embedding: Embedding = build_component(  # type: ignore[assignment]
             spec.embedding_of(spec.encoder), context
         )
         self.encoder = stack_of(spec.encoder, context)
-        context = BuildContext.of(spec, "decoder").with_token(self.encoder_embedding.token)
+        context = StackContext.of(spec, "decoder").with_token(self.encoder_embedding.token)
         self.decoder_embedding: Tokens = build_component(  # type: ignore[assignment]
             spec.embedding_of(spec.decoder), context
         )

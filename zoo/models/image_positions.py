@@ -5,7 +5,7 @@ Shapes: batch B, query length T, axes A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -61,21 +61,23 @@ class ImagePositions(TokenPositions):
 
 @dataclass(frozen=True)
 class PatchPositions(TokenPositions):
-    """The patches of images of any size, side by side, which see those of the same image, or of the same window in it."""
+    """The patches of images of any size, side by side, which see those of the same image, or of the same window in it.
 
-    places: GridPlaces | None = None
+    coordinates: 4 1 T, row, column and more, by which they rotate.
+    """
+
+    places: GridPlaces = field(kw_only=True)
+    coordinates: Tensor = field(kw_only=True)
 
     @classmethod
     def of(cls, x: Tensor, places: GridPlaces) -> PatchPositions:
         """Of patches x, 1 T D, at places."""
-        return cls(functional.positions_from(0, x.shape[1], x)[None], places=places)
+        positions = functional.positions_from(0, x.shape[1], x)[None]
+        return cls(positions, places=places, coordinates=places.coordinates)
 
     @property
     def rotated(self) -> Tensor:
-        """Row, column, and more: 4 1 T."""
-        assert self.places is not None
-        return self.places.coordinates
+        return self.coordinates
 
     def limits(self, key: BiasKey) -> dict[str, Tensor]:
-        assert self.places is not None
         return {"groups": self.places.groups(key.patch_window)}

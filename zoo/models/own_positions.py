@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from specs.base.base import Component
 from specs.kinds.block import BlockParts
 from specs.kinds.position import NoPosition, PositionKind
 from zoo.components.position import Position
-from zoo.context import BuildContext
+from zoo.context import PositionContext, StackContext
 from zoo.registry import build_component
 
 
@@ -22,12 +21,13 @@ def has_summaries(attention: Component) -> bool:
 class StackPositions:
     """The position of a stack, and those of single attentions: one module for all with equal specs, unless layers own it."""
 
-    def __init__(self, blocks: Sequence[BlockParts], context: BuildContext) -> None:
+    def __init__(self, blocks: Sequence[BlockParts], context: StackContext) -> None:
         self._kind = context.position_kind
         attentions = [block.attention for block in blocks if block.attention is not None]
         self._following = [each for each in attentions if self._own(each) is None]
         heads = {each.heads for each in self._following}  # type: ignore[attr-defined]
-        self._context = replace(context, heads=heads.pop() if len(heads) == 1 else None)
+        self._context = context
+        self._heads = heads.pop() if len(heads) == 1 else None
         self._summarizing = [self._own(each) for each in attentions if has_summaries(each)]
         self._built: list[tuple[PositionKind, int, Position]] = []
 
@@ -36,7 +36,8 @@ class StackPositions:
         acts = self._following and not self._kind.embedded
         summarized = any(map(has_summaries, self._following))
         position: Position = build_component(  # type: ignore[assignment]
-            self._kind if acts else NoPosition(), replace(self._context, summarized=summarized)
+            self._kind if acts else NoPosition(),
+            PositionContext.within(self._context, heads=self._heads, summarized=summarized),
         )
         return position
 
@@ -53,7 +54,7 @@ class StackPositions:
         shared = kind in self._summarizing and not kind.owned_by_layers
         position: Position = build_component(  # type: ignore[assignment]
             kind,
-            replace(
+            PositionContext.within(
                 self._context,
                 heads=heads,
                 head_width=attention.head_width(self._context.d_model),

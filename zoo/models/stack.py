@@ -28,7 +28,7 @@ from zoo.components.mixer import (
 )
 from zoo.components.position import Position
 from zoo.components.sharing import SharedWeights
-from zoo.context import BuildContext
+from zoo.context import BuildContext, LayerContext, StackContext
 from zoo.core.precision import in_dtype
 from zoo.models.own_positions import StackPositions
 from zoo.models.token_positions import TokenPositions
@@ -52,17 +52,17 @@ class Stack(nn.Module):
     A shared block stands for several layers.
     """
 
-    def __init__(self, spec: spec.Stack, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Stack, context: StackContext) -> None:
         super().__init__()
         blocks = spec.layer_blocks()
-        context = replace(context, layers=len(blocks))
         positions, shared = StackPositions(blocks, context), SharedWeights()
+        in_layer = LayerContext.within(context, layers=len(blocks))
         self.causal = context.causal
         self.position = positions.of_stack()
         layers: list[Any] = []
         for layer, (block, owner) in enumerate(zip(blocks, spec.owners(), strict=True)):
             if owner == layer:
-                built = self.built_block(spec, block, replace(context, layer=layer))
+                built = self.built_block(spec, block, replace(in_layer, layer=layer))
                 if (position := positions.of(block)) is not None:
                     built.attention.position = position  # type: ignore[union-attr]
                 layers.append(shared.given(block, built))

@@ -16,12 +16,12 @@ from zoo.components.block import Block
 from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import MixerContext, State
 from zoo.components.reused_keys_values import ReusingContext
-from zoo.context import BuildContext
+from zoo.context import BuildContext, StackContext
 from zoo.models.stack import AfterLayer, EncoderOutput, Stack
 from zoo.models.token_positions import TokenPositions
 
 
-def stack_of(spec: spec.Stack, context: BuildContext) -> Stack:
+def stack_of(spec: spec.Stack, context: StackContext) -> Stack:
     """The stack of a spec."""
     reuses = any(source is not None for source in spec.key_value_sources(context.d_model))
     varies = reuses or spec.altup is not None or spec.weighted_layer_sum
@@ -34,7 +34,7 @@ class VariedStack(Stack):
     ``sources``: for every layer that reuses keys and values, the index of the layer that they belong to.
     """
 
-    def __init__(self, spec: spec.Stack, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Stack, context: StackContext) -> None:
         super().__init__(spec, context)
         self.sources = spec.key_value_sources(context.d_model)
         self.streams = None if spec.altup is None else Streams(spec.altup, context)

@@ -18,7 +18,7 @@ from zoo import functional
 from zoo.components.connector import Connector, deep_connectors
 from zoo.components.embedding import Embedding
 from zoo.components.mixer import State
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.core.precision import wide
 from zoo.models.decoder import Decoder
 from zoo.models.image_positions import ImagePositions, PatchPositions
@@ -40,10 +40,10 @@ class VisionLanguage(Decoder):
         assert spec.image is not None
         images, connector = spec.embedding_of(spec.image), spec.connector
         assert isinstance(connector, ConnectorKind)
-        context = BuildContext.of(spec, "image")
+        context = StackContext.of(spec, "image")
         self.image_embedding: Embedding = build_component(images, context)  # type: ignore[assignment]
         self.image = stack_of(spec.image, context)
-        between = replace(BuildContext.of(spec, "decoder"), encoder_width=context.d_model)
+        between = replace(StackContext.of(spec, "decoder"), encoder_width=context.d_model)
         self.connector: Connector = build_component(connector, between)  # type: ignore[assignment]
         self.deep_connectors = deep_connectors(connector, between)
         self.deep_layers = connector.deepstack.layers if connector.deepstack else ()

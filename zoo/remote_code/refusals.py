@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from specs.model.model import Model
-from zoo.components.block import Block, NormedResidual, Parallel, PostNorm, PreNorm, ReorderedNorm, Sandwich
+from zoo.components.block import Block, PreNorm
 from zoo.components.block_summaries import SummarizingBias
 from zoo.components.disentangled import Disentangled
 from zoo.components.gated_bias import GatedRelativeBias
 from zoo.components.latent import Latent
 from zoo.components.norm import BatchNorm
+from zoo.components.norm_placements import NormedResidual, Parallel, PostNorm, ReorderedNorm, Sandwich
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.models.stack import Stack
 from zoo.models.varied_stack import VariedStack

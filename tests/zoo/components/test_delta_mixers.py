@@ -17,11 +17,11 @@ from tests.zoo.components.contexts import mixer_context
 from zoo import functional
 from zoo.components.delta import EPS
 from zoo.components.gated_norm import GatedRMSNorm
-from zoo.context import BuildContext
+from zoo.context import LayerContext
 from zoo.registry import build_component
 
 WIDTH = 12
-CONTEXT = BuildContext(WIDTH, None, causal=True, cross=False)
+CONTEXT = LayerContext(WIDTH, None, causal=True, cross=False)
 
 
 def drawn(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -19,11 +19,11 @@ from specs.language.load import load
 from tests.zoo.components.contexts import mixer_context
 from zoo.checks.degenerate import why_insensitive
 from zoo.components.decay import fixed_decays, log_decays
-from zoo.context import BuildContext
+from zoo.context import LayerContext
 from zoo.registry import build_component
 
 WIDTH = 12
-CONTEXT = BuildContext(WIDTH, None, causal=True, cross=False, layers=4, layer=1)
+CONTEXT = LayerContext(WIDTH, None, causal=True, cross=False, layers=4, layer=1)
 LIGHTNING = LinearAttention(heads=3, key_width=4, value_width=5)
 RETENTION = LinearAttention(
     heads=3, key_width=4, value_width=8, activation="identity", decay=Retention(), gate="silu",
