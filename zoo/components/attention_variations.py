@@ -39,10 +39,15 @@ VARIATIONS = ("window", "chunk", "patch_window", "softcap", "sinks", "output_gat
 """The fields of an attention that change what it computes from queries, keys and values."""
 
 
+def varied_fields(spec: spec.MultiHeadShape) -> list[str]:
+    """The variations of an attention."""
+    fields = type(spec).model_fields
+    return [name for name in VARIATIONS if getattr(spec, name) != fields[name].default]
+
+
 def varies(spec: spec.MultiHeadShape) -> bool:
     """Whether an attention has a variation."""
-    fields = type(spec).model_fields
-    return any(getattr(spec, name) != fields[name].default for name in VARIATIONS)
+    return bool(varied_fields(spec))
 
 
 def varies_itself(spec: spec.MultiHeadShape, context: LayerContext) -> bool:
@@ -218,15 +223,17 @@ def cross_attention(spec: spec.MultiHeadShape, context: BuildContext) -> CrossAt
     return attention
 
 
+def check_class(module: nn.Module, needed: type[SelfAttention], field: str) -> None:
+    """Raise :class:`PluginError` if a plugin's attention would ignore a field of its spec that another class acts on."""
+    if isinstance(module, SelfAttention) and not isinstance(module, needed):
+        raise PluginError(
+            f"{type(module).__name__} ignores {field}, which its spec has\n"
+            f"  Extend {needed.__module__}.{needed.__qualname__}."
+        )
+
+
 @extends(spec.MultiHeadShape)
 def check_variations(module: nn.Module, spec: spec.MultiHeadShape, context: LayerContext) -> None:
-    """Raise :class:`PluginError` if a plugin's attention would ignore a variation of its spec."""
-    if (
-        isinstance(module, SelfAttention)
-        and not isinstance(module, VariedSelfAttention)
-        and varies_itself(spec, context)
-    ):
-        raise PluginError(
-            f"{type(module).__name__} extends SelfAttention, which has no variations, and its spec has one\n"
-            "  Extend zoo.components.attention_variations.VariedSelfAttention."
-        )
+    """Raise :class:`PluginError` if a plugin's attention would ignore a variation."""
+    if varies_itself(spec, context):
+        check_class(module, VariedSelfAttention, next(iter(varied_fields(spec)), "position"))

@@ -17,13 +17,13 @@ import specs.kinds.position as position_spec
 from specs.kinds.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from zoo import functional
 from zoo.components.attention import KeyValue
-from zoo.components.attention_variations import VariedSelfAttention
+from zoo.components.attention_variations import VariedSelfAttention, check_class
 from zoo.components.linear import EmbeddingTable
 from zoo.components.mixer import MixerContext, QueryKeyPositions, State
 from zoo.components.position import Position, RelativeBias
 from zoo.context import BuildContext, LayerContext, PositionContext
 from zoo.core.sharding import COLUMNS, Sharding
-from zoo.registry import build_component, builds
+from zoo.registry import build_component, builds, extends
 
 
 @builds(position_spec.RelativeBias, when=lambda spec, context: context.summarized)
@@ -130,3 +130,10 @@ class SummarizingAttention(VariedSelfAttention):
         bias = super().score_bias(x, query, key, context)
         assert bias is not None
         return torch.cat((bias, self._blocks(context).bias), -1)  # B H T (S + J)
+
+
+@extends(MultiHeadShape)
+def check_summaries(module: nn.Module, spec: MultiHeadShape, context: LayerContext) -> None:
+    """Raise :class:`PluginError` if a plugin's attention would not see block summaries."""
+    if spec.block_summaries is not None:
+        check_class(module, SummarizingAttention, "block_summaries")

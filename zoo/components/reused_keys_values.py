@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from torch import Tensor
+from torch import Tensor, nn
 
 import specs.kinds.attention as spec
 from zoo.components.attention import KeyValue
-from zoo.components.attention_variations import VariedSelfAttention
+from zoo.components.attention_variations import VariedSelfAttention, check_class
 from zoo.components.mixer import MixerContext, State, StateTensor
 from zoo.components.position import Position
 from zoo.context import LayerContext
-from zoo.registry import builds
+from zoo.registry import builds, extends
 
 
 @dataclass(frozen=True)
@@ -57,3 +57,10 @@ class ReusingAttention(VariedSelfAttention):
         assert isinstance(context, ReusingContext)
         key, value = context.keys_values
         return key, value
+
+
+@extends(spec.MultiHeadShape)
+def check_reuse(module: nn.Module, spec: spec.MultiHeadShape, context: LayerContext) -> None:
+    """Raise :class:`PluginError` if a plugin's attention would not reuse keys and values."""
+    if spec.reuses_keys_values:
+        check_class(module, ReusingAttention, "reuses_keys_values")
