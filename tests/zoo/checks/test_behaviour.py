@@ -169,7 +169,7 @@ def ignores_the_encoder_mask(patch: pytest.MonkeyPatch) -> None:
 
 def ignores_the_encoder(patch: pytest.MonkeyPatch) -> None:
     def forward(self: Any, x: Tensor, scope: Any, encoded: Any) -> Tensor:
-        return self.attend(x, self.queries(x), encoded[0] * 0, encoded[1] * 0, scope.cross_bias)
+        return self.attend(x, self.queries(x), encoded[0] * 0, encoded[1] * 0, scope.attention.cross_bias)
 
     patch.setattr(attentions.CrossAttention, "forward", forward)
 
@@ -257,10 +257,10 @@ def test_distances_that_count_padding_are_caught(
     spec = gpt2(position=position, decoder={"layers": 2, "block": block})
     assert not failures(spec)
 
-    def by_place(x: Tensor, mask: Any, past: int, start: Any) -> Tensor:
+    def by_place(tokens: Any, x: Tensor, past: int) -> Tensor:
         return torch.arange(past + x.shape[1])[None]
 
-    monkeypatch.setattr(stack, "_key_positions", by_place)
+    monkeypatch.setattr(token_positions.TokenPositions, "keys", by_place)
     assert {"padding side", "padded batch"} <= failures(spec)
 
 
