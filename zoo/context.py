@@ -16,7 +16,7 @@ from specs.model.stack import StackName
 
 @dataclass(frozen=True)
 class BuildContext:
-    """What every component of a stack knows.
+    """Facts for every component of a stack.
 
     d_model: the width of the residual stream that the component reads and writes.
     cross: whether the stack attends to an encoder.  encoder_width: the width of the encoder's output, or of the vectors that a
@@ -43,14 +43,14 @@ class BuildContext:
     @classmethod
     def within(cls, context: BuildContext, **more: Any) -> Self:
         """The context of a part, with the facts of the whole and ``more``."""
-        known = {each.name for each in fields(cls)}
-        given = {each.name: getattr(context, each.name) for each in fields(context) if each.name in known}
-        return cls(**given | more)
+        known = {fact.name for fact in fields(cls)}
+        shared = {fact.name: getattr(context, fact.name) for fact in fields(context) if fact.name in known}
+        return cls(**shared | more)
 
 
 @dataclass(frozen=True)
 class StackContext(BuildContext):
-    """What embeddings, stacks and heads know, too.
+    """Further facts for embeddings, stacks and heads.
 
     position_kind: the position of the stack.
     token: the token table, which a head may score against or share, and a second embedding shares.
@@ -84,7 +84,7 @@ class StackContext(BuildContext):
 
 @dataclass(frozen=True)
 class LayerContext(BuildContext):
-    """What the parts of a layer know, too: the index of the layer in a stack of ``layers``.
+    """Further facts for the parts of a layer: its index in a stack of ``layers``, among others.
 
     position_kind: the position of the stack.  modules: those that several layers of the stack share, by name.
     """
@@ -104,7 +104,7 @@ class LayerContext(BuildContext):
 
 @dataclass(frozen=True)
 class PositionContext(BuildContext):
-    """What a position that acts inside attention knows, too.
+    """Further facts for a position that acts inside attention.
 
     heads: the head count of the attentions, None if they differ.  head_width: the width of a head of the one attention with this
     position, None if it is the stack's.

@@ -22,7 +22,7 @@ class Distances:
 
 
 class ProjectsVectors(Protocol):
-    """What a position needs of an attention: its scale, and its projections of vectors to queries and keys."""
+    """The scale of an attention, and its projections of vectors to queries and keys."""
 
     scale: float
 

@@ -23,7 +23,7 @@ from zoo.registry import build_component, builds
 
 
 class FramesEmbedding(Embedding):
-    """The base of embeddings of frames, of which padding comes after those of a row."""
+    """The base of embeddings of frames; padding follows the frames of a row."""
 
     strides: tuple[int, ...] = ()
     """The steps of the convolutions over time, each of which sees its place in the middle of its kernel."""
@@ -88,7 +88,7 @@ class SubsampledSpectrogram(FramesEmbedding):
     def __init__(self, spec: spec.SubsampledSpectrogram, context: StackContext) -> None:
         super().__init__(spec, context)
         self.strides = (spec.stride,) * spec.convolutions
-        self.layers = nn.ModuleList(Subsampling(spec, first=at == 0) for at in range(spec.convolutions))
+        self.layers = nn.ModuleList(Subsampling(spec, first=index == 0) for index in range(spec.convolutions))
         self.projection = Linear(spec.channels * spec.bins_left, context.d_model)
         self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale or 1.0
         self.dropout = nn.Dropout(spec.dropout)

@@ -29,9 +29,9 @@ from zoo.registry import build_component, builds
 
 def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
     """The outputs of heads with one entry per token, B T ...; all others have one per sequence, B ..."""
-    stated: frozenset[str] | None = getattr(head, "per_token", None)
-    if stated is not None:
-        return stated
+    names: frozenset[str] | None = getattr(head, "per_token", None)
+    if names is not None:
+        return names
     parameter = next(head.parameters(), torch.empty(0))
 
     def sizes(length: int) -> dict[str, tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""What mixes the tokens of a sequence, and the state that it carries from call to call.
+"""Mixers of the tokens of a sequence, and the state that they carry from call to call.
 
 Shapes: batch B, new tokens T, past length P, key length S = P + T, width D.
 """
@@ -73,26 +73,25 @@ def declared_state(
     ]
 
 
-def check_state(states: Sequence[Sequence[StateTensor]], given: Sequence[State]) -> None:
-    """Raise :class:`ValueError` unless ``given`` is the state of each layer."""
-    if len(given) != len(states):
+def check_state(states: Sequence[Sequence[StateTensor]], past: Sequence[State]) -> None:
+    """Raise :class:`ValueError` unless ``past`` is the state of each layer."""
+    if len(past) != len(states):
         raise ValueError(
-            f"past_key_values must hold the state of each of the {len(states)} layers; it has {len(given)} entries"
+            f"past_key_values must hold the state of each of the {len(states)} layers; it has {len(past)} entries"
         )
-    for layer, (declared, values) in enumerate(zip(states, given, strict=True)):
+    for layer, (declared, values) in enumerate(zip(states, past, strict=True)):
         fits = len(values) == len(declared) and all(map(StateTensor.holds, declared, values))
         if not fits:
-            wanted = ", ".join(each.description for each in declared) or "no tensors"
-            found = ", ".join(" x ".join(map(str, each.shape)) for each in values) or "no tensors"
+            wanted = ", ".join(tensor.description for tensor in declared) or "no tensors"
+            held = ", ".join(" x ".join(map(str, tensor.shape)) for tensor in values) or "no tensors"
             raise ValueError(
-                f"past_key_values[{layer}] must hold the state of layer {layer}: {wanted}; it has {found}. "
+                f"past_key_values[{layer}] must hold the state of layer {layer}: {wanted}; it has {held}. "
                 "Pass what an earlier call returned as present_key_values."
             )
 
 
 class BiasKey(NamedTuple):
-    """What identifies a bias: the name of the position that acts on the scores, and the limits of what a query
-    sees: windows of tokens and of patches, and chunks."""
+    """The key of a bias: the name of the position that acts on the scores, and the limits of the keys that a query sees."""
 
     position: str
     window: int | None = None
@@ -112,10 +111,10 @@ class QueryKeyPositions(NamedTuple):
 
 @dataclass(frozen=True)
 class AttentionContext:
-    """What the attentions of all layers of a stack share in one forward pass.
+    """The inputs that all attentions of a stack share in one forward pass.
 
-    position: that of the stack.  biases and cross_bias: broadcast to B H T S, or None.
-    shared: what attentions and their positions prepared for all layers, by key.
+    position: the stack's.  biases and cross_bias: broadcast to B H T S, or None.
+    shared: values that attentions and positions computed for all layers, by key.
     start: B, the first slot of the new tokens in a static cache; None for a growing cache.
     """
 
@@ -147,12 +146,12 @@ class AttentionContext:
 
 @dataclass(frozen=True)
 class MixerContext:
-    """What the mixers of all layers of a stack share in one forward pass.
+    """The inputs that all mixers of a stack share in one forward pass.
 
     positions: B T (or 1 T), or along several axes A B T.
     real: B T, 1 for real tokens and 0 for padding, which enters no state; None if all are real.
     embedded: B T D, the input of the first layer.  ids: B T, the new tokens; None for other inputs.
-    left: what layers leave for later ones, by key.
+    left: tensors that layers leave for later ones, by key.
     """
 
     positions: Tensor
@@ -216,5 +215,5 @@ class AttentionMixer(Mixer):
         return BiasKey(position.name, self.window, self.patch_window, self.chunk)
 
     def shared(self, position: Position) -> Mapping[Hashable, Callable[[QueryKeyPositions], Any]]:
-        """What is computed before the first layer, once for all layers with the same key."""
-        return {position.name: lambda at: position.distances(at.queries, at.keys, at.like)}
+        """Functions of the positions that the stack calls before its first layer, once for all layers with the same key."""
+        return {position.name: lambda tokens: position.distances(tokens.queries, tokens.keys, tokens.like)}

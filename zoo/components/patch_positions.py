@@ -66,7 +66,7 @@ class AxialRope(Position):
         self._prepared[width] = (*frequencies, *none), (*none, *frequencies)
 
     def angles(self, width: int, positions: Tensor, like: Tensor) -> Tensor:
-        """The angle of each pair of a head, those of rows before those of columns: 1 T K/2, float32.
+        """The angle of each pair of a head, rows before columns: 1 T K/2, float32.
 
         positions: row and column of each patch, and more, where images have any size, A 1 T; else anything.
         """

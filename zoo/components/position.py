@@ -67,13 +67,13 @@ class Position(nn.Module):
         return None
 
     def distances(self, queries: Tensor, keys: Tensor, like: Tensor) -> Any:
-        """What ``layer_bias`` needs and all layers share, or None; arguments as for ``bias``."""
+        """The input of ``layer_bias`` that all layers share, or None; arguments as for ``bias``."""
         return None
 
     def layer_bias(
         self, bias: Tensor | None, distances: Any, attention: Any, x: Tensor, query: Tensor, key: Tensor
     ) -> Tensor | None:
-        """The bias of the scores of one attention, from that of all layers: both broadcast to B H T S, or None.
+        """The bias of the scores of one attention, from the bias of all layers: both broadcast to B H T S, or None.
 
         x: B T D, the input of the attention, query: B H T K, key: B G S K.
         """
@@ -217,7 +217,7 @@ class Rope(Position):
         assert isinstance(frequencies, tuple)
         axes = self.spec.sections.axes()
         by_axis = tuple(
-            tuple(each if own == axis else 0.0 for each, own in zip(frequencies, axes, strict=True))
+            tuple(frequency if own == axis else 0.0 for frequency, own in zip(frequencies, axes, strict=True))
             for axis in range(3)
         )
         turned = functional.angles_by_axis(positions, by_axis)  # B T R

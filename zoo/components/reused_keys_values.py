@@ -25,7 +25,7 @@ class ReusingContext(MixerContext):
     def after(cls, context: MixerContext, state: State) -> ReusingContext:
         """The same with the keys and values in the state that the earlier layer left."""
         return cls(
-            **{each.name: getattr(context, each.name) for each in fields(context)}, keys_values=state[:2]
+            **{fact.name: getattr(context, fact.name) for fact in fields(context)}, keys_values=state[:2]
         )
 
 

@@ -113,8 +113,8 @@ class RWKV7(Mixer):
         removal = functional.unit_length(key * self.removal_scale, LEAST)
         key = key * (1.0 + (update - 1.0) * self.update_scale)
         read, written, values, decays, recall, erase = (
-            each.transpose(1, 2)
-            for each in (query, key, value, decay, removal * (-decay).exp(), removal * update)
+            tensor.transpose(1, 2)
+            for tensor in (query, key, value, decay, removal * (-decay).exp(), removal * update)
         )  # B H T K each
         mixed, states = functional.generalized_delta_rule(
             read, written, values, decays, recall, erase, states, context.real

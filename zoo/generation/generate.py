@@ -28,7 +28,7 @@ StepFunction = Callable[[Tensor, Tensor, "Outputs | None"], "Outputs"]
 """Returns the outputs for new tokens, B T, given the mask of all tokens, B S, and the outputs of the previous step."""
 
 
-class How(TypedDict, total=False):
+class GenerationOptions(TypedDict, total=False):
     """The sampling options of generation.
 
     ``temperature``, ``top_k``, ``top_p``, ``min_p`` and ``seed`` are those of :class:`zoo.generation.sampling.Sampling`
@@ -46,7 +46,9 @@ class How(TypedDict, total=False):
     tell: Callable[[list[int | None]], None]
 
 
-def generate(model: Decoder, prompts: Prompts, max_new_tokens: int, **how: Unpack[How]) -> list[list[int]]:
+def generate(
+    model: Decoder, prompts: Prompts, max_new_tokens: int, **options: Unpack[GenerationOptions]
+) -> list[list[int]]:
     """The tokens that follow each prompt: up to ``max_new_tokens``, a token of ``stop`` (included), or the end of the
     context.
 
@@ -62,7 +64,7 @@ def generate(model: Decoder, prompts: Prompts, max_new_tokens: int, **how: Unpac
         past = None if before is None else before.present_key_values
         return model(ids, mask, past, last_only=True)
 
-    return continued(model, prompts, max_new_tokens, step, how, prompts)
+    return continued(model, prompts, max_new_tokens, step, options, prompts)
 
 
 def generate_from(
@@ -72,7 +74,7 @@ def generate_from(
     *,
     start: int = 0,
     attention_mask: Tensor | None = None,
-    **how: Unpack[How],
+    **options: Unpack[GenerationOptions],
 ) -> list[list[int]]:
     """The tokens that the decoder generates after the token ``start``, given the encoder's inputs.
 
@@ -96,7 +98,7 @@ def generate_from(
         past = None if before is None else before.present_key_values
         return model.decode(ids, encoded, attention_mask, past, mask, last_only=True)
 
-    return continued(model, prompts, max_new_tokens, step, how, read)
+    return continued(model, prompts, max_new_tokens, step, options, read)
 
 
 class Generates(Protocol):
@@ -123,36 +125,45 @@ def check_generates(model: Generates) -> None:
 
 @torch.no_grad()
 def continued(
-    model: Generates, prompts: Prompts, most: int, step: StepFunction, how: How, read: Prompts | None
+    model: Generates,
+    prompts: Prompts,
+    most: int,
+    step: StepFunction,
+    options: GenerationOptions,
+    read: Prompts | None,
 ) -> list[list[int]]:
     """The tokens that ``step`` leads to after each prompt, until all have ended; ``read`` are those that the model read."""
-    settings, tell = how.get("settings", NO_SETTINGS), how.get("tell", lambda tokens: None)
-    stop = stops(how.get("stop"), settings)
+    settings, tell = options.get("settings", NO_SETTINGS), options.get("tell", lambda tokens: None)
+    stop = stops(options.get("stop"), settings)
     sampling = Sampling(
-        how.get("temperature", 0.0), how.get("top_k"), how.get("top_p"), how.get("seed", 0), how.get("min_p")
+        options.get("temperature", 0.0),
+        options.get("top_k"),
+        options.get("top_p"),
+        options.get("seed", 0),
+        options.get("min_p"),
     )
     sampler = Sampler(sampling, len(prompts))
     assert model.spec.decoder is not None
     context = model.spec.context_length_of(model.spec.decoder)
     room = most if context is None else context - max(map(len, prompts))
-    found: list[list[int]] = [[] for _ in prompts]
+    generated: list[list[int]] = [[] for _ in prompts]
     ended = [False for _ in prompts]
     ids, mask = _padded(model, prompts, right=False)  # B T
     outputs: Outputs | None = None
     rules = ScoreRules(settings, prompts, read, min(most, room), stop)
     for _ in range(min(most, room)):
         outputs = step(ids, mask, outputs)
-        chosen = sampler.choose(rules.apply(outputs.logits[:, -1].float().cpu().numpy(), found))
+        chosen = sampler.choose(rules.apply(outputs.logits[:, -1].float().cpu().numpy(), generated))
         tell([None if over else token for token, over in zip(chosen, ended, strict=True)])
         for row, token in enumerate(chosen):
             if not ended[row]:
-                found[row].append(token)
+                generated[row].append(token)
                 ended[row] = token in stop
         if all(ended):
             break
         ids = ids.new_tensor(chosen)[:, None]  # B 1
         mask = torch.cat((mask, torch.ones_like(ids)), 1)
-    return found
+    return generated
 
 
 def _padded(model: Generates, rows: Prompts, *, right: bool) -> tuple[Tensor, Tensor]:

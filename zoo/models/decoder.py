@@ -13,7 +13,7 @@ from zoo.components.embedding import Tokens
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import StackContext
-from zoo.generation.generate import How, Prompts, generate
+from zoo.generation.generate import GenerationOptions, Prompts, generate
 from zoo.models.outputs import Outputs
 from zoo.models.token_positions import TokenPositions
 from zoo.models.varied_stack import stack_of
@@ -93,6 +93,8 @@ class Decoder(nn.Module):
             x = pool(x, sequence, "last")[:, None]  # B 1 D
         return Outputs(self.head(x, sequence), present)
 
-    def generate(self, prompts: Prompts, max_new_tokens: int = 20, **how: Unpack[How]) -> list[list[int]]:
+    def generate(
+        self, prompts: Prompts, max_new_tokens: int = 20, **options: Unpack[GenerationOptions]
+    ) -> list[list[int]]:
         """The tokens that follow each prompt, a list of ids: see :func:`zoo.generation.generate.generate`."""
-        return generate(self, prompts, max_new_tokens, **how)
+        return generate(self, prompts, max_new_tokens, **options)

@@ -14,7 +14,7 @@ from zoo.components.embedding import Embedding, Tokens
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import StackContext
-from zoo.generation.generate import How, Prompts, generate_from
+from zoo.generation.generate import GenerationOptions, Prompts, generate_from
 from zoo.models.outputs import Outputs
 from zoo.models.stack import EncoderOutput
 from zoo.models.token_positions import TokenPositions
@@ -122,8 +122,10 @@ class EncoderDecoder(nn.Module):
         *,
         start: int = 0,
         attention_mask: Tensor | None = None,
-        **how: Unpack[How],
+        **options: Unpack[GenerationOptions],
     ) -> list[list[int]]:
         """The tokens that the decoder generates for each input, beginning with ``start``: see
         :func:`zoo.generation.generate.generate_from`."""
-        return generate_from(self, inputs, max_new_tokens, start=start, attention_mask=attention_mask, **how)
+        return generate_from(
+            self, inputs, max_new_tokens, start=start, attention_mask=attention_mask, **options
+        )

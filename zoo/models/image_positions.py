@@ -61,7 +61,7 @@ class ImagePositions(TokenPositions):
 
 @dataclass(frozen=True)
 class PatchPositions(TokenPositions):
-    """The patches of images of any size, side by side, which see those of the same image, or of the same window in it.
+    """The patches of images of any size, side by side; each sees its own image, or its window of it.
 
     coordinates: 4 1 T, row, column and more, by which they rotate.
     """

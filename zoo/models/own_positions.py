@@ -19,16 +19,16 @@ def has_summaries(attention: Component) -> bool:
 
 
 class StackPositions:
-    """The position of a stack, and those of single attentions: one module for all with equal specs, unless layers own it."""
+    """The position of a stack and the positions of single attentions: one module for equal specs, unless layers own it."""
 
     def __init__(self, blocks: Sequence[BlockParts], context: StackContext) -> None:
         self._kind = context.position_kind
         attentions = [block.attention for block in blocks if block.attention is not None]
-        self._following = [each for each in attentions if self._own(each) is None]
-        heads = {each.heads for each in self._following}  # type: ignore[attr-defined]
+        self._following = [attention for attention in attentions if self._own(attention) is None]
+        heads = {attention.heads for attention in self._following}  # type: ignore[attr-defined]
         self._context = context
         self._heads = heads.pop() if len(heads) == 1 else None
-        self._summarizing = [self._own(each) for each in attentions if has_summaries(each)]
+        self._summarizing = [self._own(attention) for attention in attentions if has_summaries(attention)]
         self._built: list[tuple[PositionKind, int, Position]] = []
 
     def of_stack(self) -> Position:

@@ -120,25 +120,25 @@ class Stack(nn.Module):
         return x, present
 
     def layer_context(self, layer: int, context: MixerContext, present: Sequence[State]) -> MixerContext:
-        """The context of a layer, given that of all layers and the states that those before it left."""
+        """The context of one layer, given the context of all layers and the states of the layers before it."""
         return context
 
     def mixer_context(
         self, x: Tensor, tokens: TokenPositions, keys: Tensor, encoder_mask: Tensor | None = None
     ) -> MixerContext:
-        """What all mixers share.  x: B T D, keys: the positions of all keys, (B or 1) S, encoder_mask: B and the encoder's
+        """The inputs that all mixers share.  x: B T D, keys: the positions of all keys, (B or 1) S, encoder_mask: B and the encoder's
         length."""
         like = in_dtype(x, next(self.parameters()).dtype)  # scores are in the dtype of queries and keys
-        added = {each.name: each.bias(tokens.positions, keys, like) for each in self.positions}
+        added = {position.name: position.bias(tokens.positions, keys, like) for position in self.positions}
         biases = {
             key: tokens.bias(key, added[key.position], keys, like, causal=self.causal) for key in self.views
         }
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
-        at, shared = QueryKeyPositions(tokens.positions, keys, tokens.mask, like), dict[Hashable, Any]()
+        places, shared = QueryKeyPositions(tokens.positions, keys, tokens.mask, like), dict[Hashable, Any]()
         for attention in self.attentions.values():
             for name, compute in attention.shared(self.position_of(attention)).items():
                 if name not in shared:
-                    shared[name] = compute(at)
+                    shared[name] = compute(places)
         attending = AttentionContext(self.position, biases, cross_bias, shared, tokens.start)
         return MixerContext(tokens.rotated, tokens.real, x, tokens.ids, attending)
 
@@ -194,5 +194,5 @@ class Stack(nn.Module):
     """Whether the output is a sum over the layers."""
 
     def ties_between_layers(self) -> list[str]:
-        """What layers read of other layers, or have in common, for messages: none."""
+        """Dependencies between layers, for messages: none."""
         return []

@@ -163,7 +163,7 @@ class VisionLanguage(Decoder):
         return x
 
     def _packed_output(self, pixel_values: Tensor, image_grid_thw: Tensor, deep: dict[int, Tensor]) -> Tensor:
-        """The patches of every image see those of the same frame: N W and M 3 -> 1 N E."""
+        """The patches of every image see the patches of the same frame: N W and M 3 -> 1 N E."""
         places = functional.packed_places(image_grid_thw, pixel_values, self.square)  # 1 N each
         x = self.image_embedding(pixel_values, places.coordinates)  # 1 N E
 

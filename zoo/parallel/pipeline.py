@@ -19,7 +19,7 @@ from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.pooling import TokenSequence
 from zoo.components.rwkv import RWKV7
 from zoo.components.side_transformer import SideTransformer
-from zoo.generation.generate import How, Prompts
+from zoo.generation.generate import GenerationOptions, Prompts
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
 from zoo.models.stack import Stack
@@ -115,10 +115,12 @@ class StageModule(nn.Module):
         logits: Tensor = self.head(x, TokenSequence(None, real))["logits"]
         return logits, present
 
-    def generate(self, prompts: Prompts, max_new_tokens: int = 20, **how: Unpack[How]) -> list[list[int]]:
+    def generate(
+        self, prompts: Prompts, max_new_tokens: int = 20, **options: Unpack[GenerationOptions]
+    ) -> list[list[int]]:
         """The tokens that follow each prompt, a list of ids, on every stage: all call it with the same arguments, those of
         :func:`zoo.generation.generate.generate`."""
-        return generate(self, prompts, max_new_tokens, **how)
+        return generate(self, prompts, max_new_tokens, **options)
 
     def schedule(
         self, microbatches: int, loss: Loss | None = None, kind: str = "1f1b"

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from zoo.generation.generate import How, Prompts, check_generates, continued
+from zoo.generation.generate import GenerationOptions, Prompts, check_generates, continued
 from zoo.generation.prompts import check_prompts
 from zoo.models.outputs import Outputs
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def generate(
-    stage: StageModule, prompts: Prompts, max_new_tokens: int, **how: Unpack[How]
+    stage: StageModule, prompts: Prompts, max_new_tokens: int, **options: Unpack[GenerationOptions]
 ) -> list[list[int]]:
     """See :meth:`zoo.parallel.pipeline.StageModule.generate`."""
     check_generates(stage)
@@ -32,7 +32,7 @@ def generate(
             _send(stage, x)
         return Outputs({"logits": _from_last(stage, x, len(ids))}, present)
 
-    return continued(stage, prompts, max_new_tokens, step, how, prompts)
+    return continued(stage, prompts, max_new_tokens, step, options, prompts)
 
 
 def _send(stage: StageModule, x: Tensor) -> None:
