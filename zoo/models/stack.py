@@ -12,6 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 import specs.model.stack as spec
+from specs.base.errors import PluginError
 from specs.kinds.block import BlockParts
 from specs.kinds.position import NoPosition
 from zoo import functional
@@ -46,6 +47,15 @@ class EncoderOutput:
     mask: Tensor | None = None
 
 
+def _checked(attention: nn.Module) -> AttentionMixer:
+    if not isinstance(attention, AttentionMixer):
+        raise PluginError(
+            f"{type(attention).__name__} builds a kind of attention, and does not extend AttentionMixer\n"
+            "  Extend zoo.components.mixer.AttentionMixer, or register the kind in the slot mixer."
+        )
+    return attention
+
+
 class Stack(nn.Module):
     """Blocks in order, an optional final norm, and the position that acts inside attention.
 
@@ -70,7 +80,9 @@ class Stack(nn.Module):
                 layers.append(layers[owner])
         self.blocks = nn.ModuleList(layers)
         self.attentions: dict[int, AttentionMixer] = {
-            layer: block.attention for layer, block in enumerate(layers) if block.attention is not None
+            layer: _checked(block.attention)
+            for layer, block in enumerate(layers)
+            if block.attention is not None
         }
         counting = any(mixer.counts_tokens for block in layers for mixer in block.mixers)
         self._placed = counting or not isinstance(context.position_kind, NoPosition)

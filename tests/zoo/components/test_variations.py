@@ -21,6 +21,7 @@ from zoo.builder import assemble
 from zoo.components.attention import SelfAttention
 from zoo.components.attention_variations import VariedSelfAttention
 from zoo.components.block import PreNorm
+from zoo.components.mixer import Mixer, StateTensor
 from zoo.components.reused_keys_values import ReusingAttention
 from zoo.context import BuildContext, LayerContext
 from zoo.models.stack import Stack
@@ -79,6 +80,24 @@ def test_a_plugins_attention_does_not_ignore_variations(monkeypatch: pytest.Monk
     summaries = BlockSummaries(size=4, norm=RMSNorm())
     with pytest.raises(PluginError, match=r"ignores block_summaries.*\n  Extend .*\.SummarizingAttention\."):
         build_component(Louder(heads=2, block_summaries=summaries), CONTEXT)
+
+
+def test_attention_extends_its_base(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deaf(Mixer):
+        def __init__(self, spec: MultiHead, context: BuildContext) -> None:
+            super().__init__()
+
+        @property
+        def state(self) -> tuple[StateTensor, ...]:
+            return ()
+
+    monkeypatch.setattr(zoo.registry, "_builders", {**zoo.registry._builders, MultiHead: Deaf})
+    with pytest.raises(PluginError) as error:
+        assemble(gpt2())
+    assert str(error.value) == (
+        "Deaf builds a kind of attention, and does not extend AttentionMixer\n"
+        "  Extend zoo.components.mixer.AttentionMixer, or register the kind in the slot mixer."
+    )
 
 
 def test_two_builders_of_a_kind_are_an_error_and_two_variants_are_none(
