@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from specs.kinds.block_summaries import BlockSummaries
 from specs.kinds.norm import RMSNorm
 from specs.language.load import load
 from specs.model.model import Model
-from tests.exporters.reduced_presets import filled
+from tests.exporters.reduced_presets import filled, structure
 from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
 from zoo.components.attention import SelfAttention
@@ -146,3 +148,17 @@ def test_a_sum_over_layers_is_of_the_mean_of_several_streams() -> None:
     model: Any = filled(Model.model_validate(data))
     assert isinstance(model.decoder, VariedStack)
     assert model(torch.arange(6)[None]).logits.isfinite().all()
+
+
+def test_copies_of_a_model_with_streams_read_their_own_weights() -> None:
+    model: Any = filled(structure("gemma3n-e4b-text"))
+    ids = torch.arange(5)[None]
+    with torch.no_grad():
+        logits = model(ids).logits
+        copied, stored = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+        for other in (copied, stored):
+            assert torch.equal(other(ids).logits, logits)
+            for block in other.decoder.blocks:
+                block.altup.output_scale.zero_()
+            assert not torch.equal(other(ids).logits, logits)
+        assert torch.equal(model(ids).logits, logits)
