@@ -111,7 +111,7 @@ class SelfAttention(Projections, AttentionMixer):
 
     def rotated_queries(self, x: Tensor, position: Position, positions: Tensor) -> Tensor:
         """B T D -> B H T K."""
-        return position.scale_queries(position.rotate(self.queries(x), positions, self.width), positions)
+        return position.rotate_queries(self.queries(x), positions, self.width)
 
     def rotated_keys_values(self, x: Tensor, position: Position, positions: Tensor) -> KeyValue:
         """B T D -> B G T K twice."""

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 import specs.kinds.block as spec
 from zoo.components.attention_variations import cross_attention
-from zoo.components.layer_scale import LayerScale
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.core.precision import wide
@@ -55,7 +54,6 @@ class Block(nn.Module):
         super().__init__()
         self.branch_names = spec.branches(cross=context.cross)
         self.attention = self.mixer = self.cross_attention = self.feed_forward = None
-        self.feed_forward_residual = None
         if spec.attention is not None:
             self.attention = build_component(spec.attention, self.attention_context(context))
         if spec.mixer is not None:
@@ -65,14 +63,10 @@ class Block(nn.Module):
         if spec.feed_forward is not None:
             self.feed_forward = build_component(spec.feed_forward, context)
         self.residual = build_component(spec.residual, context)
-        if spec.feed_forward_residual is not None:
-            self.feed_forward_residual = build_component(spec.feed_forward_residual, context)
-        self.has_scales = spec.layer_scale is not None
-        if spec.layer_scale is not None:
-            for branch in self.branch_names:
-                self.add_module(f"{branch}_scale", LayerScale(spec.layer_scale, context.d_model))
         self.dropout = nn.Dropout(spec.dropout)
         self.extension_names: tuple[str, ...] = ()
+        self.scale_names: dict[str, str] = {}
+        self.residual_names: dict[str, str] = {}
         self.note_states()
 
     def forward(
@@ -114,16 +108,16 @@ class Block(nn.Module):
         return self.get_submodule(f"{branch}_{suffix}")
 
     def residual_of(self, branch: str) -> nn.Module:
-        """The residual connection of a branch."""
-        own = self.feed_forward_residual if branch == "feed_forward" else None
-        return self.residual if own is None else own
+        """The residual connection of a branch: its own by ``residual_names``, or the block's."""
+        return self.get_submodule(self.residual_names.get(branch, "residual"))
 
     def scaled(self, branch: str, output: Tensor) -> Tensor:
-        """The output of a branch, times its LayerScale where the block has them: B T D -> B T D."""
-        return self.get_submodule(f"{branch}_scale")(output) if self.has_scales else output
+        """The output of a branch, scaled by the module that ``scale_names`` has for it, if any: B T D -> B T D."""
+        name = self.scale_names.get(branch)
+        return output if name is None else self.get_submodule(name)(output)
 
     def joined(self, branch: str, x: Tensor, output: Tensor) -> Tensor:
-        """The stream with the output of a branch, after its LayerScale and dropout: B T D and B T D -> B T D."""
+        """The stream with the scaled output of a branch, after dropout: B T D and B T D -> B T D."""
         return self.residual_of(branch)(x, self.dropout(self.scaled(branch, output)))
 
     @property

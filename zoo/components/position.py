@@ -48,6 +48,10 @@ class Position(nn.Module):
         """Rotate what queries and keys are projected from.  x: B T D, in pieces of ``width``, positions: B T -> B T D."""
         return x
 
+    def rotate_queries(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        """Rotate and scale queries; arguments as for ``rotate``."""
+        return self.scale_queries(self.rotate(x, positions, width), positions)
+
     def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
         """Scale rotated queries.  x: B H T K, positions: B T -> B H T K."""
         scaling = self.query_scaling
