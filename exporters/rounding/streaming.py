@@ -118,9 +118,7 @@ class _Pass:
         }
         within = {module for block in blocks for module in block.modules()} - self._apart
         stacks = [each for each in self._model.modules() if isinstance(each, Stack)]
-        self._reused = {
-            each.blocks[source] for each in stacks for source in each.reused_layers()
-        }
+        self._reused = {each.blocks[source] for each in stacks for source in each.reused_layers()}
         try:
             for module in self._model.modules():
                 if isinstance(module, Experts):

@@ -93,7 +93,8 @@ def test_attention_extends_its_base(monkeypatch: pytest.MonkeyPatch) -> None:
         def state(self) -> tuple[StateTensor, ...]:
             return ()
 
-    monkeypatch.setattr(zoo.registry, "_builders", {**zoo.registry._builders, MultiHead: Deaf})
+    builders: dict[Any, Any] = {**zoo.registry._builders, MultiHead: Deaf}
+    monkeypatch.setattr(zoo.registry, "_builders", builders)
     with pytest.raises(PluginError) as error:
         assemble(gpt2())
     assert str(error.value) == (
