@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
 from torch import nn
 
-from specs.kinds.altup import AltUp
 from specs.kinds.embedding import PatchGrid
 from specs.kinds.position import NoPosition, PositionKind
 from specs.model.model import Model
 from specs.model.stack import StackName
 
-if TYPE_CHECKING:
-    from zoo.components.position import Position
-
 
 @dataclass(frozen=True)
 class BuildContext:
-    """Widths and place of a component.
+    """Facts for every component of a stack.
 
-    ``d_model`` is the width of the stream that the component reads and writes, ``layer`` its index in a
-    stack of ``layers``; ``cross`` says that the stack attends to an encoder, whose width is ``encoder_width``;
-    ``input_width`` is that of what an attention or a feed-forward reads, where it is not that of the stream;
-    ``fixed_length`` says that every input is as long as context_length, as images and spectrograms are; ``patch_grid`` are
-    the patches that the last vectors of an image are made of.
-    ``heads`` is there where all that act alike have equally many: the layers of a stack, as a position is told;
-    ``head_width`` is that of the one attention in which a position acts.
-    ``position_kind`` is the stack's as its spec has it, ``position`` the one that acts inside a layer's attention where
-    that is not the stack's.
-    ``summarized`` says that an attention in which the position acts sees sums of blocks.
-    ``modules`` are those that several layers of a stack share.  ``token`` is the token table, which a head may score against or share, and a second embedding shares.
+    d_model: the width of the residual stream that the component reads and writes.
+    cross: whether the stack attends to an encoder.  encoder_width: the width of the encoder's output, or of the vectors that a
+    connector reads.
+    input_width: the width of the input of an attention or a feed-forward, if not d_model.
+    fixed_length: whether every input is as long as context_length, as images and spectrograms are.
+    patch_grid: the patch grid of an image stack.
     """
 
     d_model: int
@@ -43,20 +34,34 @@ class BuildContext:
     input_width: int | None = None
     fixed_length: bool = False
     patch_grid: PatchGrid | None = None
-    layers: int = 1
-    layer: int = 0
-    heads: int | None = None
-    head_width: int | None = None
-    vocab_size: int | None = None
-    position_kind: PositionKind = field(default_factory=NoPosition)
-    position: Position | None = None
-    token: nn.Embedding | None = None
-    altup: AltUp | None = None
-    summarized: bool = False
-    modules: dict[str, nn.Module] = field(default_factory=dict)
+
+    @property
+    def reads(self) -> int:
+        """The width of the input of an attention or a feed-forward."""
+        return self.input_width or self.d_model
 
     @classmethod
-    def of(cls, spec: Model, stack: StackName) -> BuildContext:
+    def within(cls, context: BuildContext, **more: Any) -> Self:
+        """The context of a part, with the facts of the whole and ``more``."""
+        known = {fact.name for fact in fields(cls)}
+        shared = {fact.name: getattr(context, fact.name) for fact in fields(context) if fact.name in known}
+        return cls(**shared | more)
+
+
+@dataclass(frozen=True)
+class StackContext(BuildContext):
+    """Further facts for embeddings, stacks and heads.
+
+    position_kind: the position of the stack.
+    token: the token table, which a head may score against or share, and a second embedding shares.
+    """
+
+    vocab_size: int | None = None
+    position_kind: PositionKind = field(default_factory=NoPosition)
+    token: nn.Embedding | None = None
+
+    @classmethod
+    def of(cls, spec: Model, stack: StackName) -> StackContext:
         """The context of a model's stack."""
         cross = stack == "decoder" and spec.architecture == "encoder-decoder"
         part = getattr(spec, stack)
@@ -72,12 +77,40 @@ class BuildContext:
             position_kind=spec.position_of(part),
         )
 
+    def with_token(self, token: nn.Embedding | None) -> StackContext:
+        """The same with a token table, if there is one."""
+        return replace(self, token=token)
+
+
+@dataclass(frozen=True)
+class LayerContext(BuildContext):
+    """Further facts for the parts of a layer: its index in a stack of ``layers``, among others.
+
+    position_kind: the position of the stack.  modules: those that several layers of the stack share, by name.
+    """
+
+    vocab_size: int | None = None
+    position_kind: PositionKind = field(default_factory=NoPosition)
+    layer: int = 0
+    layers: int = 1
+    modules: dict[str, nn.Module] = field(default_factory=dict)
+
     def shared(self, name: str, build: Callable[[], nn.Module]) -> nn.Module:
         """The module of this name that the layers of a stack share, built by the first that asks for it."""
         if name not in self.modules:
             self.modules[name] = build()
         return self.modules[name]
 
-    def with_token(self, token: nn.Embedding | None) -> BuildContext:
-        """The same with a token table, if there is one."""
-        return replace(self, token=token)
+
+@dataclass(frozen=True)
+class PositionContext(BuildContext):
+    """Further facts for a position that acts inside attention.
+
+    heads: the head count of the attentions, None if they differ.  head_width: the width of a head of the one attention with this
+    position, None if it is the stack's.
+    summarized: whether an attention also reads block summaries.
+    """
+
+    heads: int | None = None
+    head_width: int | None = None
+    summarized: bool = False

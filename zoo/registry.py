@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torch import nn
 
@@ -14,19 +14,42 @@ from zoo.context import BuildContext
 from zoo.core.constructed_values import constructing
 
 ModuleClass = TypeVar("ModuleClass", bound=Callable[..., nn.Module])
+Condition = Callable[[Any, Any], bool]
+"""Whether a module builds a spec in a context."""
+Extension = Callable[[Any, Any, Any], None]
+"""Adds to a built module what its spec asks for: ``extension(module, spec, context)``."""
 
 _builders: dict[type[Component], Callable[..., nn.Module]] = {}
+_variants: dict[type[Component], list[tuple[Condition, Callable[..., nn.Module]]]] = {}
+_extensions: list[tuple[type[Component], Extension]] = []
 
 
-def builds(*specs: type[Component]) -> Callable[[ModuleClass], ModuleClass]:
-    """Class decorator: ``Module(spec, context)`` is how these spec classes are built."""
+def builds(*specs: type[Component], when: Condition | None = None) -> Callable[[ModuleClass], ModuleClass]:
+    """Class decorator: ``Module(spec, context)`` is how these spec classes are built.
+
+    when: builds only specs for which ``when(spec, context)`` is true. A spec that several such modules build gets the last
+    one, which is the most special: modules are registered after those that they extend.
+    """
 
     def add(module: ModuleClass) -> ModuleClass:
         for spec in specs:
-            if spec in _builders:
+            if when is not None:
+                _variants.setdefault(spec, []).append((when, module))
+            elif spec in _builders:
                 raise PluginError(f"{spec.__qualname__} has two builders: {_builders[spec]!r} and {module!r}")
-            _builders[spec] = module
+            else:
+                _builders[spec] = module
         return module
+
+    return add
+
+
+def extends(spec: type[Component]) -> Callable[[Extension], Extension]:
+    """Function decorator: ``extension(module, spec, context)`` runs on each module built from this spec class or its subclasses."""
+
+    def add(extension: Extension) -> Extension:
+        _extensions.append((spec, extension))
+        return extension
 
     return add
 
@@ -42,12 +65,16 @@ def build_component(spec: Component, context: BuildContext) -> nn.Module:
         raise PluginError(
             f"Kind '{spec.kind}' has no builder\n  Decorate its module with zoo.registry.builds."
         )
-    builder = _builders[type(spec)]
+    fitting = (module for when, module in reversed(_variants.get(type(spec), ())) if when(spec, context))
+    builder = next(fitting, _builders[type(spec)])
     if getattr(builder, "__module__", "").partition(".")[0] == __package__:  # states its initial values
         module = builder(spec, context)
     else:
         with constructing() as keep:
             module = builder(spec, context)
             keep(module)
-    module.component_kind = spec.kind  # type: ignore[assignment]
+    for kind, extension in _extensions:
+        if isinstance(spec, kind):
+            extension(module, spec, context)
+    module.component_kind = spec.kind
     return module

@@ -118,9 +118,7 @@ class _Pass:
         }
         within = {module for block in blocks for module in block.modules()} - self._position_modules
         stacks = [stack for stack in self._model.modules() if isinstance(stack, Stack)]
-        self._reused = {
-            stack.blocks[source] for stack in stacks for source in stack.sources if source is not None
-        }
+        self._reused = {stack.blocks[source] for stack in stacks for source in stack.reused_layers()}
         with ExitStack() as hooks:
             hooks.callback(self._leave_all)
             for module in self._model.modules():

@@ -17,8 +17,10 @@ from zoo.checks.result import Check, skipped
 from zoo.checks.stack_runner import LENGTH, draw_ids, draw_inputs, packed
 from zoo.checks.subject import CheckedModel
 from zoo.components.attention import Projections, SelfAttention
-from zoo.components.block import ReorderedNorm, Sandwich
+from zoo.components.attention_variations import VariedSelfAttention
+from zoo.components.block_summaries import SummarizingAttention
 from zoo.components.mixture import Mixture
+from zoo.components.norm_placements import ReorderedNorm, Sandwich
 from zoo.components.router import Router
 from zoo.components.waveform import StemLayer, TimeNorm
 from zoo.models.decoder import Decoder
@@ -90,8 +92,9 @@ def _score_one_key(model: ZooModel) -> set[str]:
     attentions = {path: module for path, module in model.named_modules() if isinstance(module, SelfAttention)}
     single = [
         path
-        for path, attention in attentions.items()
-        if attention.window == 1 and attention.sinks is None and attention.summaries is None
+        for path, module in model.named_modules()
+        if isinstance(module, VariedSelfAttention) and not isinstance(module, SummarizingAttention)
+        if module.window == 1 and module.sinks is None
     ]
     parts = [f"{path}.{part}." for path in single for part in ("query", "key", "query_norm", "key_norm")]
     positions = _positions_in_attention(model)

@@ -274,7 +274,7 @@ def _(model: VisionLanguage) -> Callable[[Tensor], Tensor]:
         x = model.embed(ids)
         ahead = model.ahead(torch.full_like(ids, model.placeholder))
         decoded = model.positions(x, None, None, None).with_lookahead(ahead)
-        hidden, _ = model.decoder(x, decoded.positions, decoded.mask, reach=decoded.reach)
+        hidden, _ = model.decoder(x, decoded)
         return hidden
 
     return read

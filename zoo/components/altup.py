@@ -1,4 +1,4 @@
-"""Several residual streams, of which the first passes the layers, and learned augmented residuals.
+"""Several residual streams, of which the first passes the layers (AltUp: Baykal et al., 2023).
 
 Shapes: batch B, tokens T, width D, streams N.
 """
@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 import specs.kinds.altup as spec
+from zoo.components.block import Block, Branch, LayerCall
 from zoo.components.linear import Linear
+from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.context import BuildContext
 from zoo.core.initialization import Distribution
 from zoo.core.precision import in_dtype, wide
@@ -42,6 +44,20 @@ class AltUp(nn.Module):
         """The first stream as it is."""
         return Distribution(constant=1.0)
 
+    @classmethod
+    def extend(cls, block: Block, spec: spec.AltUp, context: BuildContext) -> None:
+        """Let a block pass several streams; a per-layer embedding of it is gated by the first, and joins the others."""
+        altup = cls(spec, context)
+        block.extend("altup", altup, innermost=True)
+        for extension in block.extensions:
+            if isinstance(extension, PerLayerEmbedding):
+                extension.read, extension.join = altup.scaled_first, altup.join_others
+
+    def around(self, layer: Branch, x: Tensor, call: LayerCall) -> Tensor:
+        """All streams, of which the layer passes the first: B T N D -> B T N D."""
+        predicted = self.predict(x)
+        return self.correct(predicted, layer(predicted[:, :, 0], call))
+
     def _modalities(self, x: Tensor) -> Tensor:
         """B T D -> B T N."""
         return torch.tanh(wide(self.router(self.norm(x) * (1.0 / self.d_model))))
@@ -62,6 +78,10 @@ class AltUp(nn.Module):
     def scaled_first(self, x: Tensor) -> Tensor:
         """The first stream times a trained factor per feature: B T N D -> B T D."""
         return x[:, :, 0] * in_dtype(self.output_scale, x.dtype)
+
+    def join_others(self, x: Tensor, embedding: Tensor) -> Tensor:
+        """All streams, with an embedding added to all but the first: B T N D and B T D -> B T N D."""
+        return torch.cat([x[:, :, :1], x[:, :, 1:] + embedding[:, :, None]], 2)
 
 
 class Streams(nn.Module):
@@ -92,22 +112,3 @@ def _as_large(x: Tensor, like: Tensor) -> Tensor:
     x = wide(x)
     size = torch.sqrt((like * like).mean(-1, keepdim=True))
     return x * size / torch.sqrt((x * x).mean(-1, keepdim=True).clamp(min=LEAST))
-
-
-class LowRankResidual(nn.Module):
-    """x + norm(up(down(x))): B T D -> B T D."""
-
-    component_kind = "low_rank_residual"
-
-    def __init__(self, spec: spec.LowRankResidual, context: BuildContext) -> None:
-        super().__init__()
-        self.down = Linear(context.d_model, spec.rank, bias=False)
-        self.up = Linear(spec.rank, context.d_model, bias=False)
-        self.norm = build_component(spec.norm, context)
-
-    def sharding(self) -> Sharding:
-        """Whole on every process: summing parts would send whole vectors to save two narrow matrices."""
-        return Sharding()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.norm(self.up(self.down(x)))

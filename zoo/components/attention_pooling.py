@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import specs.kinds.pooling as spec
 from zoo import functional
-from zoo.components.attention import Projections
+from zoo.components.attention_variations import projections
 from zoo.components.linear import EmbeddingTable
 from zoo.components.pooling import TokenSequence
 from zoo.context import BuildContext
@@ -26,7 +26,7 @@ class AttentionPooling(nn.Module):
     def __init__(self, spec: spec.AttentionPooling, context: BuildContext) -> None:
         super().__init__()
         self.query = EmbeddingTable(1, context.d_model)
-        self.attention = Projections(spec.attention, context)  # type: ignore[arg-type]
+        self.attention = projections(spec.attention, context)  # type: ignore[arg-type]
         self.norm = build_component(spec.norm, context)
         self.feed_forward = build_component(spec.feed_forward, context)
 

@@ -1,4 +1,4 @@
-"""Blocks: one layer of a stack.  Each forward reads as the formula that places norms and residuals.
+"""Blocks: one layer of a stack.  Its formula places norms and residuals; :mod:`zoo.components.norm_placements` has others.
 
 A residual stream that no norm rescales is kept in float32 or wider.
 
@@ -10,22 +10,16 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Protocol
 
-import torch
 from torch import Tensor, nn
 
 import specs.kinds.block as spec
-from zoo.components.altup import AltUp, LowRankResidual
-from zoo.components.attention import CrossAttention
-from zoo.components.layer_scale import LayerScale
-from zoo.components.linear import Linear
+from zoo.components.attention_variations import cross_attention
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
-from zoo.components.output_scale import OutputScale
-from zoo.components.per_layer_embedding import PerLayerEmbedding
-from zoo.components.sharing import add_adapters
 from zoo.context import BuildContext
-from zoo.core.precision import in_dtype, wide
+from zoo.core.precision import wide
 from zoo.registry import build_component, builds
 
 
@@ -46,6 +40,13 @@ Branch = Callable[[Tensor, LayerCall], Tensor]
 """B T D -> B T D."""
 
 
+class BlockExtension(Protocol):
+    """A part of a block that runs around its formula."""
+
+    def around(self, layer: Branch, x: Tensor, call: LayerCall) -> Tensor:
+        """The output of the block with this part; ``layer`` is the block without it."""
+
+
 class Block(nn.Module):
     """The parts of every block, and its branches: mixers side by side, attention to an encoder, and a feed-forward."""
 
@@ -53,70 +54,49 @@ class Block(nn.Module):
         super().__init__()
         self.branch_names = spec.branches(cross=context.cross)
         self.attention = self.mixer = self.cross_attention = self.feed_forward = None
-        self.feed_forward_residual = None
         if spec.attention is not None:
-            reading = replace(context, input_width=spec.attention_input_width(context.d_model))
-            self.attention = build_component(spec.attention, reading)
+            self.attention = build_component(spec.attention, self.attention_context(context))
         if spec.mixer is not None:
             self.mixer = build_component(spec.mixer, context)
         if context.cross:
-            cross = spec.cross_attention or spec.attention
-            self.cross_attention = CrossAttention(cross, context)  # type: ignore[arg-type]
-            self.cross_attention.component_kind = cross.kind  # type: ignore[assignment, union-attr]
+            self.cross_attention = cross_attention(spec.cross_attention or spec.attention, context)  # type: ignore[arg-type]
         if spec.feed_forward is not None:
             self.feed_forward = build_component(spec.feed_forward, context)
-        if spec.sharing is not None and spec.sharing.adapters is not None:
-            add_adapters(self, spec.sharing.adapters)
         self.residual = build_component(spec.residual, context)
-        if spec.feed_forward_residual is not None:
-            self.feed_forward_residual = build_component(spec.feed_forward_residual, context)
-        self.has_scales = spec.layer_scale is not None
-        if spec.layer_scale is not None:
-            for branch in self.branch_names:
-                self.add_module(f"{branch}_scale", LayerScale(spec.layer_scale, context.d_model))
         self.dropout = nn.Dropout(spec.dropout)
-        self.per_layer_embedding = None
-        if spec.per_layer_embedding is not None:
-            self.per_layer_embedding = PerLayerEmbedding(spec.per_layer_embedding, context)
-        self.altup = None if context.altup is None else AltUp(context.altup, context)
-        self.low_rank_residual = None
-        if spec.low_rank_residual is not None:
-            self.low_rank_residual = LowRankResidual(spec.low_rank_residual, context)
-        self.output_scale = None if spec.output_scale is None else OutputScale(spec.output_scale)
+        self.extension_names: tuple[str, ...] = ()
+        self.scale_names: dict[str, str] = {}
+        self.residual_names: dict[str, str] = {}
         self.note_states()
 
     def forward(
         self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
     ) -> tuple[Tensor, State]:
         """x: B T D, past and encoded: the state of this layer, and its keys and values of the encoder -> B T D and state."""
-        call = LayerCall(context, past, encoded)
-        if self.altup is not None:
-            return self._updated(x, call), call.present
-        x = self.layer(x, call)
-        if self.per_layer_embedding is not None:
-            x = x + self.dropout(self.per_layer_embedding(x, context.tokens, context.inputs))
-        return x if self.output_scale is None else self.output_scale(x), call.present
-
-    def _updated(self, x: Tensor, call: LayerCall) -> Tensor:
-        """All streams, of which the branches pass the first and an embedding joins the others: B T N D -> B T N D."""
-        assert self.altup is not None
-        predicted = self.altup.predict(x)
-        x = self.altup.correct(predicted, self.layer(predicted[:, :, 0], call))
-        if self.per_layer_embedding is not None:
-            first, context = self.altup.scaled_first(x), call.context
-            added = self.dropout(self.per_layer_embedding(first, context.tokens, context.inputs))  # B T D
-            x = torch.cat([x[:, :, :1], x[:, :, 1:] + added[:, :, None]], 2)
-        return x if self.output_scale is None else self.output_scale(x)
-
-    def augmented(self, branch: str, output: Tensor, read: Tensor) -> Tensor:
-        """The output of a branch, with the learned augmented residual of the first: B T D and B T D -> B T D."""
-        if self.low_rank_residual is None or branch != self.branch_names[0]:
-            return output
-        return output + self.low_rank_residual(read)
+        call, layer = LayerCall(context, past, encoded), self.layer
+        for extension in self.extensions:
+            layer = functools.partial(extension.around, layer)
+        x = layer(x, call)
+        return x, call.present
 
     def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         """The formula that places norms and residuals: B T D -> B T D."""
         raise NotImplementedError
+
+    def attention_context(self, context: BuildContext) -> BuildContext:
+        """The context in which the attention is built."""
+        return context
+
+    def extend(self, name: str, extension: nn.Module, *, innermost: bool = False) -> None:
+        """Add a :class:`BlockExtension` under a name, around those before it unless it is the innermost."""
+        self.add_module(name, extension)
+        names = self.extension_names
+        self.extension_names = (name, *names) if innermost else (*names, name)
+
+    @property
+    def extensions(self) -> list[BlockExtension]:
+        """The extensions, from the innermost to the outermost."""
+        return [self.get_submodule(name) for name in self.extension_names]  # type: ignore[misc]
 
     def add_norms(self, spec: spec.BlockParts, context: BuildContext, suffix: str = "norm") -> None:
         """A norm for each branch, named after it."""
@@ -128,16 +108,16 @@ class Block(nn.Module):
         return self.get_submodule(f"{branch}_{suffix}")
 
     def residual_of(self, branch: str) -> nn.Module:
-        """The residual connection of a branch."""
-        own = self.feed_forward_residual if branch == "feed_forward" else None
-        return self.residual if own is None else own
+        """The residual connection of a branch: its own by ``residual_names``, or the block's."""
+        return self.get_submodule(self.residual_names.get(branch, "residual"))
 
     def scaled(self, branch: str, output: Tensor) -> Tensor:
-        """The output of a branch, times its LayerScale where the block has them: B T D -> B T D."""
-        return self.get_submodule(f"{branch}_scale")(output) if self.has_scales else output
+        """The output of a branch, scaled by the module that ``scale_names`` has for it, if any: B T D -> B T D."""
+        name = self.scale_names.get(branch)
+        return output if name is None else self.get_submodule(name)(output)
 
     def joined(self, branch: str, x: Tensor, output: Tensor) -> Tensor:
-        """The stream with the output of a branch, after its LayerScale and dropout: B T D and B T D -> B T D."""
+        """The stream with the scaled output of a branch, after dropout: B T D and B T D -> B T D."""
         return self.residual_of(branch)(x, self.dropout(self.scaled(branch, output)))
 
     @property
@@ -193,120 +173,5 @@ class PreNorm(Block):
     def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
-            read = self.norm_of(name)(x)
-            x = self.joined(name, x, self.augmented(name, branch(read, call), read))
+            x = self.joined(name, x, branch(self.norm_of(name)(x), call))
         return x
-
-
-@builds(spec.PostNorm)
-class PostNorm(Block):
-    """norm(x + f(x)) for each branch f."""
-
-    def __init__(self, spec: spec.PostNorm, context: BuildContext) -> None:
-        super().__init__(spec, context)
-        self.add_norms(spec, context)
-
-    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
-        for name, branch in self.branches():
-            x = self.norm_of(name)(self.joined(name, x, branch(x, call)))
-        return x
-
-
-@builds(spec.Parallel)
-class Parallel(Block):
-    """x + the sum of f(norm(x)) over all branches f, with one norm or one each."""
-
-    def __init__(self, spec: spec.Parallel, context: BuildContext) -> None:
-        super().__init__(spec, context)
-        if spec.norms == "shared":
-            self.norm = build_component(spec.norm, context)
-            for name in self.branch_names:
-                self.add_module(f"{name}_norm", self.norm)
-        else:
-            self.add_norms(spec, context)
-
-    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
-        x = wide(x)
-        (name, branch), *others = self.branches()
-        total = self.scaled(name, branch(self.norm_of(name)(x), call))
-        for name, branch in others:
-            total = total + self.scaled(name, branch(self.norm_of(name)(x), call))
-        return self.residual(x, self.dropout(total))
-
-
-@builds(spec.ReorderedNorm)
-class ReorderedNorm(Block):
-    """x + norm(f(x)) for each branch f."""
-
-    def __init__(self, spec: spec.ReorderedNorm, context: BuildContext) -> None:
-        super().__init__(spec, context)
-        self.add_norms(spec, context)
-
-    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
-        x = wide(x)
-        for name, branch in self.branches():
-            x = self.joined(name, x, self.norm_of(name)(branch(x, call)))
-        return x
-
-
-@builds(spec.Sandwich)
-class Sandwich(Block):
-    """x + norm(f(norm(x))) for each branch f."""
-
-    def __init__(self, spec: spec.Sandwich, context: BuildContext) -> None:
-        super().__init__(spec, context)
-        self.add_norms(spec, context)
-        self.add_norms(spec, context, "output_norm")
-
-    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
-        x = wide(x)
-        for name, branch in self.branches():
-            read = self.norm_of(name)(x)
-            mixed = self.norm_of(name, "output_norm")(branch(read, call))
-            x = self.joined(name, x, self.augmented(name, mixed, read))
-        return x
-
-
-@builds(spec.NormedResidual)
-class NormedResidual(Block):
-    """norm(x) + f(norm(x)) for each branch f."""
-
-    def __init__(self, spec: spec.NormedResidual, context: BuildContext) -> None:
-        super().__init__(spec, context)
-        self.add_norms(spec, context)
-
-    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
-        for name, branch in self.branches():
-            x = self.norm_of(name)(x)
-            x = self.joined(name, x, branch(x, call))
-        return x
-
-
-class BesideEmbedding(nn.Module):
-    """[x, e]: B T D and B T D -> B T 2D."""
-
-    component_kind = "beside_embedding"
-
-    def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
-        return torch.cat([x, in_dtype(embedding, x.dtype)], -1)
-
-
-@builds(spec.SideTransformer)
-class SideTransformer(Block):
-    """x + mixer(norm(x + side(feed_forward(norm(attention(norm([x, e]))))))), where e is the input of the stack."""
-
-    def __init__(self, spec: spec.SideTransformer, context: BuildContext) -> None:
-        super().__init__(spec, context)
-        self.beside = BesideEmbedding()
-        both = replace(context, d_model=spec.attention_input_width(context.d_model))
-        self.attention_norm = build_component(spec.norm_of("attention"), both)
-        self.feed_forward_norm = build_component(spec.norm_of("feed_forward"), context)
-        self.side = Linear(context.d_model, context.d_model, bias=False)
-        self.mixer_norm = build_component(spec.norm_of("mixer"), context)
-
-    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
-        x = wide(x)
-        side = self._pass(0, self.attention_norm(self.beside(x, call.context.inputs)), call)
-        side = self.side(self._feed(self.feed_forward_norm(side), call))
-        mixed = self._pass(1, self.mixer_norm(x + side), call)
-        return self.joined("mixer", x, mixed)

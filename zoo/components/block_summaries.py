@@ -5,16 +5,43 @@ Shapes: batch B, query length T, key length S, blocks J = ceil(S / size), heads 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 import specs.kinds.block_summaries as spec
+import specs.kinds.position as position_spec
+from specs.kinds.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from zoo import functional
-from zoo.components.position import RelativeBias
-from zoo.context import BuildContext
-from zoo.registry import build_component
+from zoo.components.attention import KeyValue
+from zoo.components.attention_variations import VariedSelfAttention, check_class
+from zoo.components.linear import EmbeddingTable
+from zoo.components.mixer import MixerContext, QueryKeyPositions, State
+from zoo.components.position import Position, RelativeBias
+from zoo.context import BuildContext, LayerContext, PositionContext
+from zoo.core.sharding import COLUMNS, Sharding
+from zoo.registry import build_component, builds, extends
+
+
+@builds(position_spec.RelativeBias, when=lambda spec, context: context.summarized)
+class SummarizingBias(RelativeBias):
+    """A trained bias per distance bucket and head, and one per distance in blocks."""
+
+    def __init__(self, spec: position_spec.RelativeBias, context: PositionContext) -> None:
+        super().__init__(spec, context)
+        self.block_table = EmbeddingTable(spec.buckets, self.table.embedding_dim)
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        plain = super().sharding()
+        return replace(plain, cuts={**plain.cuts, "block_table": COLUMNS})
+
+    def block_bias(self, queries: Tensor, blocks: Tensor, like: Tensor) -> Tensor:
+        """As ``bias``, between the block of each query, (B or 1) T, and every block, 1 J -> (B or 1) H T J."""
+        return self.looked_up(self.block_table, queries, blocks, like)
 
 
 @dataclass(frozen=True)
@@ -27,7 +54,7 @@ class TokenBlocks:
 
 
 def blocks_of(
-    size: int, position: RelativeBias, queries: Tensor, keys: Tensor, mask: Tensor | None, like: Tensor
+    size: int, position: SummarizingBias, queries: Tensor, keys: Tensor, mask: Tensor | None, like: Tensor
 ) -> TokenBlocks:
     """The blocks of ``size`` tokens; tokens after the last full block belong to that, and padding to none.
 
@@ -64,3 +91,49 @@ class BlockSummaries(nn.Module):
     def forward(self, x: Tensor, members: Tensor) -> Tensor:
         """x: B S D, members: (B or 1) J S -> B J D."""
         return self.norm(members @ x)
+
+
+@builds(
+    MultiHead,
+    GroupedQuery,
+    MultiQuery,
+    when=lambda spec, context: spec.block_summaries is not None,
+)
+class SummarizingAttention(VariedSelfAttention):
+    """Attention to tokens, and to the sums of their blocks."""
+
+    def __init__(self, spec: MultiHeadShape, context: LayerContext) -> None:
+        super().__init__(spec, context)
+        assert spec.block_summaries is not None
+        self.summaries = BlockSummaries(spec.block_summaries, replace(context, d_model=context.reads))
+
+    def shared(self, position: Position) -> Mapping[Hashable, Callable[[QueryKeyPositions], Any]]:
+        assert isinstance(position, SummarizingBias)
+        return {self._key(position): lambda at: blocks_of(self.summaries.size, position, *at)}
+
+    def _key(self, position: Position) -> Hashable:
+        return position.name, self.summaries.size
+
+    def _blocks(self, context: MixerContext) -> TokenBlocks:
+        shared = context.attention
+        blocks: TokenBlocks = shared.shared[self._key(shared.position_of(self))]
+        return blocks
+
+    def past_and_new(
+        self, x: Tensor, position: Position, context: MixerContext, past: State | None
+    ) -> KeyValue:
+        """Those of the tokens and, after them, of the blocks: B S D -> B G (S + J) K twice."""
+        sums = self.summaries(x, self._blocks(context).members)  # B J D
+        return super().past_and_new(torch.cat((x, sums), 1), position, context, past)
+
+    def score_bias(self, x: Tensor, query: Tensor, key: Tensor, context: MixerContext) -> Tensor:
+        bias = super().score_bias(x, query, key, context)
+        assert bias is not None
+        return torch.cat((bias, self._blocks(context).bias), -1)  # B H T (S + J)
+
+
+@extends(MultiHeadShape)
+def check_summaries(module: nn.Module, spec: MultiHeadShape, context: LayerContext) -> None:
+    """Raise :class:`PluginError` if a plugin's attention would not see block summaries."""
+    if spec.block_summaries is not None:
+        check_class(module, SummarizingAttention, "block_summaries")

@@ -14,7 +14,7 @@ from zoo.components.activation import activation
 from zoo.components.block import Block, Branch, LayerCall
 from zoo.components.convolution import Convolution1d
 from zoo.components.linear import Linear
-from zoo.components.mixer import MixerContext, State
+from zoo.components.mixer import MixerContext
 from zoo.context import BuildContext
 from zoo.core.precision import wide
 from zoo.core.sharding import Sharding
@@ -76,10 +76,8 @@ class Conformer(Block):
     def residual_of(self, branch: str) -> nn.Module:
         return super().residual_of("feed_forward" if branch == "first_feed_forward" else branch)
 
-    def forward(
-        self, x: Tensor, context: MixerContext, past: State | None = None, encoded: State | None = None
-    ) -> tuple[Tensor, State]:
-        x, call = wide(x), LayerCall(context, past, encoded)
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
+        x = wide(x)
         for name, branch in self.branches():
             x = self.joined(name, x, branch(self.norm_of(name)(x), call))
-        return self.output_norm(x), call.present
+        return self.output_norm(x)

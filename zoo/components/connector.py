@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import specs.kinds.connector as spec
 from zoo.components.activation import activation
-from zoo.components.attention import Projections
+from zoo.components.attention_variations import projections
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.context import BuildContext
 from zoo.core.precision import in_dtype, wide
@@ -112,7 +112,7 @@ class ResamplerLayer(nn.Module):
         super().__init__()
         self.query_norm = build_component(spec.norm, context)
         self.vector_norm = build_component(spec.norm, context)
-        self.attention = Projections(spec.attention, context)  # type: ignore[arg-type]
+        self.attention = projections(spec.attention, context)  # type: ignore[arg-type]
         self.attention.component_kind = spec.attention.kind  # type: ignore[assignment]
         self.feed_forward_norm = build_component(spec.norm, context)
         self.feed_forward = build_component(spec.feed_forward, context)

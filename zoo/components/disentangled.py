@@ -5,21 +5,16 @@ Shapes: batch B, query length T, key length S, width D, heads H, key-value heads
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.kinds.disentangled as spec
 from zoo import functional
+from zoo.components.compared_position import ComparedPosition, Distances, ProjectsVectors, head_products
 from zoo.components.linear import EmbeddingTable
-from zoo.components.position import Distances, Position, head_products
 from zoo.context import BuildContext
 from zoo.registry import build_component, builds
-
-if TYPE_CHECKING:
-    from zoo.components.attention import Projections
 
 
 def deberta_rows(buckets: int, max_distance: int) -> tuple[int, ...]:
@@ -39,7 +34,7 @@ def deberta_rows(buckets: int, max_distance: int) -> tuple[int, ...]:
 
 
 @builds(spec.Disentangled)
-class Disentangled(Position):
+class Disentangled(ComparedPosition):
     """A trained vector per distance bucket, 2R in all, the keys furthest ahead first."""
 
     def __init__(self, spec: spec.Disentangled, context: BuildContext) -> None:
@@ -63,7 +58,7 @@ class Disentangled(Position):
         reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
         return F.embedding(reach, functional.constant(self.rows, keys)[:, None])[..., 0]
 
-    def compare(self, attention: Projections, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
+    def compare(self, attention: ProjectsVectors, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
         """scale * (query . key of the distance + key . query of the distance): B H T K and B G S K -> B H T S."""
         vectors = self.dropout(distances.vectors)[None]  # 1 2R D
         rows = distances.rows[:, None].expand(query.shape[0], query.shape[1], -1, -1)  # B H T S

@@ -17,7 +17,7 @@ from zoo.components.activation import activation
 from zoo.components.convolution import Convolution1d, Convolution2d
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.components.position import Position
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.core.precision import wide
 from zoo.core.sharding import VOCABULARY, Sharding
 from zoo.registry import build_component, builds
@@ -31,7 +31,7 @@ class Embedding(nn.Module):
 
     token: EmbeddingTable | None
 
-    def __init__(self, spec: spec.EmbeddingKind, context: BuildContext) -> None:
+    def __init__(self, spec: spec.EmbeddingKind, context: StackContext) -> None:
         super().__init__()
         self.token = None
         self.position: Position = build_component(  # type: ignore[assignment]
@@ -60,7 +60,7 @@ class Tokens(Embedding):
 
     token: EmbeddingTable
 
-    def __init__(self, spec: spec.Tokens, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Tokens, context: StackContext) -> None:
         super().__init__(spec, context)
         assert context.vocab_size is not None
         width, inner = spec.table_width(context.d_model), spec.position_width(context.d_model)
@@ -123,7 +123,7 @@ class Patches(DenseEmbedding):
     """Class token, distillation token and the projected patches, plus position, with registers before the patches; the
     projection is stored as a convolution."""
 
-    def __init__(self, spec: spec.Patches, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Patches, context: StackContext) -> None:
         super().__init__(spec, context)
         size, width = spec.patch_size, context.d_model
         self.length = spec.fixed_length
@@ -158,7 +158,7 @@ class Patches(DenseEmbedding):
 class Spectrogram(DenseEmbedding):
     """activation(second(activation(first(x)))) + position; both are convolutions over time."""
 
-    def __init__(self, spec: spec.Spectrogram, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Spectrogram, context: StackContext) -> None:
         super().__init__(spec, context)
         assert context.context_length is not None
         width, half = context.d_model, spec.kernel // 2

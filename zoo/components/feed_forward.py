@@ -71,7 +71,7 @@ class MLP(nn.Module):
 
     def __init__(self, spec: spec.MLP, context: BuildContext) -> None:
         super().__init__()
-        self.up = Linear(context.input_width or context.d_model, spec.hidden, bias=spec.hidden_bias)
+        self.up = Linear(context.reads, spec.hidden, bias=spec.hidden_bias)
         self.inner = Inner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
 
@@ -89,9 +89,8 @@ class Gated(nn.Module):
 
     def __init__(self, spec: spec.Gated, context: BuildContext) -> None:
         super().__init__()
-        reads = context.input_width or context.d_model
-        self.gate = Linear(reads, spec.hidden, bias=spec.hidden_bias)
-        self.up = Linear(reads, spec.hidden, bias=spec.hidden_bias)
+        self.gate = Linear(context.reads, spec.hidden, bias=spec.hidden_bias)
+        self.up = Linear(context.reads, spec.hidden, bias=spec.hidden_bias)
         self.inner = GatedInner(spec)
         self.down = Linear(spec.hidden, context.d_model, bias=spec.output_bias)
         self.multiplier = spec.multipliers.output

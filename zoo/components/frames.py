@@ -17,13 +17,13 @@ from zoo.components.convolution import Convolution2d
 from zoo.components.embedding import Embedding
 from zoo.components.linear import Linear
 from zoo.components.scaling import scaled
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.core.precision import wide
 from zoo.registry import build_component, builds
 
 
 class FramesEmbedding(Embedding):
-    """The base of embeddings of frames, of which padding comes after those of a row."""
+    """The base of embeddings of frames; padding follows the frames of a row."""
 
     strides: tuple[int, ...] = ()
     """The steps of the convolutions over time, each of which sees its place in the middle of its kernel."""
@@ -46,7 +46,7 @@ class FramesEmbedding(Embedding):
 class Frames(FramesEmbedding):
     """projection(norm(frames)) + position."""
 
-    def __init__(self, spec: spec.Frames, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Frames, context: StackContext) -> None:
         super().__init__(spec, context)
         inner = replace(context, d_model=spec.width)
         self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, inner)
@@ -85,10 +85,10 @@ class Subsampling(nn.Module):
 class SubsampledSpectrogram(FramesEmbedding):
     """scale * projection(convolutions(frames)) + position; frames of padding are 0 before every convolution."""
 
-    def __init__(self, spec: spec.SubsampledSpectrogram, context: BuildContext) -> None:
+    def __init__(self, spec: spec.SubsampledSpectrogram, context: StackContext) -> None:
         super().__init__(spec, context)
         self.strides = (spec.stride,) * spec.convolutions
-        self.layers = nn.ModuleList(Subsampling(spec, first=at == 0) for at in range(spec.convolutions))
+        self.layers = nn.ModuleList(Subsampling(spec, first=index == 0) for index in range(spec.convolutions))
         self.projection = Linear(spec.channels * spec.bins_left, context.d_model)
         self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale or 1.0
         self.dropout = nn.Dropout(spec.dropout)

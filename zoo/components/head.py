@@ -20,7 +20,7 @@ from zoo.components.attention_pooling import AttentionPooling
 from zoo.components.linear import Linear
 from zoo.components.patch_positions import patch_places
 from zoo.components.pooling import TokenSequence, mean_from, pool
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.core.initialization import Distribution
 from zoo.core.precision import wide
 from zoo.core.sharding import VOCABULARY, Sharding
@@ -29,9 +29,9 @@ from zoo.registry import build_component, builds
 
 def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
     """The outputs of heads with one entry per token, B T ...; all others have one per sequence, B ..."""
-    stated: frozenset[str] | None = getattr(head, "per_token", None)
-    if stated is not None:
-        return stated
+    names: frozenset[str] | None = getattr(head, "per_token", None)
+    if names is not None:
+        return names
     parameter = next(head.parameters(), torch.empty(0))
 
     def sizes(length: int) -> dict[str, tuple[int, ...]]:
@@ -44,13 +44,13 @@ def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
     return frozenset(name for name in two if two[name] != three[name])
 
 
-def scored_width(spec: spec.VocabularyHead, context: BuildContext) -> int:
+def scored_width(spec: spec.VocabularyHead, context: StackContext) -> int:
     """The width of the scored vectors: the embedding's, or d_model."""
     assert context.token is not None
     return context.token.embedding_dim if spec.scores_embeddings else context.d_model
 
 
-def vocabulary_scores(spec: spec.VocabularyHead, context: BuildContext) -> Linear:
+def vocabulary_scores(spec: spec.VocabularyHead, context: StackContext) -> Linear:
     """The projection to the vocabulary; with tied embeddings it is the token table itself."""
     token = context.token
     assert token is not None
@@ -75,7 +75,7 @@ class TransformingHead(nn.Module):
     def __init__(
         self,
         spec: spec.TransformingHead | spec.MaskedLanguageModeling,
-        context: BuildContext,
+        context: StackContext,
         width: int | None = None,
     ) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class LanguageModeling(TransformingHead):
 
     bias: Tensor | None
 
-    def __init__(self, spec: spec.LanguageModeling, context: BuildContext) -> None:
+    def __init__(self, spec: spec.LanguageModeling, context: StackContext) -> None:
         super().__init__(spec, context)
         self.scale = context.d_model**-0.5 if spec.scale == "inverse_sqrt_d_model" else spec.scale
         self.projection = (
@@ -137,7 +137,7 @@ class LanguageModeling(TransformingHead):
 class MaskedLanguageModeling(TransformingHead):
     """logits: B T vocabulary."""
 
-    def __init__(self, spec: spec.MaskedLanguageModeling, context: BuildContext) -> None:
+    def __init__(self, spec: spec.MaskedLanguageModeling, context: StackContext) -> None:
         super().__init__(spec, context, scored_width(spec, context))
         self.vocabulary = vocabulary_scores(spec, context)
 
@@ -153,7 +153,7 @@ class MaskedLanguageModeling(TransformingHead):
 class Pooler(nn.Module):
     """last_hidden_state: B T D, and pooler_output: B D, of the first token."""
 
-    def __init__(self, spec: spec.Pooler, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Pooler, context: StackContext) -> None:
         super().__init__()
         self.dense = Linear(context.d_model, context.d_model)
         self.activation = activation(spec.activation)
@@ -168,7 +168,7 @@ class Pooler(nn.Module):
 class SequenceHead(TransformingHead):
     """A head with one transformed vector per sequence: B T D -> B W, with W the ``width`` (default: D)."""
 
-    def __init__(self, spec: spec.SequenceHead, context: BuildContext, width: int | None = None) -> None:
+    def __init__(self, spec: spec.SequenceHead, context: StackContext, width: int | None = None) -> None:
         super().__init__(spec, context, width)
         self.transforms_tokens = spec.transform == "tokens"
         self.pooling: Pool
@@ -189,7 +189,7 @@ class SequenceHead(TransformingHead):
 class Classification(SequenceHead):
     """logits: B labels, of one vector per sequence."""
 
-    def __init__(self, spec: spec.Classification, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Classification, context: StackContext) -> None:
         width = spec.dense_width or context.d_model
         super().__init__(spec, context, width)
         self.dropout = nn.Dropout(spec.dropout)
@@ -203,7 +203,7 @@ class Classification(SequenceHead):
 class DistilledClassification(nn.Module):
     """cls_logits and distillation_logits, of the first and the second vector, and their mean logits: B labels each."""
 
-    def __init__(self, spec: spec.DistilledClassification, context: BuildContext) -> None:
+    def __init__(self, spec: spec.DistilledClassification, context: StackContext) -> None:
         super().__init__()
         self.class_labels = Linear(context.d_model, spec.labels)
         self.distillation_labels = Linear(context.d_model, spec.labels)
@@ -221,7 +221,7 @@ class DistilledClassification(nn.Module):
 class Pooled(SequenceHead):
     """last_hidden_state: B T D, and one vector per sequence, B W, under the name that the spec gives it."""
 
-    def __init__(self, spec: spec.Pooled, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Pooled, context: StackContext) -> None:
         super().__init__(spec, context)
         self.output, self.normalize = spec.output, spec.normalize
         width = spec.projection
@@ -242,7 +242,7 @@ class Pooled(SequenceHead):
 class Contrastive(nn.Module):
     """text_embeds: N W, image_embeds: M W, and their products times exp(scale), plus bias: M N, and N M."""
 
-    def __init__(self, spec: spec.Contrastive, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Contrastive, context: StackContext) -> None:
         super().__init__()
         self._initial = {"scale": spec.log_scale, "bias": spec.bias or 0.0}
         self.scale = nn.Parameter(torch.empty(1))
@@ -268,7 +268,7 @@ class Contrastive(nn.Module):
 class TokenClassification(TransformingHead):
     """logits: B T labels."""
 
-    def __init__(self, spec: spec.TokenClassification, context: BuildContext) -> None:
+    def __init__(self, spec: spec.TokenClassification, context: StackContext) -> None:
         super().__init__(spec, context)
         self.dropout = nn.Dropout(spec.dropout)
         self.labels = Linear(context.d_model, spec.labels, bias=spec.bias)
@@ -281,7 +281,7 @@ class TokenClassification(TransformingHead):
 class CTC(nn.Module):
     """logits: B T labels."""
 
-    def __init__(self, spec: spec.CTC, context: BuildContext) -> None:
+    def __init__(self, spec: spec.CTC, context: StackContext) -> None:
         super().__init__()
         self.dropout = nn.Dropout(spec.dropout)
         self.labels = Linear(context.d_model, spec.labels)
@@ -294,7 +294,7 @@ class CTC(nn.Module):
 class QuestionAnswering(TransformingHead):
     """start_logits and end_logits: B T each."""
 
-    def __init__(self, spec: spec.QuestionAnswering, context: BuildContext) -> None:
+    def __init__(self, spec: spec.QuestionAnswering, context: StackContext) -> None:
         super().__init__(spec, context)
         self.dropout = nn.Dropout(spec.dropout)
         self.span = Linear(context.d_model, 2, bias=spec.bias)
@@ -308,7 +308,7 @@ class QuestionAnswering(TransformingHead):
 class ReplacedTokenDetection(TransformingHead):
     """logits: B T."""
 
-    def __init__(self, spec: spec.ReplacedTokenDetection, context: BuildContext) -> None:
+    def __init__(self, spec: spec.ReplacedTokenDetection, context: StackContext) -> None:
         super().__init__(spec, context)
         self.score = Linear(context.d_model, 1, bias=spec.bias)
 
@@ -320,7 +320,7 @@ class ReplacedTokenDetection(TransformingHead):
 class NoHead(nn.Module):
     """last_hidden_state: B T D."""
 
-    def __init__(self, spec: spec.NoHead, context: BuildContext) -> None:
+    def __init__(self, spec: spec.NoHead, context: StackContext) -> None:
         super().__init__()
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:

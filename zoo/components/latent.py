@@ -14,18 +14,15 @@ import specs.kinds.latent as spec
 from zoo import functional
 from zoo.components.attention import key_value_state, merge_heads, split_heads
 from zoo.components.linear import Linear
-from zoo.components.mixer import BiasKey, Mixer, MixerContext, State, StateTensor
+from zoo.components.mixer import AttentionMixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
 from zoo.core.sharding import COLUMNS, HEADS, READ_BY_ALL, ROWS, SHARED, Sharding, counted
 from zoo.registry import build_component, builds
 
 
 @builds(spec.Latent)
-class Latent(Mixer):
-    """Heads have an unrotated and a rotated part; the cache holds both parts of the keys, and the values, of every head.
-
-    ``position`` is the attention's own, where every layer has its own, or None for the stack's.
-    """
+class Latent(AttentionMixer):
+    """Heads have an unrotated and a rotated part; the cache holds both parts of the keys, and the values, of every head."""
 
     def __init__(self, spec: spec.Latent, context: BuildContext) -> None:
         super().__init__()
@@ -35,7 +32,6 @@ class Latent(Mixer):
         width = spec.head_dim + spec.rope_dim
         self.scale = width**-0.5 if spec.scale is None else spec.scale
         self.dropout = spec.dropout
-        self.position = context.position
         self.low_rank = spec.query_rank is not None
         if spec.query_rank is None:
             self.query = Linear(d_model, heads * width, bias=False)
@@ -72,7 +68,8 @@ class Latent(Mixer):
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: B H P (N + R) and B H P V -> B T D, and all keys and values: B H S (N + R) and B H S V."""
-        position, positions = self.position or context.position, context.positions
+        shared, positions = context.attention, context.positions
+        position = shared.position_of(self)
         query = self.query_up(self.query_norm(self.query_down(x))) if self.low_rank else self.query(x)
         query = split_heads(query, self.unrotated + self.rotated)  # B H T (N + R)
         turned = position.rotate(query[..., self.unrotated :], positions, self.rotated)  # B H T R
@@ -82,8 +79,8 @@ class Latent(Mixer):
         up = split_heads(self.key_value_up(latent), self.unrotated + self.value_dim)  # B H T (N + V)
         common = position.rotate(common[:, None], positions, self.rotated)  # B 1 T R
         key = torch.cat((up[..., : self.unrotated], common.expand(-1, self.heads, -1, -1)), -1)
-        key, value = context.cached(past, key, up[..., self.unrotated :])
-        bias = context.biases[BiasKey(position.name, None)]
+        key, value = shared.cached(past, key, up[..., self.unrotated :])
+        bias = shared.biases[self.bias_key(position)]
         dropout = self.dropout if self.training else 0.0
         mixed = functional.attention(query, key, value, bias, scale=self.scale, dropout=dropout)  # B H T V
         return self.output(merge_heads(mixed)), (key, value)

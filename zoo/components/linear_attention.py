@@ -17,7 +17,7 @@ from zoo.components.attention import split_heads
 from zoo.components.decay import log_decays
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
-from zoo.context import BuildContext
+from zoo.context import LayerContext
 from zoo.core.precision import wide
 from zoo.core.sharding import COLUMNS, GATHERED, ROWS, SHARED, Sharding, counted
 from zoo.registry import build_component, builds
@@ -27,7 +27,7 @@ from zoo.registry import build_component, builds
 class LinearAttention(Mixer):
     """output(norm(S^T query) * activation(gate)), where S is the state of a head: S_t = decay S_(t-1) + key value^T."""
 
-    def __init__(self, spec: spec.LinearAttention, context: BuildContext) -> None:
+    def __init__(self, spec: spec.LinearAttention, context: LayerContext) -> None:
         super().__init__()
         d_model, keys, values = (
             context.d_model,

@@ -97,7 +97,7 @@ class Mamba(Mixer):
         return self.output(mixed), (last_inputs, states)
 
     def _scan(self, x: Tensor, states: Tensor | None, real: Tensor | None) -> tuple[Tensor, Tensor]:
-        """What the states give, before the skip: B T D, B D N -> B T D and B D N."""
+        """The output of the states, before the skip: B T D, B D N -> B T D and B D N."""
         selected = self.selection(x)
         if self.by_head:
             selected = selected.unflatten(-1, (self.heads, -1))  # B T H (R + 2 N)

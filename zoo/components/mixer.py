@@ -1,4 +1,4 @@
-"""What mixes the tokens of a sequence, and the state that it carries from call to call.
+"""Mixers of the tokens of a sequence, and the state that they carry from call to call.
 
 Shapes: batch B, new tokens T, past length P, key length S = P + T, width D.
 """
@@ -6,16 +6,15 @@ Shapes: batch B, new tokens T, past length P, key length S = P + T, width D.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from zoo import functional
-from zoo.components.block_summaries import TokenBlocks
-from zoo.components.position import Distances, Position
+from zoo.components.position import Position
 
 State = tuple[Tensor, ...]
 """The state of one layer, B and the dims of each tensor."""
@@ -74,26 +73,25 @@ def declared_state(
     ]
 
 
-def check_state(states: Sequence[Sequence[StateTensor]], given: Sequence[State]) -> None:
-    """Raise :class:`ValueError` unless ``given`` is the state of each layer."""
-    if len(given) != len(states):
+def check_state(states: Sequence[Sequence[StateTensor]], past: Sequence[State]) -> None:
+    """Raise :class:`ValueError` unless ``past`` is the state of each layer."""
+    if len(past) != len(states):
         raise ValueError(
-            f"past_key_values must hold the state of each of the {len(states)} layers; it has {len(given)} entries"
+            f"past_key_values must hold the state of each of the {len(states)} layers; it has {len(past)} entries"
         )
-    for layer, (declared, values) in enumerate(zip(states, given, strict=True)):
+    for layer, (declared, values) in enumerate(zip(states, past, strict=True)):
         fits = len(values) == len(declared) and all(map(StateTensor.holds, declared, values))
         if not fits:
-            wanted = ", ".join(each.description for each in declared) or "no tensors"
-            found = ", ".join(" x ".join(map(str, each.shape)) for each in values) or "no tensors"
+            wanted = ", ".join(tensor.description for tensor in declared) or "no tensors"
+            held = ", ".join(" x ".join(map(str, tensor.shape)) for tensor in values) or "no tensors"
             raise ValueError(
-                f"past_key_values[{layer}] must hold the state of layer {layer}: {wanted}; it has {found}. "
+                f"past_key_values[{layer}] must hold the state of layer {layer}: {wanted}; it has {held}. "
                 "Pass what an earlier call returned as present_key_values."
             )
 
 
 class BiasKey(NamedTuple):
-    """What identifies a bias: the name of the position that acts on the scores, and the limits of what a query
-    sees: windows of tokens and of patches, and chunks."""
+    """The key of a bias: the name of the position that acts on the scores, and the limits of the keys that a query sees."""
 
     position: str
     window: int | None = None
@@ -101,52 +99,41 @@ class BiasKey(NamedTuple):
     chunk: int | None = None
 
 
-class BlocksKey(NamedTuple):
-    """What identifies blocks of tokens: the name of the position that has their biases, and their size."""
+class QueryKeyPositions(NamedTuple):
+    """The positions of all queries and keys of a pass, (B or 1) T and (B or 1) S, the padding mask of the keys, B S with 1 for
+    real tokens or None, and a tensor whose dtype the scores have."""
 
-    position: str
-    size: int
+    queries: Tensor
+    keys: Tensor
+    mask: Tensor | None
+    like: Tensor
 
 
 @dataclass(frozen=True)
-class MixerContext:
-    """The inputs that the mixers of all layers of a stack share in one forward pass.
+class AttentionContext:
+    """The inputs that all attentions of a stack share in one forward pass.
 
-    positions: B T (or 1 T), or along several axes A B T, biases and cross_bias: broadcast to B H T S, or None.  ``position`` is the stack's.
-    distances: of each position, by name, what its attentions compare queries and keys with.
-    gated: by the name of its position, a bias that each layer scales and adds to those, (B or 1) H T S.
-    real: B T, 1 for real tokens and 0 for padding, which enters no state; None if all are real.
+    position: the stack's.  biases and cross_bias: broadcast to B H T S, or None.
+    shared: values that attentions and positions computed for all layers, by key.
     start: B, the first slot of the new tokens in a static cache; None for a growing cache.
-    inputs: B T D, what the first layer reads: the embedding; tokens: B T, the new tokens that a decoder embeds.
-    blocks: of tokens, whose sums attentions see.
-    reused: all keys and values of an earlier layer, B G S K twice, for a layer without its own.
-    first_values: the values of the first RWKV-7 layer of each width, B T (H K), which later layers mix with their own.
     """
 
     position: Position
-    positions: Tensor
-    inputs: Tensor
     biases: Mapping[BiasKey, Tensor | None]
-    distances: Mapping[str, Distances | None] = field(default_factory=dict)
-    cross_bias: Tensor | None = None
-    real: Tensor | None = None
-    start: Tensor | None = None
-    gated: Mapping[str, Tensor | None] = field(default_factory=dict)
-    blocks: Mapping[BlocksKey, TokenBlocks] = field(default_factory=dict)
-    reused: State = ()
-    tokens: Tensor | None = None
-    first_values: dict[int, Tensor] = field(default_factory=dict)
-    _alignments: dict[int, functional.TokenAlignment | None] = field(default_factory=dict)
+    cross_bias: Tensor | None
+    shared: Mapping[Hashable, Any]
+    start: Tensor | None
 
-    def alignment(self, width: int) -> functional.TokenAlignment | None:
-        """The permutation that keeps padding out of convolutions over ``width`` tokens: one for all layers."""
-        if width not in self._alignments:
-            self._alignments[width] = functional.token_alignment(self.real, width)
-        return self._alignments[width]
+    def position_of(self, attention: AttentionMixer) -> Position:
+        """The position that acts inside an attention: its own or the stack's."""
+        return attention.position or self.position
 
-    def reusing(self, state: State) -> MixerContext:
-        """The same for a layer that attends to the keys and values of another, which left this state."""
-        return replace(self, reused=state[:2])
+    def score_bias(self, attention: AttentionMixer, x: Tensor, query: Tensor, key: Tensor) -> Tensor | None:
+        """The mask, and what the position adds to the scores of one attention: B T D, B H T K and B G S K -> broadcast to
+        B H T S, or None."""
+        position = self.position_of(attention)
+        bias = self.biases[attention.bias_key(position)]
+        return position.layer_bias(bias, self.shared.get(position.name), attention, x, query, key)
 
     def cached(self, past: State | None, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The cached keys and values followed by the new ones, B G T K each: B G S K."""
@@ -157,10 +144,35 @@ class MixerContext:
         return functional.write(past[0], key, self.start), functional.write(past[1], value, self.start)
 
 
+@dataclass(frozen=True)
+class MixerContext:
+    """The inputs that all mixers of a stack share in one forward pass.
+
+    positions: B T (or 1 T), or along several axes A B T.
+    real: B T, 1 for real tokens and 0 for padding, which enters no state; None if all are real.
+    embedded: B T D, the input of the first layer.  ids: B T, the new tokens; None for other inputs.
+    left: tensors that layers leave for later ones, by key.
+    """
+
+    positions: Tensor
+    real: Tensor | None
+    embedded: Tensor
+    ids: Tensor | None
+    attention: AttentionContext
+    left: dict[Hashable, Tensor] = field(default_factory=dict)
+    _alignments: dict[int, functional.TokenAlignment | None] = field(default_factory=dict)
+
+    def alignment(self, width: int) -> functional.TokenAlignment | None:
+        """The permutation that keeps padding out of convolutions over ``width`` tokens: one for all layers."""
+        if width not in self._alignments:
+            self._alignments[width] = functional.token_alignment(self.real, width)
+        return self._alignments[width]
+
+
 class Mixer(nn.Module):
     """Mixes tokens: the first branch of a block, or part of it.
 
-    ``counts_tokens`` says that it computes something else for the first token, which its state does not tell.
+    ``counts_tokens``: whether the first token is special and the state alone cannot identify it.
     """
 
     counts_tokens: ClassVar[bool] = False
@@ -173,3 +185,35 @@ class Mixer(nn.Module):
     @abstractmethod
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         """x: B T D, past: the state that an earlier call left, or None at the start -> B T D, and the state."""
+
+
+class AttentionMixer(Mixer):
+    """Attention: a mixer of keys and values on which a position acts.
+
+    ``position`` is its own, possibly shared with other layers, or None for the stack's.
+    """
+
+    heads: int
+    window: int | None = None
+    """The number of tokens that a query sees, as in the spec; None for no limit."""
+    chunk: int | None = None
+    """The size of the chunks that queries see; None for no limit."""
+    patch_window: int | None = None
+    """The side of the windows of patches; None for no limit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.position: Position | None = None
+
+    @property
+    @abstractmethod
+    def rotated_width(self) -> int:
+        """The width of queries and keys that the position rotates."""
+
+    def bias_key(self, position: Position) -> BiasKey:
+        """The key of its bias, given the position that acts inside it."""
+        return BiasKey(position.name, self.window, self.patch_window, self.chunk)
+
+    def shared(self, position: Position) -> Mapping[Hashable, Callable[[QueryKeyPositions], Any]]:
+        """Functions of the positions that the stack calls before its first layer, once for all layers with the same key."""
+        return {position.name: lambda tokens: position.distances(tokens.queries, tokens.keys, tokens.like)}

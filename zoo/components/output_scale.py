@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from zoo.components.block import Branch, LayerCall
 from zoo.core.initialization import Distribution
 from zoo.core.precision import in_dtype, wide
 
@@ -23,6 +24,10 @@ class OutputScale(nn.Module):
     def initial(self, leaf: str) -> Distribution:
         """The value of the spec."""
         return Distribution(constant=self.start)
+
+    def around(self, layer: Branch, x: Tensor, call: LayerCall) -> Tensor:
+        """The output of a layer, scaled."""
+        return self(layer(x, call))
 
     def forward(self, x: Tensor) -> Tensor:
         x = wide(x)

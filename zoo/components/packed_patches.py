@@ -10,7 +10,7 @@ from torch import Tensor, nn
 import specs.kinds.packed_patches as spec
 from zoo.components.embedding import Embedding
 from zoo.components.linear import Linear
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.core.precision import wide
 from zoo.registry import builds
 
@@ -19,7 +19,7 @@ from zoo.registry import builds
 class PackedPatches(Embedding):
     """The projected patches, plus position."""
 
-    def __init__(self, spec: spec.PackedPatches, context: BuildContext) -> None:
+    def __init__(self, spec: spec.PackedPatches, context: StackContext) -> None:
         super().__init__(spec, context)
         self.patch = Linear(spec.patch_width, context.d_model, bias=spec.bias)
         self.dropout = nn.Dropout(spec.dropout)

@@ -17,7 +17,7 @@ from zoo import functional
 from zoo.components.linear import EmbeddingTable
 from zoo.components.position import Position
 from zoo.components.rope_frequencies import Rotation
-from zoo.context import BuildContext
+from zoo.context import BuildContext, PositionContext
 from zoo.core.precision import wide
 from zoo.core.sharding import COLUMNS, Sharding
 from zoo.registry import builds
@@ -66,7 +66,7 @@ class AxialRope(Position):
         self._prepared[width] = (*frequencies, *none), (*none, *frequencies)
 
     def angles(self, width: int, positions: Tensor, like: Tensor) -> Tensor:
-        """The angle of each pair of a head, those of rows before those of columns: 1 T K/2, float32.
+        """The angle of each pair of a head, rows before columns: 1 T K/2, float32.
 
         positions: row and column of each patch, and more, where images have any size, A 1 T; else anything.
         """
@@ -117,7 +117,7 @@ class RelativeBias2d(Position):
     """A trained bias per head for each difference in rows and columns, then those to, from and among the vectors before the
     patches."""
 
-    def __init__(self, spec: spec.RelativeBias2d, context: BuildContext) -> None:
+    def __init__(self, spec: spec.RelativeBias2d, context: PositionContext) -> None:
         super().__init__(spec, context)
         before, places = patch_places(context)
         assert context.patch_grid is not None

@@ -12,22 +12,34 @@ from torch import Tensor, nn
 
 import specs.kinds.per_layer_embedding as spec
 from zoo.components.activation import activation
+from zoo.components.block import Branch, LayerCall
 from zoo.components.linear import EmbeddingTable, Linear
-from zoo.context import BuildContext
+from zoo.context import LayerContext
 from zoo.core.precision import wide
 from zoo.core.sharding import VOCABULARY, Sharding
 from zoo.registry import build_component
 
 
+def _read_stream(x: Tensor) -> Tensor:
+    """The stream that gates an embedding: B T D -> B T D."""
+    return x
+
+
+def _join_stream(x: Tensor, embedding: Tensor) -> Tensor:
+    """The stream with an embedding: B T D twice -> B T D."""
+    return x + embedding
+
+
 class PerLayerEmbedding(nn.Module):
     """norm(output(activation(gate(x)) * e)), with e = (sqrt(P) * table(tokens) + projected) / sqrt(2).
 
-    projected = projected_norm(projection(embedded) / sqrt(D)), with a norm that all layers share.
+    projected = projected_norm(projection(embedded) / sqrt(D)), with a norm that all layers share.  ``read`` and ``join`` say which
+    stream gates the embedding, and which it is added to, where there are several.
     """
 
     component_kind = "per_layer_embedding"
 
-    def __init__(self, spec: spec.PerLayerEmbedding, context: BuildContext) -> None:
+    def __init__(self, spec: spec.PerLayerEmbedding, dropout: float, context: LayerContext) -> None:
         super().__init__()
         assert context.vocab_size is not None
         width = context.d_model
@@ -43,10 +55,18 @@ class PerLayerEmbedding(nn.Module):
         self.activation = activation(spec.activation)
         self.output = Linear(spec.width, width, bias=False)
         self.norm = build_component(spec.norm, context)
+        self.dropout = nn.Dropout(dropout)
+        self.read, self.join = _read_stream, _join_stream
 
     def sharding(self) -> Sharding:
         """The table by tokens; every process has the rest, as the norm reads whole vectors."""
         return Sharding({"table": VOCABULARY}, {"vocab_size": self.table.num_embeddings})
+
+    def around(self, layer: Branch, x: Tensor, call: LayerCall) -> Tensor:
+        """The output of a layer and this embedding."""
+        x, context = layer(x, call), call.context
+        assert context.ids is not None
+        return self.join(x, self.dropout(self(self.read(x), context.ids, context.embedded)))
 
     def forward(self, x: Tensor, tokens: Tensor, embedded: Tensor) -> Tensor:
         """x: B T D, tokens: B T, embedded: the input of the first layer, B T D -> B T D."""

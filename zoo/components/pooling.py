@@ -32,11 +32,11 @@ def pool(x: Tensor, tokens: TokenSequence, pooling: TokenPooling | AtToken) -> T
         assert tokens.ids is not None
         ids = tokens.ids if tokens.mask is None else tokens.ids * tokens.mask
         sought = ids.amax(1, keepdim=True) if pooling.token == "highest" else pooling.token
-        found = (ids == sought).to(torch.int64)  # B T
+        matches = (ids == sought).to(torch.int64)  # B T
         if tokens.mask is not None:
-            found = found * tokens.mask
-        count = found.cumsum(1)
-        return torch.where(count[:, -1:] > 0, _mix(x, found * (count == 1)), pool(x, tokens, "first"))
+            matches = matches * tokens.mask
+        count = matches.cumsum(1)
+        return torch.where(count[:, -1:] > 0, _mix(x, matches * (count == 1)), pool(x, tokens, "first"))
     return _unpadded(x, pooling) if tokens.mask is None else _padded(x, tokens.mask, pooling)
 
 
@@ -58,19 +58,19 @@ def _unpadded(x: Tensor, pooling: TokenPooling) -> Tensor:
 
 
 def _padded(x: Tensor, mask: Tensor, pooling: TokenPooling) -> Tensor:
-    place = mask.cumsum(1)  # B T: 1 for the first real token
-    count = place[:, -1:]
+    number = mask.cumsum(1)  # B T: 1 for the first real token
+    count = number[:, -1:]
     match pooling:
         case "first":
-            return _mix(x, mask * (place == 1))
+            return _mix(x, mask * (number == 1))
         case "last":
-            return _mix(x, mask * (place == count))
+            return _mix(x, mask * (number == count))
         case "mean":
             return _mix(x, mask / count.clamp(min=1))
         case "mean_sqrt_length":
             return _mix(x, mask / count.clamp(min=1).sqrt())
         case "weighted_mean":
-            weights = mask * place
+            weights = mask * number
             return _mix(x, weights / weights.sum(1, keepdim=True).clamp(min=1))
         case "max":
             real = torch.where(mask[..., None] > 0, x, torch.finfo(x.dtype).min)

@@ -1,11 +1,9 @@
-"""Positions.  Each acts in one of four ways: on the embedding, on queries and keys, on the scores, or as vectors that queries and
-keys are compared with."""
+"""Positions.  Each acts in one of three ways: on the embedding, on queries and keys, or on the scores."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,41 +14,20 @@ from zoo.components.activation import activation
 from zoo.components.convolution import WeightNormConvolution
 from zoo.components.linear import EmbeddingTable
 from zoo.components.rope_frequencies import Frequencies, rope_frequencies
-from zoo.context import BuildContext
+from zoo.context import BuildContext, PositionContext
 from zoo.core.precision import wide
 from zoo.core.sharding import COLUMNS, Sharding, counted
 from zoo.registry import builds
 
-if TYPE_CHECKING:
-    from zoo.components.attention import Projections
-
-
-@dataclass(frozen=True)
-class Distances:
-    """The trained vectors of distances, R D, and the row of each query and key, (B or 1) T S."""
-
-    vectors: Tensor
-    rows: Tensor
-
-
-def head_products(query: Tensor, key: Tensor) -> Tensor:
-    """The products of each query with each key: (B or 1) H T K and (B or 1) G S K, G dividing H -> B H T S."""
-    groups = key.shape[1]
-    if groups == query.shape[1]:
-        return query @ key.transpose(-1, -2)
-    queries = query.unflatten(1, (groups, query.shape[1] // groups))  # (B or 1) G H/G T K
-    return (queries @ key[:, :, None].transpose(-1, -2)).flatten(1, 2)
-
 
 @builds(spec.NoPosition)
 class Position(nn.Module):
-    """The base, which does none of the four, and at most scales queries.
+    """The base, which does none of the three, and at most scales queries.
 
-    ``name`` identifies a position within its stack; ``gated`` says that each layer scales what it adds to the scores.
+    ``name`` identifies a position within its stack.
     """
 
     name = "of the stack"
-    gated = False
 
     def __init__(self, spec: spec.PositionKind, context: BuildContext) -> None:
         super().__init__()
@@ -71,6 +48,10 @@ class Position(nn.Module):
         """Rotate what queries and keys are projected from.  x: B T D, in pieces of ``width``, positions: B T -> B T D."""
         return x
 
+    def rotate_queries(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
+        """Rotate and scale queries; arguments as for ``rotate``."""
+        return self.scale_queries(self.rotate(x, positions, width), positions)
+
     def scale_queries(self, x: Tensor, positions: Tensor) -> Tensor:
         """Scale rotated queries.  x: B H T K, positions: B T -> B H T K."""
         scaling = self.query_scaling
@@ -89,13 +70,18 @@ class Position(nn.Module):
         """
         return None
 
-    def distances(self, queries: Tensor, keys: Tensor, like: Tensor) -> Distances | None:
-        """The vectors of all layers that queries and keys are compared with, or None; arguments as for ``bias``."""
+    def distances(self, queries: Tensor, keys: Tensor, like: Tensor) -> Any:
+        """The input of ``layer_bias`` that all layers share, or None; arguments as for ``bias``."""
         return None
 
-    def compare(self, attention: Projections, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
-        """The scores of an attention's queries and keys with vectors: B H T K and B G S K -> B H T S."""
-        raise NotImplementedError
+    def layer_bias(
+        self, bias: Tensor | None, distances: Any, attention: Any, x: Tensor, query: Tensor, key: Tensor
+    ) -> Tensor | None:
+        """The bias of the scores of one attention, from the bias of all layers: both broadcast to B H T S, or None.
+
+        x: B T D, the input of the attention, query: B H T K, key: B G S K.
+        """
+        return bias
 
 
 @builds(spec.Learned)
@@ -235,7 +221,7 @@ class Rope(Position):
         assert isinstance(frequencies, tuple)
         axes = self.spec.sections.axes()
         by_axis = tuple(
-            tuple(each if own == axis else 0.0 for each, own in zip(frequencies, axes, strict=True))
+            tuple(frequency if own == axis else 0.0 for frequency, own in zip(frequencies, axes, strict=True))
             for axis in range(3)
         )
         turned = functional.angles_by_axis(positions, by_axis)  # B T R
@@ -262,7 +248,7 @@ def alibi_slopes(heads: int) -> tuple[float, ...]:
 class Alibi(Position):
     """-slope * distance, times a scale."""
 
-    def __init__(self, spec: spec.Alibi, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Alibi, context: PositionContext) -> None:
         super().__init__(spec, context)
         assert context.heads is not None
         self.slopes = alibi_slopes(context.heads)
@@ -316,27 +302,22 @@ def t5_buckets(buckets: int, max_distance: int, *, bidirectional: bool) -> tuple
 class RelativeBias(Position):
     """A trained bias per distance bucket and head."""
 
-    def __init__(self, spec: spec.RelativeBias, context: BuildContext) -> None:
+    def __init__(self, spec: spec.RelativeBias, context: PositionContext) -> None:
         super().__init__(spec, context)
-        self.max_distance, self.gated = spec.max_distance, spec.gated
+        self.max_distance = spec.max_distance
         self.buckets = t5_buckets(spec.buckets, spec.max_distance, bidirectional=not context.causal)
         assert context.heads is not None
         self.table = EmbeddingTable(spec.buckets, context.heads)
-        self.block_table = EmbeddingTable(spec.buckets, context.heads) if context.summarized else None
 
     def sharding(self) -> Sharding:
         """By heads."""
-        return Sharding({"table": COLUMNS, "block_table": COLUMNS}, {"heads": self.table.embedding_dim})
+        return Sharding({"table": COLUMNS}, {"heads": self.table.embedding_dim})
 
-    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
-        return self._looked_up(self.table, queries, keys, like)
+    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor | None:
+        return self.looked_up(self.table, queries, keys, like)
 
-    def block_bias(self, queries: Tensor, blocks: Tensor, like: Tensor) -> Tensor:
-        """As ``bias``, between the block of each query, (B or 1) T, and every block, 1 J -> (B or 1) H T J."""
-        assert self.block_table is not None
-        return self._looked_up(self.block_table, queries, blocks, like)
-
-    def _looked_up(self, table: nn.Embedding, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
+    def looked_up(self, table: nn.Embedding, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
+        """The biases in a table of buckets: (B or 1) T and (B or 1) S -> (B or 1) H T S."""
         relative = functional.relative_positions(queries, keys)  # (B or 1) T S
         reach = relative.clamp(-self.max_distance, self.max_distance) + self.max_distance
         by_distance = table(functional.constant(self.buckets, like))  # (2 max_distance + 1) H

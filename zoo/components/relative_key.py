@@ -5,27 +5,22 @@ Shapes: batch B, query length T, key length S, heads H, key-value heads G, head 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torch import Tensor
 
 import specs.kinds.relative_key as spec
 from zoo import functional
+from zoo.components.compared_position import ComparedPosition, Distances, ProjectsVectors
 from zoo.components.linear import EmbeddingTable
-from zoo.components.position import Distances, Position
-from zoo.context import BuildContext
+from zoo.context import PositionContext
 from zoo.core.sharding import SHARED, Sharding
 from zoo.registry import builds
 
-if TYPE_CHECKING:
-    from zoo.components.attention import Projections
-
 
 @builds(spec.RelativeKey)
-class RelativeKey(Position):
+class RelativeKey(ComparedPosition):
     """A trained vector per distance, R K, the keys furthest before the query first."""
 
-    def __init__(self, spec: spec.RelativeKey, context: BuildContext) -> None:
+    def __init__(self, spec: spec.RelativeKey, context: PositionContext) -> None:
         super().__init__(spec, context)
         assert context.head_width is not None
         self.before, self.after = spec.before, spec.after
@@ -39,7 +34,7 @@ class RelativeKey(Position):
         relative = functional.relative_positions(queries, keys)  # (B or 1) T S
         return Distances(self.table.weight, relative.clamp(-self.before, self.after) + self.before)
 
-    def compare(self, attention: Projections, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
+    def compare(self, attention: ProjectsVectors, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
         """scale * query . vector of the distance: B H T K and B G S K -> B H T S."""
         products = (attention.scale * query) @ self.table.weight.transpose(0, 1)  # B H T R
         rows = distances.rows[:, None].expand(query.shape[0], query.shape[1], -1, -1)  # B H T S

@@ -5,29 +5,25 @@ Shapes: batch B, query length T, key length S, width D, heads H, key-value heads
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 import specs.kinds.relative_sinusoidal as spec
 from zoo import functional
+from zoo.components.compared_position import ComparedPosition, Distances, ProjectsVectors, head_products
 from zoo.components.linear import Linear
-from zoo.components.position import Distances, Position, head_products, sines_and_cosines
-from zoo.context import BuildContext
+from zoo.components.position import sines_and_cosines
+from zoo.context import PositionContext
 from zoo.core.initialization import Distribution
 from zoo.core.sharding import COLUMNS, HEADS, Sharding
 from zoo.registry import builds
 
-if TYPE_CHECKING:
-    from zoo.components.attention import Projections
-
 
 @builds(spec.RelativeSinusoidal)
-class RelativeSinusoidal(Position):
+class RelativeSinusoidal(ComparedPosition):
     """The projection of the sinusoids of distances, and the vectors that a layer adds to its queries, H K each."""
 
-    def __init__(self, spec: spec.RelativeSinusoidal, context: BuildContext) -> None:
+    def __init__(self, spec: spec.RelativeSinusoidal, context: PositionContext) -> None:
         super().__init__(spec, context)
         assert context.heads is not None
         assert context.head_width is not None
@@ -57,7 +53,7 @@ class RelativeSinusoidal(Position):
         rows = (length - 1) - functional.relative_positions(queries, keys)  # (B or 1) T S
         return Distances(vectors.to(like.dtype), rows)
 
-    def compare(self, attention: Projections, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
+    def compare(self, attention: ProjectsVectors, query: Tensor, key: Tensor, distances: Distances) -> Tensor:
         """scale * (u . key + (query + v) . projected distance): B H T K and B G S K -> B H T S."""
         projected = self.projection(self.dropout(distances.vectors))[None]  # 1 R (H K)
         vectors = projected.unflatten(-1, (-1, self.width)).transpose(1, 2)  # 1 H R K

@@ -113,8 +113,8 @@ class RWKV7(Mixer):
         removal = functional.unit_length(key * self.removal_scale, LEAST)
         key = key * (1.0 + (update - 1.0) * self.update_scale)
         read, written, values, decays, recall, erase = (
-            each.transpose(1, 2)
-            for each in (query, key, value, decay, removal * (-decay).exp(), removal * update)
+            tensor.transpose(1, 2)
+            for tensor in (query, key, value, decay, removal * (-decay).exp(), removal * update)
         )  # B H T K each
         mixed, states = functional.generalized_delta_rule(
             read, written, values, decays, recall, erase, states, context.real
@@ -140,10 +140,10 @@ class RWKV7(Mixer):
         """The values, with a share of the first layer's: B T D -> B T (H K)."""
         value, width = self.value(x), self.heads * self.head_dim
         if self.share_in is None or self.share_out is None:
-            context.first_values.setdefault(width, value)
+            context.left.setdefault(("first values", width), value)
             return value
         share = torch.sigmoid(self.share_out(self.share_in(x)))
-        return value + (context.first_values[width] - value) * share
+        return value + (context.left["first values", width] - value) * share
 
 
 @builds(spec.RWKVChannelMix)

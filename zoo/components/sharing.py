@@ -80,7 +80,7 @@ class SharedWeights:
 
 
 def _share(layer: nn.Module, owner: nn.Module) -> None:
-    """Replace weights of a layer by those of another, except adapters."""
+    """Replace the weights of a layer, except adapters, by another layer's."""
     for path, module in layer.named_modules():
         if path.partition(".")[0] not in SHARED or "adapter" in path.split("."):
             continue

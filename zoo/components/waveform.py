@@ -20,7 +20,7 @@ from zoo.components.convolution import Convolution1d
 from zoo.components.embedding import Embedding
 from zoo.components.linear import Linear
 from zoo.components.norm import LayerNorm
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.core.initialization import Distribution
 from zoo.core.precision import in_dtype, wide
 from zoo.registry import build_component, builds
@@ -67,16 +67,16 @@ class ChannelNorm(LayerNorm):
 class StemLayer(nn.Module):
     """activation(norm(convolution(x))): B C N -> B C' N'."""
 
-    def __init__(self, spec: spec.Waveform, at: int, channels: int, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Waveform, index: int, channels: int, context: StackContext) -> None:
         super().__init__()
-        own = spec.convolutions[at]
+        own = spec.convolutions[index]
         self.convolution = Convolution1d(
             channels, own.channels, own.kernel, stride=own.stride, bias=spec.bias
         )
         self.norm: nn.Module = nn.Identity()
         if spec.convolution_norm == "layer":
             self.norm = ChannelNorm(norm.LayerNorm(eps=EPS), replace(context, d_model=own.channels))
-        elif at == 0:
+        elif index == 0:
             self.norm = TimeNorm(own.channels)
         self.activation = activation(spec.activation)
 
@@ -85,12 +85,12 @@ class StemLayer(nn.Module):
 
 
 class SampledEmbedding(Embedding):
-    """The base of embeddings of samples, of which padding comes after those of a row."""
+    """The base of embeddings of samples; padding follows the samples of a row."""
 
-    def __init__(self, spec: spec.SampledKind, context: BuildContext) -> None:
+    def __init__(self, spec: spec.SampledKind, context: StackContext) -> None:
         super().__init__(spec, context)
         self.takes_mask = spec.takes_mask
-        self.windows = [(each.kernel, each.stride) for each in spec.convolutions]
+        self.windows = [(layer.kernel, layer.stride) for layer in spec.convolutions]
 
     def mask_and_positions(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor | None, Tensor]:
         """The mask of the frames, and their positions: B N -> B T, or 1 T.
@@ -110,7 +110,7 @@ class SampledEmbedding(Embedding):
         return self.real_frames(mask, positions), positions
 
     def real_frames(self, mask: Tensor, positions: Tensor) -> Tensor:
-        """The mask of the frames from that of the samples: B N and 1 T -> B T."""
+        """The mask of the frames, from the mask of the samples: B N and 1 T -> B T."""
         count = mask.sum(1)  # B
         for kernel, stride in self.windows:
             count = (count - (kernel - stride)).clamp(min=0) // stride
@@ -121,11 +121,11 @@ class SampledEmbedding(Embedding):
 class Waveform(SampledEmbedding):
     """norm(x + position(x)) with x = projection(norm(convolutions(samples))); the frames of padding are 0 in x."""
 
-    def __init__(self, spec: spec.Waveform, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Waveform, context: StackContext) -> None:
         super().__init__(spec, context)
-        widths = [1, *(each.channels for each in spec.convolutions)]
+        widths = [1, *(layer.channels for layer in spec.convolutions)]
         self.layers = nn.ModuleList(
-            StemLayer(spec, at, widths[at], context) for at in range(len(spec.convolutions))
+            StemLayer(spec, index, widths[index], context) for index in range(len(spec.convolutions))
         )
         inner = replace(context, d_model=widths[-1])
         self.projection_norm = (
@@ -152,15 +152,15 @@ class Waveform(SampledEmbedding):
 class FilteredWaveform(SampledEmbedding):
     """x + position(x) with x = convolutions(norm(activation(filters(samples)))), each convolution with an activation."""
 
-    def __init__(self, spec: spec.FilteredWaveform, context: BuildContext) -> None:
+    def __init__(self, spec: spec.FilteredWaveform, context: StackContext) -> None:
         super().__init__(spec, context)
         first = spec.convolutions[0]
         self.filters = Convolution1d(1, first.channels, first.kernel, stride=first.stride, bias=False)
         self.filter_activation = activation(spec.filter_activation)
         self.norm = RecordingNorm(first.channels)
         self.layers = nn.ModuleList(
-            Convolution1d(before.channels, each.channels, each.kernel, stride=each.stride)
-            for before, each in pairwise(spec.convolutions)
+            Convolution1d(before.channels, layer.channels, layer.kernel, stride=layer.stride)
+            for before, layer in pairwise(spec.convolutions)
         )
         self.activation = activation(spec.activation)
 

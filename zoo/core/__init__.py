@@ -1,1 +1,1 @@
-"""What every room needs: tensors, precision, sharding, names, units and progress."""
+"""Helpers for every room: tensors, precision, sharding, names, units and progress."""

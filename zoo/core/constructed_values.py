@@ -37,41 +37,44 @@ class ConstructedValues(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        given = [
-            each for each in tree_flatten((args, kwargs))[0] if isinstance(each, Tensor) and each.is_meta
+        inputs = [
+            tensor
+            for tensor in tree_flatten((args, kwargs))[0]
+            if isinstance(tensor, Tensor) and tensor.is_meta
         ]
         made = isinstance(result, Tensor) and result.is_meta
-        if (made or given) and func is not Tensor.__repr__:
-            self._repeat(func, args, kwargs, given, result if made else None)
+        if (made or inputs) and func is not Tensor.__repr__:
+            self._repeat(func, args, kwargs, inputs, result if made else None)
         return result
 
     def _repeat(
-        self, func: Callable[..., Any], args: Any, kwargs: Any, given: list[Tensor], result: Tensor | None
+        self, func: Callable[..., Any], args: Any, kwargs: Any, inputs: list[Tensor], result: Tensor | None
     ) -> None:
         with torch._C.DisableTorchFunction():
             before = torch.get_rng_state()
             values, done = None, False
             with contextlib.suppress(Exception):  # whatever fails is unknown
-                values, done = self._values(func, args, kwargs, given, result), True
+                values, done = self._values(func, args, kwargs, inputs, result), True
             done &= torch.equal(before, torch.get_rng_state())  # otherwise drawn
             torch.set_rng_state(before)
         if not done:
-            for each in (*given[:1], *([] if result is None else [result])):
-                self._known.pop(_storage(each), None)
+            for tensor in (*inputs[:1], *([] if result is None else [result])):
+                self._known.pop(_storage(tensor), None)
         elif isinstance(values, Tensor) and result is not None and _storage(result) not in self._known:
             self._known[_storage(result)] = result, values
 
     def _values(
-        self, func: Callable[..., Any], args: Any, kwargs: Any, given: list[Tensor], result: Tensor | None
+        self, func: Callable[..., Any], args: Any, kwargs: Any, inputs: list[Tensor], result: Tensor | None
     ) -> object:
-        """What a function returns for known values.  Raises an error where some are unknown, or too many."""
-        sizes = [each.numel() for each in (*given, *([] if result is None else [result]))]
+        """The results of a function for known values.  Raises an error where some are unknown, or too many."""
+        sizes = [tensor.numel() for tensor in (*inputs, *([] if result is None else [result]))]
         if max(sizes) > MOST:
             raise ValueError(f"more than {MOST} values")
         if func in _UNSET and result is not None:
             return torch.full(result.shape, torch.nan, dtype=result.dtype)
         args, kwargs = tree_map(
-            lambda each: self._known_values(each) if isinstance(each, Tensor) else each, (args, kwargs)
+            lambda tensor: self._known_values(tensor) if isinstance(tensor, Tensor) else tensor,
+            (args, kwargs),
         )
         return func(*args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {}))
 

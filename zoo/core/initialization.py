@@ -70,18 +70,18 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
         place: spec.width_of(stack) for name, stack in spec.stacks() for place in (name, f"{name}_embedding")
     }
     modules = dict(model.named_modules())
-    found = {}
+    distributions = {}
     for name, parameter in weight_tensors(model):
         path, _, leaf = name.rpartition(".")
         owner, around = modules[path], modules[path.rpartition(".")[0]]
-        stated = owner.initial(leaf) if hasattr(owner, "initial") else None
-        if stated is None:
-            stated = _constructed(owner, leaf)
-        if stated is None and parameter.dim() < 2:
-            stated = Distribution(constant=0.0 if leaf == "bias" else 1.0)
-        if stated is None:
+        distribution = owner.initial(leaf) if hasattr(owner, "initial") else None
+        if distribution is None:
+            distribution = _constructed(owner, leaf)
+        if distribution is None and parameter.dim() < 2:
+            distribution = Distribution(constant=0.0 if leaf == "bias" else 1.0)
+        if distribution is None:
             fan_in, fan_out = fans(owner, parameter)
-            place = WeightPlace(
+            weight = WeightPlace(
                 role=path.rpartition(".")[2],
                 fan_in=fan_in,
                 fan_out=fan_out,
@@ -91,9 +91,9 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
                 layers=depths.get(path.partition(".")[0], 1),
             )
             load_implementation(spec.initialization)
-            stated = distribution_for(spec.initialization, place)
-        found[name] = stated
-    return found
+            distribution = distribution_for(spec.initialization, weight)
+        distributions[name] = distribution
+    return distributions
 
 
 def _constructed(owner: nn.Module, leaf: str) -> Distribution | None:
@@ -107,12 +107,12 @@ def _constructed(owner: nn.Module, leaf: str) -> Distribution | None:
 
 def fans(owner: nn.Module, parameter: Tensor) -> tuple[int, int]:
     """The widths that a matrix maps between: stated by its module as ``fans``, or else those of d_out x d_in."""
-    stated: tuple[int, int] | None = getattr(owner, "fans", None)
-    return stated or (parameter[0].numel(), parameter.shape[0])
+    fans: tuple[int, int] | None = getattr(owner, "fans", None)
+    return fans or (parameter[0].numel(), parameter.shape[0])
 
 
 @functools.singledispatch
-def distribution_for(recipe: Component, place: WeightPlace) -> Distribution:
+def distribution_for(recipe: Component, weight: WeightPlace) -> Distribution:
     """The distribution of a matrix or a table; plugins register an implementation for their recipe."""
     raise PluginError(
         f"Initialization kind '{recipe.kind}' has no implementation\n"
@@ -121,28 +121,28 @@ def distribution_for(recipe: Component, place: WeightPlace) -> Distribution:
 
 
 @distribution_for.register
-def _normal(recipe: Normal, place: WeightPlace) -> Distribution:
-    writes_to_stream = place.role in ("output", "down")
+def _normal(recipe: Normal, weight: WeightPlace) -> Distribution:
+    writes_to_stream = weight.role in ("output", "down")
     scaled = recipe.depth_scaled and writes_to_stream
-    return Distribution(std=recipe.std / math.sqrt(2 * place.layers) if scaled else recipe.std)
+    return Distribution(std=recipe.std / math.sqrt(2 * weight.layers) if scaled else recipe.std)
 
 
 @distribution_for.register
-def _xavier_uniform(recipe: XavierUniform, place: WeightPlace) -> Distribution:
-    if place.table:
-        return Distribution(std=place.fan_in**-0.5)
-    return Distribution(bound=math.sqrt(6 / (place.fan_in + place.fan_out)))
+def _xavier_uniform(recipe: XavierUniform, weight: WeightPlace) -> Distribution:
+    if weight.table:
+        return Distribution(std=weight.fan_in**-0.5)
+    return Distribution(bound=math.sqrt(6 / (weight.fan_in + weight.fan_out)))
 
 
 @distribution_for.register
-def _t5(recipe: T5Factors, place: WeightPlace) -> Distribution:
-    match place.role:
+def _t5(recipe: T5Factors, weight: WeightPlace) -> Distribution:
+    match weight.role:
         case "token" | "vocabulary":
             variance = 1.0
         case "query":  # the scores are not scaled, so the queries are
-            variance = 1 / (place.fan_in * place.head_width)
+            variance = 1 / (weight.fan_in * weight.head_width)
         case "table":
-            variance = 1 / place.d_model
+            variance = 1 / weight.d_model
         case _:
-            variance = 1 / place.fan_in
+            variance = 1 / weight.fan_in
     return Distribution(std=recipe.factor * math.sqrt(variance))

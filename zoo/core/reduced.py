@@ -240,7 +240,7 @@ def _placed_below(connector: ConnectorKind | None, vocabulary: int) -> Connector
 def _reading_kept(connector: Any, kept: Sequence[int]) -> Component:
     """A connector that reads, of the layers of images that are kept, the last one up to each that it read."""
     layers = tuple(
-        max((place for place, layer in enumerate(kept) if layer <= wanted), default=0)
+        max((index for index, layer in enumerate(kept) if layer <= wanted), default=0)
         for wanted in connector.deepstack.layers
     )
     deepstack = connector.deepstack.model_copy(update={"layers": layers})

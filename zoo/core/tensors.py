@@ -48,11 +48,11 @@ def fixed_values(model: nn.Module) -> dict[str, Tensor]:
     wherever weights are drawn, and in a checkpoint that does not store them.
     """
     modules = dict(model.named_modules())
-    found = {}
+    tensors = {}
     for name, _ in weight_tensors(model):
         path, _, leaf = name.rpartition(".")
         owner = modules[path]
         values = owner.fixed(leaf) if hasattr(owner, "fixed") else None
         if values is not None:
-            found[name] = values
-    return found
+            tensors[name] = values
+    return tensors

@@ -121,7 +121,7 @@ class BlockReader:
             position, acts, paths = self._position(name, spec)
             if overrides(acts, "rotate"):
                 drawn_within.append(self._of_position(position, spec, []))
-            if overrides(acts, "bias") or overrides(acts, "compare"):
+            if overrides(acts, "bias") or overrides(acts, "layer_bias"):
                 scores = self._of_position(position, spec, paths)
         context = replace(self._stack.context, cross=reads_encoder)
         details = [*spec.details(context), *self._sharing_details(name)]

@@ -99,7 +99,7 @@ def _in_chunks(
 def delta_chunks(
     query: Tensor, key: Tensor, value: Tensor, decay: Tensor, beta: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """What chunks compute without the state before them, for :func:`delta_carry`.
+    """Everything in chunks that does not depend on the state before them, for :func:`delta_carry`.
 
     query and key: M C K, value: M C V, decay: M C L, beta: M C 1 -> queries that read the state before the chunk, M C K;
     keys that write the state after it, M C K; what each token reads from each, M C C; values, M C V, and the keys whose

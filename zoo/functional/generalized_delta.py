@@ -35,7 +35,7 @@ def generalized_rule(
     """S_t = (I - e_t r_t^T) diag(w_t) S_(t-1) + k_t v_t^T and S_t^T q_t of every token, and the last S, in plain operations."""
     dtype = torch.promote_types(query.dtype, torch.float32)
     batch, heads, tokens, width = value.shape
-    key, decay, erase = (without_padding(each, real) for each in (key, decay, erase))
+    key, decay, erase = (without_padding(tensor, real) for tensor in (key, decay, erase))
     rows = tuple(x.to(dtype).flatten(0, 1) for x in (query, key, value, decay, recall, erase))  # R T ...
     if state is None:
         start = rows[0].new_zeros(batch * heads, key.shape[-1], width)
@@ -89,7 +89,7 @@ def _in_chunks(state: Tensor, *rows: Tensor) -> tuple[Tensor, Tensor]:
 def generalized_chunks(
     query: Tensor, key: Tensor, value: Tensor, decay: Tensor, recall: Tensor, erase: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """What chunks compute without the state before them, for :func:`generalized_carry`: M C K, but for values, M C V.
+    """Everything in chunks that does not depend on the state before them, for :func:`generalized_carry`: M C K, but for values, M C V.
 
     Returns queries that read the state before the chunk, M C K, and what is added to their results, M C V; the decay of the
     whole chunk, M 1 K, what is then erased of the state before it, M K K, and what is added to it, M K V.

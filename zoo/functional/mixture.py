@@ -1,4 +1,4 @@
-"""What the chosen experts of each token compute.
+"""The outputs of the chosen experts of each token.
 
 Shapes: batch B, length T, width D, experts E, chosen experts K, hidden width H.
 """

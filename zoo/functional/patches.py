@@ -54,8 +54,8 @@ def grid_places(number: Tensor, grids: Tensor, square: int = 1) -> GridPlaces:
     image = (number[..., None] >= ends).to(torch.int64).sum(-1)  # ...: M beyond the last image
     table = torch.cat((grids, (ends - counts)[:, None], counts[:, None]), 1)  # M 5
     table = torch.cat((table, table.sum(0, keepdim=True) * 0), 0)  # M + 1, 5
-    found = F.embedding(image, table)  # ... 5
-    rows, columns, start, count = (found[..., axis] for axis in range(1, 5))
+    facts = F.embedding(image, table)  # ... 5
+    rows, columns, start, count = (facts[..., axis] for axis in range(1, 5))
     inside = number - start
     area, across = (rows * columns).clamp(min=1), (columns // square).clamp(min=1)
     frame = inside // area
@@ -86,10 +86,10 @@ def image_coordinates(token: int, ids: Tensor, mask: Tensor, grids: Tensor, squa
     are at the placeholders ``token``, one for each ``square``. Text after an image goes on after its last row or column,
     whichever is further.
     """
-    found = (ids == token).to(torch.int64) * mask  # B T
-    number = (found.reshape(-1).cumsum(0) - 1).clamp(min=0).reshape(ids.shape)  # B T: of each vector
+    matches = (ids == token).to(torch.int64) * mask  # B T
+    number = (matches.reshape(-1).cumsum(0) - 1).clamp(min=0).reshape(ids.shape)  # B T: of each vector
     joined = torch.cat((grids[:, :1], grids[:, 1:] // square), 1)  # M 3
     places = grid_places(number, joined)
-    steps = mask - found + found * places.last * torch.maximum(places.rows, places.columns)  # B T
+    steps = mask - matches + matches * places.last * torch.maximum(places.rows, places.columns)  # B T
     start = steps.cumsum(1) - steps  # B T
-    return torch.stack([start + found * axis for axis in (places.frame, places.row, places.column)])
+    return torch.stack([start + matches * axis for axis in (places.frame, places.row, places.column)])

@@ -55,14 +55,14 @@ def define_operation(name: str, inputs: str, rule: Rule) -> None:
         """The gradients of the inputs, by way of chunks that are computed again."""
         needed = ctx.needs_input_grad
         with torch.enable_grad(), _as_given(for_mixed):
-            given = [
-                each.detach().requires_grad_() if wanted else each
-                for each, wanted in zip(ctx.saved_tensors, needed, strict=True)
+            inputs = [
+                tensor.detach().requires_grad_() if wanted else tensor
+                for tensor, wanted in zip(ctx.saved_tensors, needed, strict=True)
             ]
-            mixed, last = rule(*given)
-            trained = [each for each, wanted in zip(given, needed, strict=True) if wanted]
-            found = iter(torch.autograd.grad((mixed, last), trained, (for_mixed, for_last)))
-        return tuple(next(found) if wanted else None for wanted in needed)
+            mixed, last = rule(*inputs)
+            trained = [tensor for tensor, wanted in zip(inputs, needed, strict=True) if wanted]
+            gradients = iter(torch.autograd.grad((mixed, last), trained, (for_mixed, for_last)))
+        return tuple(next(gradients) if wanted else None for wanted in needed)
 
     torch.library.define(name, f"({inputs}) -> (Tensor, Tensor)")
     torch.library.impl(name, "default")(compute)

@@ -63,7 +63,7 @@ def angles_by_axis(coordinates: Tensor, frequencies: tuple[tuple[float, ...], ..
 
     A pair that rotates with one axis has the frequency 0 for the others.
     """
-    turned = [angles(coordinates[axis], each) for axis, each in enumerate(frequencies)]  # B T R each
+    turned = [angles(coordinates[axis], own) for axis, own in enumerate(frequencies)]  # B T R each
     return functools.reduce(operator.add, turned)
 
 

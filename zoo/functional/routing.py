@@ -58,16 +58,16 @@ def sparse_mixer_scores(logits: Tensor) -> Tensor:
 
     It is a softmax over the expert and those whose logits are lower by at most ``SPARSE_MIXER_GAP``: ... E -> ... E.
     """
-    each, other = logits[..., :, None], logits[..., None, :]
-    gaps = each - other  # ... E E
-    compared = (gaps >= 0) & (gaps <= SPARSE_MIXER_GAP * torch.maximum(other.abs(), each))
+    logit, other = logits[..., :, None], logits[..., None, :]
+    gaps = logit - other  # ... E E
+    compared = (gaps >= 0) & (gaps <= SPARSE_MIXER_GAP * torch.maximum(other.abs(), logit))
     return 1.0 / torch.exp(torch.where(compared, -gaps, torch.finfo(logits.dtype).min)).sum(-1)
 
 
 def sparse_mixer_margin(logits: Tensor, top_k: int) -> Tensor:
     """The least relative change of the logits that changes which are compared for the ``top_k`` experts: ... E -> ..."""
     ranked = logits.sort(-1, descending=True)[0]
-    each, other = ranked[..., :top_k, None], ranked[..., None, :]
-    gaps = (each - other) / torch.maximum(other.abs(), each)  # ... K E
+    logit, other = ranked[..., :top_k, None], ranked[..., None, :]
+    gaps = (logit - other) / torch.maximum(other.abs(), logit)  # ... K E
     below = torch.ones_like(gaps).triu(1) > 0
     return torch.minimum(gaps, (gaps - SPARSE_MIXER_GAP).abs()).where(below, torch.inf).amin((-2, -1))

@@ -51,19 +51,19 @@ def token_positions(mask: Tensor, query_length: int) -> Tensor:
 
 @semantic_op
 def relative_positions(queries: Tensor, keys: Tensor) -> Tensor:
-    """Position of each key minus that of each query: (B or 1) T and (B or 1) S -> (B or 1) T S, int64."""
+    """Position of each key minus the position of each query: (B or 1) T and (B or 1) S -> (B or 1) T S, int64."""
     return keys[:, None, :] - queries[:, :, None]
 
 
 def rest_of_run(token: int, ids: Tensor) -> Tensor:
     """The number of tokens after each in the same run of a token, and 0 for other tokens: B T -> B T, int64."""
-    found = (ids == token).to(torch.int64)  # B T
-    count = found.cumsum(1)  # B T: occurrences up to each
+    matches = (ids == token).to(torch.int64)  # B T
+    count = matches.cumsum(1)  # B T: occurrences up to each
     others = positions_from(1, ids.shape[1], ids) - count  # B T: other tokens up to each, equal within a run
     # The n-th other token writes the count before it to slot n - 1, that at the end of the run with n - 1 others before it.
-    slots = torch.where(found > 0, others[:, -1:] + count, others - 1)  # B T: no two are equal
+    slots = torch.where(matches > 0, others[:, -1:] + count, others - 1)  # B T: no two are equal
     ends = count[:, -1:].expand(-1, ids.shape[1] + 1).scatter(1, slots, count)  # B (T + 1)
-    return found * (ends.gather(1, others) - count)
+    return matches * (ends.gather(1, others) - count)
 
 
 def in_place_of(token: int, ids: Tensor, x: Tensor, vectors: Tensor) -> Tensor:
@@ -72,8 +72,8 @@ def in_place_of(token: int, ids: Tensor, x: Tensor, vectors: Tensor) -> Tensor:
 
     ids: B T, x: B T D, vectors: M V D -> B T D.
     """
-    found = (ids == token).to(torch.int64)  # B T
-    number = found.reshape(-1).cumsum(0).reshape(ids.shape)  # B T: 1 for the first occurrence
+    matches = (ids == token).to(torch.int64)  # B T
+    number = matches.reshape(-1).cumsum(0).reshape(ids.shape)  # B T: 1 for the first occurrence
     table = torch.cat((x[:1, :1] * 0.0, vectors.reshape(1, -1, x.shape[2])), 1)[0]  # 1 + M V, D
-    place = found * number * (number < table.shape[0]).to(torch.int64)  # B T: 0 for none
-    return torch.where(place[:, :, None] > 0, F.embedding(place, table), x)
+    row = matches * number * (number < table.shape[0]).to(torch.int64)  # B T: 0 for none
+    return torch.where(row[:, :, None] > 0, F.embedding(row, table), x)

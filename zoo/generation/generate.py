@@ -145,24 +145,24 @@ def continued(
     assert model.spec.decoder is not None
     context = model.spec.context_length_of(model.spec.decoder)
     room = most if context is None else context - max(map(len, prompts))
-    found: list[list[int]] = [[] for _ in prompts]
+    generated: list[list[int]] = [[] for _ in prompts]
     ended = [False for _ in prompts]
     ids, mask = _padded(model, prompts, right=False)  # B T
     outputs: Outputs | None = None
     rules = ScoreRules(settings, prompts, read, min(most, room), stop)
     for _ in range(min(most, room)):
         outputs = step(ids, mask, outputs)
-        chosen = sampler.choose(rules.apply(outputs.logits[:, -1].float().cpu().numpy(), found))
+        chosen = sampler.choose(rules.apply(outputs.logits[:, -1].float().cpu().numpy(), generated))
         tell([None if over else token for token, over in zip(chosen, ended, strict=True)])
         for row, token in enumerate(chosen):
             if not ended[row]:
-                found[row].append(token)
+                generated[row].append(token)
                 ended[row] = token in stop
         if all(ended):
             break
         ids = ids.new_tensor(chosen)[:, None]  # B 1
         mask = torch.cat((mask, torch.ones_like(ids)), 1)
-    return found
+    return generated
 
 
 def _padded(model: Generates, rows: Prompts, *, right: bool) -> tuple[Tensor, Tensor]:

@@ -66,8 +66,8 @@ class Sampler:
 
     def _draw(self, scores: Floats, generator: np.random.Generator) -> int:
         kept, shares = distribution(scores, self._sampling)
-        place = np.searchsorted(np.cumsum(shares), generator.random(), side="right")
-        return int(kept[min(int(place), len(kept) - 1)])
+        index = np.searchsorted(np.cumsum(shares), generator.random(), side="right")
+        return int(kept[min(int(index), len(kept) - 1)])
 
 
 def distribution(scores: Floats, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:

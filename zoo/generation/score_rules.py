@@ -27,59 +27,59 @@ class ScoreRules:
         self._stop = sorted(stop)
         self._begin = settings.first_tokens()
 
-    def apply(self, scores: Floats, found: Rows) -> Floats:
+    def apply(self, scores: Floats, generated: Rows) -> Floats:
         """The scores of the next token of each row, B V, given the tokens found so far."""
         if self._settings == NO_SETTINGS:
             return scores
         scores = scores.astype(np.float32)  # a copy
-        for row, tokens in enumerate(found):
+        for row, tokens in enumerate(generated):
             if len(tokens) < len(self._begin):
                 _keep_only(scores[row], self._begin[len(tokens)])
             else:
                 self._apply_to(scores[row], row, tokens)
         return scores
 
-    def _apply_to(self, scores: Floats, row: int, found: Sequence[int]) -> None:
+    def _apply_to(self, scores: Floats, row: int, generated: Sequence[int]) -> None:
         """Change the scores V of one row in place."""
-        stated, first = self._settings, self._first[row]
+        settings, first = self._settings, self._first[row]
         read = () if self._read is None else self._read[row]
-        tokens = [*first, *found]
-        for ids, bias in stated.get("sequence_bias", list[Any]()):
+        tokens = [*first, *generated]
+        for ids, bias in settings.get("sequence_bias", list[Any]()):
             if _ends_with(tokens, ids[:-1]):
                 _add(scores, ids[-1:], bias)
-        _divide(scores, read, 1 / stated.get("encoder_repetition_penalty", 1.0))
-        _divide(scores, tokens, stated.get("repetition_penalty", 1.0))
-        _ban(scores, _followers(tokens, tokens, stated.get("no_repeat_ngram_size", 0)))
-        _ban(scores, _followers(read, tokens, stated.get("encoder_no_repeat_ngram_size", 0)))
-        for ids in stated.get("bad_words_ids", []):
+        _divide(scores, read, 1 / settings.get("encoder_repetition_penalty", 1.0))
+        _divide(scores, tokens, settings.get("repetition_penalty", 1.0))
+        _ban(scores, _followers(tokens, tokens, settings.get("no_repeat_ngram_size", 0)))
+        _ban(scores, _followers(read, tokens, settings.get("encoder_no_repeat_ngram_size", 0)))
+        for ids in settings.get("bad_words_ids", []):
             if ids not in [[end] for end in self._stop] and _ends_with(tokens, ids[:-1]):
                 _ban(scores, ids[-1:])
-        if len(tokens) < stated.get("min_length", 0) or len(found) < stated.get("min_new_tokens", 0):
+        if len(tokens) < settings.get("min_length", 0) or len(generated) < settings.get("min_new_tokens", 0):
             _ban(scores, self._stop)
-        self._force(scores, len(tokens), len(found))
-        if stated.get("remove_invalid_values", False):
+        self._force(scores, len(tokens), len(generated))
+        if settings.get("remove_invalid_values", False):
             largest = float(np.finfo(np.float32).max)
             scores[:] = np.nan_to_num(scores, nan=0.0, posinf=largest, neginf=-largest)
-        self._decay(scores, len(found))
-        _ban(scores, stated.get("suppress_tokens", []))
+        self._decay(scores, len(generated))
+        _ban(scores, settings.get("suppress_tokens", []))
         if len(tokens) == self._begin_of(first):
-            _ban(scores, stated.get("begin_suppress_tokens", []))
+            _ban(scores, settings.get("begin_suppress_tokens", []))
 
-    def _force(self, scores: Floats, length: int, found: int) -> None:
+    def _force(self, scores: Floats, length: int, generated: int) -> None:
         """Leave a token alone at the beginning, and at the last place."""
         bos, eos = (self._settings.stated.get(f"forced_{name}_token_id") for name in ("bos", "eos"))
         if bos is not None and length == 1:
             _keep_only(scores, [bos])
-        if eos is not None and found == self._most - 1:
+        if eos is not None and generated == self._most - 1:
             _keep_only(scores, eos if isinstance(eos, list) else [eos])
 
-    def _decay(self, scores: Floats, found: int) -> None:
+    def _decay(self, scores: Floats, generated: int) -> None:
         """Favour the end, the more the longer."""
         start, factor = self._settings.get("exponential_decay_length_penalty", (0, 1.0))
         ends = _within(scores, self._stop)
-        if found > start and factor != 1:
+        if generated > start and factor != 1:
             size = np.where(np.isfinite(scores[ends]), np.abs(scores[ends]), 0)
-            scores[ends] += size * np.float32(factor ** (found - start) - 1)
+            scores[ends] += size * np.float32(factor ** (generated - start) - 1)
 
     def _begin_of(self, first: Sequence[int]) -> int:
         """The length of a row at the first token that no rule forces."""
@@ -125,4 +125,4 @@ def _followers(seen: Sequence[int], tokens: Sequence[int], size: int) -> list[in
         return []
     last = list(tokens[len(tokens) + 1 - size :])
     places = range(len(seen) - size + 1)
-    return [seen[at + size - 1] for at in places if list(seen[at : at + size - 1]) == last]
+    return [seen[start + size - 1] for start in places if list(seen[start : start + size - 1]) == last]

@@ -13,12 +13,12 @@ def _is_count(value: object) -> bool:
 
 def _are_ids(value: object) -> bool:
     return isinstance(value, list) and all(
-        isinstance(each, int) and not isinstance(each, bool) for each in value
+        isinstance(item, int) and not isinstance(item, bool) for item in value
     )
 
 
 def _are_sequences(value: object) -> bool:
-    return isinstance(value, list) and all(_are_ids(each) and each for each in value)
+    return isinstance(value, list) and all(_are_ids(item) and item for item in value)
 
 
 def _is_number(value: object) -> bool:
@@ -27,8 +27,8 @@ def _is_number(value: object) -> bool:
 
 def _are_biases(value: object) -> bool:
     return isinstance(value, list) and all(
-        isinstance(each, list) and len(each) == 2 and _are_sequences(each[:1]) and _is_number(each[1])
-        for each in value
+        isinstance(item, list) and len(item) == 2 and _are_sequences(item[:1]) and _is_number(item[1])
+        for item in value
     )
 
 
@@ -42,11 +42,11 @@ def _are_named(value: object) -> bool:
 
 def _are_placed(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(each, list)
-        and len(each) == 2
-        and each[0] == place
-        and (each[1] is None or _is_count(each[1]))
-        for place, each in enumerate(value, 1)
+        isinstance(item, list)
+        and len(item) == 2
+        and item[0] == position
+        and (item[1] is None or _is_count(item[1]))
+        for position, item in enumerate(value, 1)
     )
 
 

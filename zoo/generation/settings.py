@@ -1,4 +1,4 @@
-"""What a checkpoint says about generation: the fields of its generation_config.json, and which of them are applied."""
+"""The generation settings of a checkpoint: the fields of its generation_config.json, and which of them are applied."""
 
 from __future__ import annotations
 
@@ -155,13 +155,13 @@ class GenerationSettings:
 
     def not_applied(self, *, sampling: bool) -> list[str]:
         """The stated fields that change what transformers generates and are not applied, each with its value."""
-        found = [
+        options = [
             f"{name}: {self.stated[name]!r}"
             for name, neutral in NOT_APPLIED.items()
             if self.stated.get(name) not in (None, neutral) and (sampling or name not in _SAMPLING)
         ]
         return [
-            *found,
+            *options,
             *(["return_timestamps: true"] if self.stated.get("return_timestamps") is True else []),
         ]
 
@@ -197,7 +197,7 @@ class GenerationSettings:
         end = frozenset({self.stated["no_timestamps_token_id"]})
         if not self.stated.get("return_timestamps") and first[-1:] != [end]:
             first.append(end)
-        return [each for each in first if each is not None]
+        return [ids for ids in first if ids is not None]
 
 
 def generation_fields(config: Mapping[str, Any]) -> dict[str, Any]:

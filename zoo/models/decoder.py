@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Unpack
 
 from torch import Tensor, nn
@@ -11,12 +12,11 @@ import specs.model.model as spec
 from zoo.components.embedding import Tokens
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.generation.generate import GenerationOptions, Prompts, generate
-from zoo.models.axes import Axes
-from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
-from zoo.models.stack import AfterLayer, Stack
+from zoo.models.token_positions import TokenPositions
+from zoo.models.varied_stack import stack_of
 from zoo.registry import build_component
 
 
@@ -27,9 +27,9 @@ class Decoder(nn.Module):
         super().__init__()
         self.spec = spec
         assert spec.decoder is not None
-        context = BuildContext.of(spec, "decoder")
+        context = StackContext.of(spec, "decoder")
         self.embedding: Tokens = build_component(spec.embedding_of(spec.decoder), context)  # type: ignore[assignment]
-        self.decoder = Stack(spec.decoder, context.position_kind, context)
+        self.decoder = stack_of(spec.decoder, context)
         self.head = build_component(spec.head, context.with_token(self.embedding.token))
 
     def forward(
@@ -49,9 +49,9 @@ class Decoder(nn.Module):
         then -1 for padding; attention_mask is ignored.
         last_only: the head receives only the last real token of each row, as if T were 1.
         """
-        at = self.positions(input_ids, attention_mask, past_key_values, position_ids)
-        x = self.embedding(input_ids, at.positions, token_type_ids)  # B T D
-        return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
+        tokens = self.positions(input_ids, attention_mask, past_key_values, position_ids)
+        x = self.embedding(input_ids, tokens.positions, token_type_ids)  # B T D
+        return self.decode(x, tokens, past_key_values, input_ids, last_only=last_only)
 
     def positions(
         self,
@@ -59,42 +59,39 @@ class Decoder(nn.Module):
         attention_mask: Tensor | None,
         past_key_values: Sequence[State] | None,
         position_ids: Tensor | None,
-    ) -> DecoderPositions:
+    ) -> TokenPositions:
         """The positions of ``new`` tokens, B T or B T D; arguments as in ``forward``."""
         if position_ids is not None:
-            return DecoderPositions.at(position_ids)
-        return DecoderPositions.after(new, self.decoder.past_length(past_key_values), attention_mask)
+            return TokenPositions.at(position_ids)
+        return TokenPositions.after(new, self.decoder.past_length(past_key_values), attention_mask)
 
     def decode(
         self,
         x: Tensor,
-        at: DecoderPositions,
+        tokens: TokenPositions,
         past_key_values: Sequence[State] | None,
         input_ids: Tensor | None = None,
         *,
         last_only: bool = False,
-        after: AfterLayer | None = None,
     ) -> Outputs:
-        """x: embeddings, B T D; input_ids: B T, for heads that look for a token, and for layers that embed them.
+        """x: embeddings, B T D; input_ids: B T, for heads and layers that read them."""
+        x, present = self.decoder(x, replace(tokens, ids=input_ids), past_key_values)
+        return self.scored(x, present, tokens, input_ids, last_only=last_only)
 
-        after: what goes on after each layer.
-        """
-        x, present = self.decoder(
-            x,
-            at.positions,
-            at.mask,
-            past_key_values,
-            real=at.real,
-            start=at.start,
-            reach=at.reach,
-            tokens=input_ids,
-            axes=None if at.coordinates is None else Axes(at.coordinates),
-            after=after,
-        )
-        tokens = TokenSequence(input_ids, at.real)
+    def scored(
+        self,
+        x: Tensor,
+        present: Sequence[State],
+        tokens: TokenPositions,
+        input_ids: Tensor | None,
+        *,
+        last_only: bool,
+    ) -> Outputs:
+        """The outputs of the head for the last hidden state, B T D; arguments as in ``decode``."""
+        sequence = TokenSequence(input_ids, tokens.real)
         if last_only:
-            x = pool(x, tokens, "last")[:, None]  # B 1 D
-        return Outputs(self.head(x, tokens), present)
+            x = pool(x, sequence, "last")[:, None]  # B 1 D
+        return Outputs(self.head(x, sequence), present)
 
     def generate(
         self, prompts: Prompts, max_new_tokens: int = 20, **options: Unpack[GenerationOptions]

@@ -10,9 +10,10 @@ from zoo.components.embedding import Embedding
 from zoo.components.head import Contrastive, Pooled
 from zoo.components.patch_boxes import Detection, PatchBoxes
 from zoo.components.pooling import TokenSequence
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.models.outputs import Outputs
-from zoo.models.stack import Stack
+from zoo.models.token_positions import TokenPositions
+from zoo.models.varied_stack import stack_of
 from zoo.registry import build_component
 
 
@@ -26,13 +27,13 @@ class DualEncoder(nn.Module):
         super().__init__()
         self.spec = spec
         for name, stack in spec.stacks():
-            context = BuildContext.of(spec, name)
+            context = StackContext.of(spec, name)
             embedding: Embedding = build_component(spec.embedding_of(stack), context)  # type: ignore[assignment]
             assert stack.head is not None
             self.add_module(f"{name}_embedding", embedding)
-            self.add_module(name, Stack(stack, context.position_kind, context))
+            self.add_module(name, stack_of(stack, context))
             self.add_module(f"{name}_head", build_component(stack.head, context))
-        self.head = build_component(spec.head, BuildContext.of(spec, "text"))  # type: ignore[assignment]
+        self.head = build_component(spec.head, StackContext.of(spec, "text"))  # type: ignore[assignment]
 
     def encode(
         self,
@@ -45,7 +46,7 @@ class DualEncoder(nn.Module):
         embedding: Embedding = self.get_submodule(f"{name}_embedding")  # type: ignore[assignment]
         mask, positions = embedding.mask_and_positions(inputs, attention_mask)  # B T
         x = embedding(inputs, positions, token_type_ids)  # B T D
-        x, _ = self.get_submodule(name)(x, positions, mask, real=mask)
+        x, _ = self.get_submodule(name)(x, TokenPositions.all(positions, mask))
         ids = inputs if embedding.token is not None else None
         return Outputs(self.get_submodule(f"{name}_head")(x, TokenSequence(ids, mask)))
 

@@ -7,9 +7,10 @@ from torch import Tensor, nn
 import specs.model.model as spec
 from zoo.components.embedding import Embedding
 from zoo.components.pooling import TokenSequence
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.models.outputs import Outputs
-from zoo.models.stack import Stack
+from zoo.models.token_positions import TokenPositions
+from zoo.models.varied_stack import stack_of
 from zoo.registry import build_component
 
 
@@ -20,11 +21,11 @@ class Encoder(nn.Module):
         super().__init__()
         self.spec = spec
         assert spec.encoder is not None
-        context = BuildContext.of(spec, "encoder")
+        context = StackContext.of(spec, "encoder")
         embedding = spec.embedding_of(spec.encoder)
         self.takes_tokens = embedding.takes_tokens
         self.embedding: Embedding = build_component(embedding, context)  # type: ignore[assignment]
-        self.encoder = Stack(spec.encoder, context.position_kind, context)
+        self.encoder = stack_of(spec.encoder, context)
         self.head = build_component(spec.head, context.with_token(self.embedding.token))
 
     def forward(
@@ -37,5 +38,5 @@ class Encoder(nn.Module):
         """
         mask, positions = self.embedding.mask_and_positions(inputs, attention_mask)  # B T
         x = self.embedding(inputs, positions, token_type_ids, attention_mask)  # B T D
-        x, _ = self.encoder(x, positions, mask, real=mask)
+        x, _ = self.encoder(x, TokenPositions.all(positions, mask))
         return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Unpack, cast
 
 from torch import Tensor, nn
@@ -12,11 +13,12 @@ from zoo.components.block import Block
 from zoo.components.embedding import Embedding, Tokens
 from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.generation.generate import GenerationOptions, Prompts, generate_from
-from zoo.models.decoder_positions import DecoderPositions
 from zoo.models.outputs import Outputs
-from zoo.models.stack import Stack
+from zoo.models.stack import EncoderOutput
+from zoo.models.token_positions import TokenPositions
+from zoo.models.varied_stack import stack_of
 from zoo.registry import build_component
 
 
@@ -28,16 +30,16 @@ class EncoderDecoder(nn.Module):
         self.spec = spec
         assert spec.encoder is not None
         assert spec.decoder is not None
-        context = BuildContext.of(spec, "encoder")
+        context = StackContext.of(spec, "encoder")
         self.encoder_embedding: Embedding = build_component(  # type: ignore[assignment]
             spec.embedding_of(spec.encoder), context
         )
-        self.encoder = Stack(spec.encoder, context.position_kind, context)
-        context = BuildContext.of(spec, "decoder").with_token(self.encoder_embedding.token)
+        self.encoder = stack_of(spec.encoder, context)
+        context = StackContext.of(spec, "decoder").with_token(self.encoder_embedding.token)
         self.decoder_embedding: Tokens = build_component(  # type: ignore[assignment]
             spec.embedding_of(spec.decoder), context
         )
-        self.decoder = Stack(spec.decoder, context.position_kind, context)
+        self.decoder = stack_of(spec.decoder, context)
         self.head = build_component(spec.head, context.with_token(self.decoder_embedding.token))
 
     def encode(
@@ -58,7 +60,7 @@ class EncoderDecoder(nn.Module):
         """The last hidden state of the encoder alone, B S D; inputs as in ``encode``."""
         mask, positions = self.encoder_embedding.mask_and_positions(inputs, attention_mask)  # B S
         x = self.encoder_embedding(inputs, positions, token_type_ids)  # B S D
-        x, _ = self.encoder(x, positions, mask, real=mask)
+        x, _ = self.encoder(x, TokenPositions.all(positions, mask))
         return x
 
     def keys_values(self, hidden: Tensor) -> list[State]:
@@ -87,17 +89,16 @@ class EncoderDecoder(nn.Module):
         """
         if position_ids is None:
             past = self.decoder.past_length(past_key_values)
-            at = DecoderPositions.after(decoder_input_ids, past, decoder_attention_mask)
+            tokens = TokenPositions.after(decoder_input_ids, past, decoder_attention_mask)
         else:
-            at = DecoderPositions.at(position_ids)
-        x = self.decoder_embedding(decoder_input_ids, at.positions)  # B T D
-        x, present = self.decoder(
-            x, at.positions, at.mask, past_key_values, encoded, encoder_attention_mask, at.real, at.start
-        )
-        tokens = TokenSequence(decoder_input_ids, at.real)
+            tokens = TokenPositions.at(position_ids)
+        x = self.decoder_embedding(decoder_input_ids, tokens.positions)  # B T D
+        output = EncoderOutput(encoded, encoder_attention_mask)
+        x, present = self.decoder(x, replace(tokens, ids=decoder_input_ids), past_key_values, output)
+        sequence = TokenSequence(decoder_input_ids, tokens.real)
         if last_only:
-            x = pool(x, tokens, "last")[:, None]  # B 1 D
-        return Outputs(self.head(x, tokens), present)
+            x = pool(x, sequence, "last")[:, None]  # B 1 D
+        return Outputs(self.head(x, sequence), present)
 
     def forward(
         self,

@@ -38,10 +38,10 @@ def _flatten(outputs: Outputs) -> tuple[list[object], list[str]]:
 
 def _unflatten(values: Iterable[object], names: list[str]) -> Outputs:
     *tensors, present = values
-    found = Outputs({})
-    found.update(zip(names, tensors, strict=True))  # type: ignore[arg-type]
-    found.present_key_values = present  # type: ignore[assignment]
-    return found
+    outputs = Outputs({})
+    outputs.update(zip(names, tensors, strict=True))  # type: ignore[arg-type]
+    outputs.present_key_values = present  # type: ignore[assignment]
+    return outputs
 
 
 # Makes the tensors visible to torch.export.

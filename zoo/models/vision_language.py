@@ -17,13 +17,13 @@ from zoo import functional
 from zoo.components.connector import Connector, deep_connectors
 from zoo.components.embedding import Embedding
 from zoo.components.mixer import State
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.core.precision import wide
-from zoo.models.axes import Axes
 from zoo.models.decoder import Decoder
-from zoo.models.decoder_positions import DecoderPositions
+from zoo.models.image_positions import ImagePositions, PatchPositions
 from zoo.models.outputs import Outputs
-from zoo.models.stack import AfterLayer, Stack
+from zoo.models.token_positions import TokenPositions
+from zoo.models.varied_stack import stack_of
 from zoo.registry import build_component
 
 
@@ -39,10 +39,10 @@ class VisionLanguage(Decoder):
         assert spec.image is not None
         images, connector = spec.embedding_of(spec.image), spec.connector
         assert connector is not None
-        context = BuildContext.of(spec, "image")
+        context = StackContext.of(spec, "image")
         self.image_embedding: Embedding = build_component(images, context)  # type: ignore[assignment]
-        self.image = Stack(spec.image, context.position_kind, context)
-        between = replace(BuildContext.of(spec, "decoder"), encoder_width=context.d_model)
+        self.image = stack_of(spec.image, context)
+        between = replace(StackContext.of(spec, "decoder"), encoder_width=context.d_model)
         self.connector: Connector = build_component(connector, between)  # type: ignore[assignment]
         self.deep_connectors = deep_connectors(connector, between)
         self.deep_layers = connector.deepstack.layers if connector.deepstack else ()
@@ -76,9 +76,11 @@ class VisionLanguage(Decoder):
             position_ids = self.coordinates(input_ids, attention_mask, image_grid_thw)
         by_axis = position_ids is not None and position_ids.ndim == 3
         slots, coordinates = (None, position_ids) if by_axis else (position_ids, None)
-        at = self.positions(x, attention_mask, past_key_values, slots).with_lookahead(self.ahead(input_ids))
-        at = at.along(coordinates)
-        return self.decode(x, at, past_key_values, input_ids, last_only=last_only)
+        tokens = self.positions(x, attention_mask, past_key_values, slots).with_lookahead(
+            self.ahead(input_ids)
+        )
+        tokens = tokens.along(coordinates)
+        return self.decode(x, tokens, past_key_values, input_ids, last_only=last_only)
 
     def ahead(self, input_ids: Tensor) -> Tensor | None:
         """The number of tokens after each that are of the same image and seen, B T; None if none are."""
@@ -102,31 +104,34 @@ class VisionLanguage(Decoder):
         attention_mask: Tensor | None,
         past_key_values: Sequence[State] | None,
         position_ids: Tensor | None,
-    ) -> DecoderPositions:
-        """As in a decoder; the tokens of a prompt see each other where the spec says so."""
-        at = super().positions(new, attention_mask, past_key_values, position_ids)
+    ) -> ImagePositions:
+        """As in a decoder; the tokens of a prompt see each other if the spec says so."""
+        if position_ids is None:
+            past = self.decoder.past_length(past_key_values)
+            tokens = ImagePositions.after(new, past, attention_mask)
+        else:
+            tokens = ImagePositions.at(position_ids)
         if self.bidirectional != "prompt":
-            return at
-        return at.with_prompt(at.first_call(self.decoder.past_length(past_key_values)))
+            return tokens
+        return tokens.with_prompt(tokens.first_call(self.decoder.past_length(past_key_values)))
 
     def decode(
         self,
         x: Tensor,
-        at: DecoderPositions,
+        tokens: TokenPositions,
         past_key_values: Sequence[State] | None,
         input_ids: Tensor | None = None,
         *,
         last_only: bool = False,
-        after: AfterLayer | None = None,
     ) -> Outputs:
         """As a decoder; x: from ``embed``, whose parts after the first are added after the first layers."""
-        if self.deep_layers:
-            x, *deep = x.chunk(1 + len(self.deep_layers), -1)  # B T D each
+        x, *deep = x.chunk(1 + len(self.deep_layers), -1) if self.deep_layers else (x,)  # B T D each
 
-            def after(layer: int, x: Tensor) -> Tensor:
-                return x + deep[layer] if layer < len(deep) else x
+        def add(layer: int, x: Tensor) -> Tensor:
+            return x + deep[layer] if layer < len(deep) else x
 
-        return super().decode(x, at, past_key_values, input_ids, last_only=last_only, after=after)
+        x, present = self.decoder(x, replace(tokens, ids=input_ids), past_key_values, after=add)
+        return self.scored(x, present, tokens, input_ids, last_only=last_only)
 
     def encode_images(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
         """The vectors of images: M channels height width -> M V D; images of any size, N W and M 3 -> V D for all images.
@@ -157,22 +162,20 @@ class VisionLanguage(Decoder):
             return self._packed_output(pixel_values, image_grid_thw, {} if deep is None else deep)
         mask, positions = self.image_embedding.mask_and_positions(pixel_values, None)
         x = self.image_embedding(pixel_values, positions)  # M N E
-        x, _ = self.image(x, positions, mask)
+        x, _ = self.image(x, TokenPositions(positions, mask=mask))
         return x
 
     def _packed_output(self, pixel_values: Tensor, image_grid_thw: Tensor, deep: dict[int, Tensor]) -> Tensor:
-        """The patches of every image see those of the same frame: N W and M 3 -> 1 N E."""
+        """The patches of every image see the patches of the same frame: N W and M 3 -> 1 N E."""
         places = functional.packed_places(image_grid_thw, pixel_values, self.square)  # 1 N each
         x = self.image_embedding(pixel_values, places.coordinates)  # 1 N E
-        anywhere = functional.positions_from(0, x.shape[1], x)[None]
 
         def keep(layer: int, x: Tensor) -> Tensor:
             if layer in self.deep_layers:
                 deep[layer] = x
             return x
 
-        axes = Axes(places.coordinates, places)
-        x, _ = self.image(x, anywhere, None, axes=axes, after=keep)
+        x, _ = self.image(x, PatchPositions.of(x, places), after=keep)
         return x
 
     def embed(

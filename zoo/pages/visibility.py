@@ -7,7 +7,7 @@ largest window: a key is visible if its bias is not the one of masked keys.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal
 
@@ -19,8 +19,8 @@ from specs.model.stack import Bidirectional
 from specs.model.stack import Stack as StackSpec
 from zoo import functional
 from zoo.builder import ZooModel
-from zoo.components.mixer import BiasKey, MixerContext
-from zoo.models.reach import Reach
+from zoo.components.mixer import AttentionContext, BiasKey
+from zoo.models.image_positions import ImagePositions
 from zoo.models.stack import Stack
 from zoo.pages.chart import coordinate
 from zoo.pages.markup import layers_text, section
@@ -115,7 +115,7 @@ def _own_sights(stack: Stack, spec: Model, stack_spec: StackSpec, prefix: str) -
     for position in stack.positions:
         zeroed(position)
     both = stack_spec.bidirectional
-    scopes = {padding: _mixer_context(stack, grid, grid.mask(padding), both=both) for padding in paddings}
+    scopes = {padding: _attention_context(stack, grid, grid.mask(padding), both=both) for padding in paddings}
     blocks = stack_spec.layer_blocks()
     kinds: dict[tuple[BiasKey, bool, int | None], list[int]] = {}
     for layer, attention in stack.attentions.items():
@@ -141,7 +141,9 @@ def _cross_sight(stack: Stack, spec: Model, decoder: StackSpec, encoder: StackSp
     keys = _grid([], spec.context_length_of(encoder))
     paddings = PADDINGS if spec.embedding_of(encoder).takes_tokens else PADDINGS[:1]
     allowed = {
-        padding: _allowed(_mixer_context(stack, queries, None, keys.mask(padding)).cross_bias, queries, keys)
+        padding: _allowed(
+            _attention_context(stack, queries, None, keys.mask(padding)).cross_bias, queries, keys
+        )
         for padding in paddings
     }
     layers = [i for i, block in enumerate(stack.blocks) if block.cross_attention is not None]
@@ -157,23 +159,23 @@ def _grid(windows: Sequence[int | None], longest: int | None) -> VisibilityGrid:
     return VisibilityGrid(length, -(-length // CELLS))
 
 
-def _mixer_context(
+def _attention_context(
     stack: Stack,
     grid: VisibilityGrid,
     mask: Tensor | None,
     encoder_mask: Tensor | None = None,
     both: Bidirectional | None = None,
-) -> MixerContext:
+) -> AttentionContext:
     """The attention inputs for the queries of a grid and all its keys, some of which see each other in ``both`` directions."""
     every = torch.ones(1, grid.length, dtype=torch.int64) if mask is None else mask
     keys = functional.token_positions(every, grid.length)  # 1 S
-    queries, reach = keys[:, grid.places], None
+    tokens = ImagePositions(keys[:, grid.places], mask=mask)
     if both is not None:
         span = grid.span(both)
         inside = ((grid.places >= span.start) & (grid.places < span.stop))[None]
-        last = torch.where(inside, keys[:, span.stop - 1 : span.stop], queries)
-        reach = Reach(last, inside if both == "prompt" else None)
-    return stack.mixer_context(torch.zeros(1), queries, keys, mask, encoder_mask, reach=reach)
+        last = torch.where(inside, keys[:, span.stop - 1 : span.stop], tokens.positions)
+        tokens = replace(tokens, last=last, unlimited=inside if both == "prompt" else None)
+    return stack.mixer_context(torch.zeros(1), tokens, keys, encoder_mask).attention
 
 
 def _allowed(bias: Tensor | None, queries: VisibilityGrid, keys: VisibilityGrid) -> Tensor:

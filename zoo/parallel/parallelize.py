@@ -103,7 +103,8 @@ def _cut_position(position: Any, mesh: DeviceMesh, options: dict[str, Any]) -> N
     """Make a unit of the position of a single layer whose bias its stack asks for before the layer runs."""
     if position is not None and type(position).bias is not Position.bias:
         fully_shard(position, mesh=mesh, **options)
-        register_fsdp_forward_method(position, "bias")
+        for name in ("bias", "distances"):
+            register_fsdp_forward_method(position, name)
 
 
 def cut_data(model: nn.Module, mesh: DeviceMesh, **options: Any) -> None:

@@ -15,11 +15,13 @@ from specs.base.errors import UserError
 from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import State
+from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.pooling import TokenSequence
 from zoo.generation.generate import GenerationOptions, Prompts
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
 from zoo.models.stack import Stack
+from zoo.models.token_positions import TokenPositions
 from zoo.models.vision_language import VisionLanguage
 from zoo.parallel.stage_generation import generate
 from zoo.weights.ties import hold_ties_once, tied_names
@@ -99,7 +101,7 @@ class StageModule(nn.Module):
             real = functional.last(attention_mask, length)
         if self.embedding is not None:
             x = self.embedding(x, positions)
-        context = stack.mixer_context(x, positions, keys, attention_mask, real=real)
+        context = stack.mixer_context(x, TokenPositions(positions, real, attention_mask), keys)
         present: list[State] = []
         for index, layer in enumerate(self.layers):
             x, state = stack.blocks[layer](x, context, None if past is None else past[index], None)
@@ -179,12 +181,11 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
     """The weights and inputs that layers of a stack, or the embedding and the head, share."""
     if len(set(stack.blocks)) < len(stack.blocks):
         yield f"{name}.layers share a block"
-    if any(source is not None for source in stack.sources):
-        yield f"{name}.layers reuse keys and values of others"
+    yield from (f"{name}.{tie}" for tie in stack.ties_between_layers())
     blocks = model.spec.last_stack.layer_blocks()
     if any(mixer.reads_first_layer for block in blocks for mixer in block.mixers):
         yield f"{name}.layers read the values of the first"
-    if any(block.per_layer_embedding is not None for block in stack.blocks):
+    if any(isinstance(each, PerLayerEmbedding) for each in stack.modules()):
         yield f"{name}.layers embed the tokens of the first stage"
     for other, first in tied_names(model).items():
         if "blocks" not in first:
@@ -193,10 +194,6 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
             yield f"{other} is {first}"
     for leaf, _ in stack.position.named_parameters():
         yield f"all layers share {name}.position.{leaf}"
-    if stack.streams is not None:
-        yield f"{name}.streams are gathered from all layers"
-    if stack.layer_sum is not None:
-        yield f"{name}.layer_sum reads all layers"
 
 
 def _layer(path: str) -> str:

@@ -217,7 +217,7 @@ def _edges(model: nn.Module) -> Iterator[tuple[str, tuple[bool, bool]]]:
     """Whether each block receives the whole stream, and whether it returns it; shared blocks do both."""
     for name, stack in stacks_of(model).items():
         layers = list(stack.blocks)
-        alone = len(set(layers)) < len(layers) or stack.layer_sum is not None
+        alone = len(set(layers)) < len(layers) or stack.sums_layers
         for layer, _ in enumerate(layers):
             yield f"{name}.blocks.{layer}", (alone or layer == 0, alone or layer == len(layers) - 1)
 

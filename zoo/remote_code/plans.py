@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zoo.components.attention import CrossAttention, SelfAttention
+from zoo.components.attention_variations import VariedProjections
 from zoo.components.feed_forward import MLP, Gated
 from zoo.components.linear import Linear
 from zoo.models.stack import Stack
@@ -28,14 +29,15 @@ def tensor_plan(stack: Stack, name: str) -> dict[str, str]:
 
 def _cuts(module: object, stack: Stack) -> dict[str, str]:
     if isinstance(module, SelfAttention | CrossAttention):
-        whole = module.norm_over in ("width", "each_head") or module.sinks is not None
+        varied = isinstance(module, VariedProjections)
+        whole = varied and (module.norm_over in ("width", "each_head") or module.sinks is not None)
         if isinstance(module, SelfAttention):
             adds = overrides(stack.position_of(module), "bias")  # to the scores of every head
-            whole = whole or module.bias_gate is not None or adds or compares(module)
+            whole = whole or adds or compares(module)
         if whole:
             return {}
         cut = {"query": "colwise", "key": "colwise", "value": "colwise", "output": "rowwise"}
-        return cut | ({"gate": "colwise"} if module.gate is not None else {})
+        return cut | ({"gate": "colwise"} if varied and module.gate is not None else {})
     if isinstance(module, MLP | Gated):
         into = {each: "colwise" for each in ("gate", "up") if isinstance(getattr(module, each, None), Linear)}
         return into | {"down": "rowwise"}

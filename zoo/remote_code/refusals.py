@@ -5,19 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from specs.model.model import Model
-from zoo.components.block import Block, NormedResidual, Parallel, PostNorm, PreNorm, ReorderedNorm, Sandwich
+from zoo.components.block import Block, PreNorm
+from zoo.components.block_summaries import SummarizingBias
 from zoo.components.disentangled import Disentangled
+from zoo.components.gated_bias import GatedRelativeBias
 from zoo.components.latent import Latent
 from zoo.components.norm import BatchNorm
+from zoo.components.norm_placements import NormedResidual, Parallel, PostNorm, ReorderedNorm, Sandwich
 from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
 from zoo.models.stack import Stack
+from zoo.models.varied_stack import VariedStack
 from zoo.remote_code.collected import RemoteCodeError
 from zoo.remote_code.heads import HEADS
 from zoo.remote_code.modules import overrides
 from zoo.remote_code.parts import parts_of
 
 _KINDS = (PreNorm, PostNorm, Parallel, ReorderedNorm, Sandwich, NormedResidual,
-          Position, Learned, Sinusoidal, Rope, Alibi, RelativeBias, Disentangled)  # fmt: skip
+          Position, Learned, Sinusoidal, Rope, Alibi, RelativeBias, GatedRelativeBias, SummarizingBias, Disentangled)  # fmt: skip
 """The kinds of blocks and positions that generated code has."""
 
 _EXTRA = ("per_layer_embedding", "altup", "low_rank_residual", "output_scale")
@@ -50,14 +54,15 @@ def check(model: Any, spec: Model) -> None:
 
 
 def _check_stack(spec: Model, stack: Stack) -> None:
-    if stack.streams is not None:
+    sources = stack.sources if isinstance(stack, VariedStack) else [None] * len(stack.blocks)
+    if isinstance(stack, VariedStack) and stack.streams is not None:
         raise RemoteCodeError(f"{spec.name}: altup cannot be written as remote code\n  Remove it.")
     for layer, block in enumerate(stack.blocks):
         extra = [each for each in _EXTRA if getattr(block, each, None) is not None]
         summed = getattr(block.attention, "summaries", None) is not None
         biased = isinstance(block.attention, Latent) and overrides(stack.position_of(block.attention), "bias")
         limited = any(getattr(block.attention, each, None) for each in ("patch_window", "chunk"))
-        if extra or summed or biased or limited or stack.sources[layer] is not None:
+        if extra or summed or biased or limited or sources[layer] is not None:
             what = (
                 extra[0]
                 if extra

@@ -11,6 +11,7 @@ from torch import nn
 from zoo.components.norm import NoNorm
 from zoo.components.position import Position
 from zoo.models.stack import Stack
+from zoo.models.varied_stack import VariedStack
 from zoo.remote_code import template
 from zoo.remote_code.modules import INDENT, Modules, overrides
 
@@ -51,7 +52,7 @@ def stack_class(stack: Stack, name: str, modules: Modules) -> str:
     init.append(f"self.blocks = nn.ModuleList([{listed}])")
     if _norms(stack.final_norm):
         init.append(f"self.final_norm = {modules.constructed(stack.final_norm)}")
-    if stack.layer_sum is not None:
+    if isinstance(stack, VariedStack) and stack.layer_sum is not None:
         init.append(f"self.layer_sum = {modules.constructed(stack.layer_sum)}")
     views: list[tuple[Any, str]] = []
     for layer, mixer in stack.attentions.items():
@@ -61,7 +62,7 @@ def stack_class(stack: Stack, name: str, modules: Modules) -> str:
         if key not in [each[0] for each in views]:
             views.append((key, f"({path}, {key.window}, {layer})"))
     result = "self.final_norm(x)" if _norms(stack.final_norm) else "x"
-    kept = stack.layer_sum is not None
+    kept = stack.sums_layers
     cross = any(block.cross_attention is not None for block in stack.blocks)
     positions = stack.positions
     return template.STACK.format(
@@ -109,9 +110,7 @@ def _added(positions: list[Position]) -> str:
 
 
 def _gate(positions: list[Position]) -> str:
-    if not any(each.gated for each in positions):
-        return ""
-    return f'{3 * INDENT}if getattr(position, "gated", False):\n{4 * INDENT}gated[position.name], added = added, None\n'
+    return ""
 
 
 def _compare(positions: list[Position]) -> str:

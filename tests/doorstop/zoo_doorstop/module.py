@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from zoo import functional
-from zoo.components.attention import SelfAttention
+from zoo.components.attention_variations import VariedSelfAttention
 from zoo.components.block import PreNorm
 from zoo.components.connector import Connector
 from zoo.components.decay import fixed_decays
@@ -78,7 +78,7 @@ def _halving(decay: spec.Halving, heads: int, layer: int, layers: int) -> tuple[
 
 
 @builds(spec.NegatedAttention)
-class NegatedAttention(SelfAttention):
+class NegatedAttention(VariedSelfAttention):
     def forward(self, *inputs):
         x, present = super().forward(*inputs)
         return -x, present

@@ -44,7 +44,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def seeing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_lookahead(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return checkpoints.llava(tmp_path_factory.mktemp("llava"))
 
 

@@ -39,7 +39,7 @@ def rwkv7() -> Model:
 
 def takes_the_first_values(patch: Patch) -> None:
     def value(self: RWKV7, x: Tensor, context: MixerContext) -> Tensor:
-        return context.first_values.setdefault(0, self.value(x))
+        return context.left.setdefault(0, self.value(x))
 
     patch.setattr(RWKV7, "_value", value)
 

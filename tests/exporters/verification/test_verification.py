@@ -33,7 +33,7 @@ from tests.thinned import thinned
 from tests.zoo.tiny import BLOCK, bert, clip, gpt2, t5, vit, whisper
 from zoo import functional
 from zoo.components.router import Router
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.record.certificate import certify
 from zoo.tracing.symbols import Placeholder, Symbols
 
@@ -878,7 +878,7 @@ def test_the_margin_of_a_router() -> None:
                 "router": router,
             }
         )
-        built = Router(spec, BuildContext.of(gpt2(d_model=4), "decoder"))
+        built = Router(spec, StackContext.of(gpt2(d_model=4), "decoder"))
         if built.score_correction_bias is not None:
             built.score_correction_bias.zero_()
         return float(built.margin(torch.tensor([[logits]])).detach())

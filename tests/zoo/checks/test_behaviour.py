@@ -28,7 +28,7 @@ from zoo.components import head as heads
 from zoo.components import position as positions
 from zoo.components.head import token_outputs
 from zoo.core.reduced import fewer_layers, kept_layers, narrowed, small_tables
-from zoo.models import decoder_positions, stack
+from zoo.models import stack, token_positions
 from zoo.weights.random import RandomWeights
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -169,7 +169,7 @@ def ignores_the_encoder_mask(patch: pytest.MonkeyPatch) -> None:
 
 def ignores_the_encoder(patch: pytest.MonkeyPatch) -> None:
     def forward(self: Any, x: Tensor, scope: Any, encoded: Any) -> Tensor:
-        return self.attend(x, self.queries(x), encoded[0] * 0, encoded[1] * 0, scope.cross_bias)
+        return self.attend(x, self.queries(x), encoded[0] * 0, encoded[1] * 0, scope.attention.cross_bias)
 
     patch.setattr(attentions.CrossAttention, "forward", forward)
 
@@ -228,7 +228,7 @@ def test_faulty_models_are_caught(
 
 
 def test_the_patched_functions_are_the_ones_in_use() -> None:
-    for module in (stack, decoder_positions, attentions):
+    for module in (stack, token_positions, attentions):
         assert vars(module)["functional"] is functional
 
 
@@ -257,10 +257,10 @@ def test_distances_that_count_padding_are_caught(
     spec = gpt2(position=position, decoder={"layers": 2, "block": block})
     assert not failures(spec)
 
-    def by_place(x: Tensor, mask: Any, past: int, start: Any) -> Tensor:
+    def by_place(tokens: Any, x: Tensor, past: int) -> Tensor:
         return torch.arange(past + x.shape[1])[None]
 
-    monkeypatch.setattr(stack, "_key_positions", by_place)
+    monkeypatch.setattr(token_positions.TokenPositions, "keys", by_place)
     assert {"padding side", "padded batch"} <= failures(spec)
 
 

@@ -13,7 +13,7 @@ from tests.zoo.tiny import BLOCK, llava
 from zoo import functional
 from zoo.builder import assemble
 from zoo.checks import check_behaviour
-from zoo.models.decoder_positions import DecoderPositions
+from zoo.models.image_positions import ImagePositions
 from zoo.models.vision_language import VisionLanguage
 from zoo.pages.visibility import sights
 from zoo.weights.materialize import materialize
@@ -117,9 +117,7 @@ def test_the_checks_of_a_prompt_are_those_of_both_directions(monkeypatch: pytest
     assert found["decoder: bidirectional"] == found["decoder: cache, ragged prefill"] == "passed"
     assert "decoder: causal" not in found
     assert "failed" not in found.values()
-    monkeypatch.setattr(
-        DecoderPositions, "first_call", lambda at, past: at.positions.amax(1, keepdim=True) + 1
-    )
+    monkeypatch.setattr(ImagePositions, "first_call", lambda at, past: at.positions.amax(1, keepdim=True) + 1)
     failed = {check.name for check in check_behaviour(spec).checks if check.status == "failed"}
     assert failed == {"decoder: cache, token by token", "decoder: cache, ragged prefill"}
 

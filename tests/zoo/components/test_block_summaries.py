@@ -17,6 +17,7 @@ from tests.zoo.tiny import BLOCK, bert
 from zoo.attention_maps.choice import choose
 from zoo.builder import assemble
 from zoo.checks.shapes import check_shapes
+from zoo.components.block_summaries import SummarizingBias
 from zoo.drawing.reading import read
 from zoo.pages.visibility import sights, visibility_section
 
@@ -62,11 +63,11 @@ def test_positions_of_single_attentions_have_the_biases_of_blocks_where_some_are
     model = assemble(summing([{"use": "plain"}, {}], blocks, **own))
     first, second = (block.attention.position for block in model.encoder.blocks)
     assert first is second
-    assert second.block_table is not None
+    assert isinstance(second, SummarizingBias)
     other = {**own["position"], "max_distance": 30}
     blocks = {"plain": {**BLOCK, "attention": {**plain, "position": other}}}
     apart: Any = assemble(summing([{"use": "plain"}, {}], blocks, **own))
-    assert apart.encoder.blocks[0].attention.position.block_table is None
+    assert not isinstance(apart.encoder.blocks[0].attention.position, SummarizingBias)
 
 
 def test_drawings_and_pages_name_the_blocks() -> None:

@@ -13,16 +13,15 @@ from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextRMSNormG
 
 from specs.kinds.attention import GroupedQuery
 from specs.kinds.delta import GatedDeltaNet, KimiDeltaAttention
+from tests.zoo.components.contexts import mixer_context
 from zoo import functional
-from zoo.components.attention import SelfAttention
 from zoo.components.delta import EPS
 from zoo.components.gated_norm import GatedRMSNorm
-from zoo.components.mixer import MixerContext
-from zoo.context import BuildContext
+from zoo.context import LayerContext
 from zoo.registry import build_component
 
 WIDTH = 12
-CONTEXT = BuildContext(WIDTH, None, causal=True, cross=False)
+CONTEXT = LayerContext(WIDTH, None, causal=True, cross=False)
 
 
 def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -70,8 +69,7 @@ def test_unit_lengths_are_computed_in_float32() -> None:
 )
 def test_a_mixer_declares_the_state_that_it_returns(spec: Any) -> None:
     mixer = initialized(build_component(spec, CONTEXT))
-    position: Any = None
-    context = MixerContext(position, torch.zeros(1, 1), torch.zeros(1), {})
+    context = mixer_context()
     y, state = mixer(drawn(2, 7, WIDTH), context, None)
     assert y.shape == (2, 7, WIDTH)
     assert [tuple(each.shape) for each in state] == [each.shape(2, 7) for each in mixer.state]
@@ -84,7 +82,7 @@ def test_a_mixer_declares_the_state_that_it_returns(spec: Any) -> None:
 def test_a_gate_scales_the_output_of_attention() -> None:
     data = {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "output_gate": True, "bias": False}
     spec = GroupedQuery.model_validate(data)
-    attention: Any = initialized(SelfAttention(spec, CONTEXT))
+    attention: Any = initialized(build_component(spec, CONTEXT))
     query, key, value = drawn(2, 4, 3, 3), drawn(2, 2, 3, 3, seed=1), drawn(2, 2, 3, 3, seed=2)
     x = drawn(2, 3, WIDTH, seed=3)
     gate, attention.gate = attention.gate, None

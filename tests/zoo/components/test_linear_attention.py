@@ -16,15 +16,14 @@ from specs.base.errors import PluginError
 from specs.kinds.linear_attention import LinearAttention, OutputNorm, Retention, Slopes
 from specs.kinds.norm import RMSNorm
 from specs.language.load import load
+from tests.zoo.components.contexts import mixer_context
 from zoo.checks.degenerate import why_insensitive
 from zoo.components.decay import fixed_decays, log_decays
-from zoo.components.mixer import MixerContext
-from zoo.context import BuildContext
+from zoo.context import LayerContext
 from zoo.registry import build_component
 
 WIDTH = 12
-CONTEXT = BuildContext(WIDTH, None, causal=True, cross=False, layers=4, layer=1)
-POSITION: Any = None
+CONTEXT = LayerContext(WIDTH, None, causal=True, cross=False, layers=4, layer=1)
 LIGHTNING = LinearAttention(heads=3, key_width=4, value_width=5)
 RETENTION = LinearAttention(
     heads=3, key_width=4, value_width=8, activation="identity", decay=Retention(), gate="silu",
@@ -41,10 +40,6 @@ def built(spec: LinearAttention) -> Any:
     for place, parameter in enumerate(mixer.parameters()):
         nn.init.normal_(parameter, 0.0, 0.5, generator=torch.Generator().manual_seed(place))
     return mixer
-
-
-def given(real: Tensor | None = None) -> MixerContext:
-    return MixerContext(POSITION, torch.zeros(1, 1), torch.zeros(1), {}, real=real)
 
 
 # ---------------------------------------------------------------------------------------------------------- decays
@@ -88,12 +83,12 @@ def test_decays_are_neither_trained_nor_stored() -> None:
 @pytest.mark.parametrize("spec", [LIGHTNING, RETENTION], ids=["lightning", "retention"])
 def test_one_token_at_a_time_and_pieces_leave_the_state_of_the_whole(spec: LinearAttention) -> None:
     mixer, x = built(spec), drawn(2, 150, WIDTH)
-    whole, last = mixer(x, given(), None)
+    whole, last = mixer(x, mixer_context(), None)
     assert [tuple(each.shape) for each in last] == [each.shape(2, 150) for each in mixer.state]
     for ends in ([*range(1, 151)], [1, 65, 66, 140, 150]):
         pieces, state, start = [], None, 0
         for end in ends:
-            piece, state = mixer(x[:, start:end], given(), state)
+            piece, state = mixer(x[:, start:end], mixer_context(), state)
             pieces.append(piece)
             start = end
         torch.testing.assert_close(torch.cat(pieces, 1), whole, atol=2e-5, rtol=2e-5)
@@ -105,15 +100,15 @@ def test_padding_anywhere_changes_nothing(spec: LinearAttention) -> None:
     mixer, x = built(spec), drawn(1, 90, WIDTH)
     real = (torch.rand(1, 90, generator=torch.Generator().manual_seed(3)) > 0.3).long()
     kept = real[0].bool()
-    padded, last = mixer(x, given(real), None)
-    alone, expected = mixer(x[:, kept], given(), None)
+    padded, last = mixer(x, mixer_context(real), None)
+    alone, expected = mixer(x[:, kept], mixer_context(), None)
     torch.testing.assert_close(padded[:, kept], alone, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(last, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_half_precision_keeps_sums_over_many_tokens_in_range() -> None:
     mixer = built(LIGHTNING.model_copy(update={"activation": "identity"})).half()
-    y, _ = mixer(40 * drawn(1, 500, WIDTH).half(), given(), None)
+    y, _ = mixer(40 * drawn(1, 500, WIDTH).half(), mixer_context(), None)
     assert y.dtype == torch.float16
     assert y.isfinite().all()
 
@@ -152,5 +147,5 @@ def retained(mixer: Any, x: Tensor) -> Tensor:
 
 def test_retention() -> None:
     mixer, x = built(RETENTION).double(), drawn(2, 100, WIDTH).double()
-    mixed, _ = mixer(x, given(), None)
+    mixed, _ = mixer(x, mixer_context(), None)
     torch.testing.assert_close(mixed, retained(mixer, x), atol=1e-6, rtol=1e-6)

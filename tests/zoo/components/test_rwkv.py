@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from specs.kinds.rwkv import RWKV7, RWKVChannelMix
 from specs.model.model import Model
+from tests.zoo.components.contexts import mixer_context
 from tests.zoo.tiny import gpt2
 from zoo.components import rwkv as components
-from zoo.components.mixer import MixerContext
 from zoo.context import BuildContext
 from zoo.registry import build_component
 
@@ -35,11 +35,6 @@ def built(spec: Any, seed: int = 0) -> Any:
     for parameter in module.parameters():
         nn.init.normal_(parameter, 0.0, 0.5, generator=generator)
     return module
-
-
-def inputs(real: Tensor | None = None) -> MixerContext:
-    position: Any = None
-    return MixerContext(position, torch.zeros(1, 1), torch.zeros(1), {}, real=real)
 
 
 def time_mix(m: Any, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
@@ -85,7 +80,7 @@ def channel_mix(m: Any, x: Tensor) -> Tensor:
 def test_time_mixing_is_the_published_formula() -> None:
     first, later = built(FIRST), built(LATER, 1)
     x, other = drawn(2, TOKENS, WIDTH), drawn(2, TOKENS, WIDTH, seed=1)
-    context = inputs()
+    context = mixer_context()
     found = first(x, context, None)[0], later(other, context, None)[0]
     for row in range(2):
         values: list[Tensor] = []
@@ -97,7 +92,7 @@ def test_time_mixing_is_the_published_formula() -> None:
 @torch.no_grad()
 def test_channel_mixing_is_the_published_formula() -> None:
     mixer, x = built(RWKVChannelMix(hidden=7)), drawn(2, TOKENS, WIDTH)
-    found, (last,) = mixer(x, inputs(), None)
+    found, (last,) = mixer(x, mixer_context(), None)
     for row in range(2):
         torch.testing.assert_close(found[row], channel_mix(mixer, x[row]), **EXACT)
     assert torch.equal(last, x[:, -1])
@@ -108,9 +103,9 @@ def test_channel_mixing_is_the_published_formula() -> None:
 def test_padding_anywhere_enters_no_state(spec: Any) -> None:
     mixer, x = built(spec), drawn(2, TOKENS, WIDTH)
     real = torch.tensor([[0, 0, 1, 1, 0, 1, 1, 0, 0], [1, 0, 0, 1, 1, 1, 1, 1, 1]])
-    found, state = mixer(x, inputs(real), None)
+    found, state = mixer(x, mixer_context(real), None)
     for row, kept in enumerate(real.bool()):
-        alone, left = mixer(x[row : row + 1, kept], inputs(), None)
+        alone, left = mixer(x[row : row + 1, kept], mixer_context(), None)
         torch.testing.assert_close(found[row, kept], alone[0], **EXACT)
         for one, other in zip(state, left, strict=True):
             torch.testing.assert_close(one[row], other[0], **EXACT)
@@ -121,11 +116,11 @@ def test_padding_anywhere_enters_no_state(spec: Any) -> None:
 @pytest.mark.parametrize("cut", [1, 4])
 def test_pieces_continue_the_declared_state(spec: Any, cut: int) -> None:
     mixer, x = built(spec), drawn(2, TOKENS, WIDTH)
-    whole, last = mixer(x, inputs(), None)
+    whole, last = mixer(x, mixer_context(), None)
     assert [tuple(each.shape) for each in last] == [each.shape(2, TOKENS) for each in mixer.state]
     pieces, state = [], None
     for piece in x.split(cut, 1):
-        y, state = mixer(piece, inputs(), state)
+        y, state = mixer(piece, mixer_context(), state)
         pieces.append(y)
     torch.testing.assert_close(torch.cat(pieces, 1), whole, **EXACT)
     for one, other in zip(state or (), last, strict=True):

@@ -30,7 +30,7 @@ from tests.zoo.drawing.drawn import check_drawing
 from zoo.builder import assemble
 from zoo.checks import check_shapes
 from zoo.components.embedding import Embedding
-from zoo.context import BuildContext
+from zoo.context import StackContext
 from zoo.drawing import blocks as drawn_blocks
 from zoo.drawing import draw_mermaid, draw_png, draw_scene, draw_svg
 from zoo.drawing import text as drawn_text
@@ -313,7 +313,7 @@ class OddEmbedding(EmbeddingKind):
 
 
 class OddEmbeddingModule(Embedding):
-    def __init__(self, spec: OddEmbedding, context: BuildContext) -> None:
+    def __init__(self, spec: OddEmbedding, context: StackContext) -> None:
         super().__init__(spec, context)
         self.table = nn.Embedding(spec.rows, context.d_model)
 
