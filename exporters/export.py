@@ -9,7 +9,7 @@ from exporters.data.digests import external_places, followed
 from exporters.data.weight_files import places_of
 from exporters.graph.trace import write_graphs
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import DEFAULTS, ExportOptions
 from exporters.steps.plan import ExportPlan
 from exporters.steps.preconditions import check_captured, check_exportable, check_options, check_tensors
 from exporters.steps.publish import metadata, publish
@@ -29,7 +29,10 @@ from zoo.weights.source import WeightSource
 
 
 def export(
-    spec: Model, destination: Path, options: Options = Options(), progress: Progress = lambda stage: None
+    spec: Model,
+    destination: Path,
+    options: ExportOptions = DEFAULTS,
+    progress: Progress = lambda stage: None,
 ) -> Export:
     """Write the ONNX files of a spec to a directory, which appears once they are verified.
 
@@ -44,7 +47,7 @@ def export(
 
 
 def export_module(
-    model: ZooModel, destination: Path, options: Options, progress: Progress = lambda stage: None
+    model: ZooModel, destination: Path, options: ExportOptions, progress: Progress = lambda stage: None
 ) -> Export:
     """Export a module that was built from a spec, with the weights that it holds."""
     if next(model.parameters()).is_meta:

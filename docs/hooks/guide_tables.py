@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from exporters.layouts import DEFAULT, LAYOUTS
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 
 
 def target_rows() -> list[str]:
     """The table of targets, as lines of Markdown."""
     rows = {target.name: target.guide for target in TARGETS.values()}
-    return [*_table(("target", "operations", "a decoder's cache"), rows, Options().target)]
+    return [*_table(("target", "operations", "a decoder's cache"), rows, ExportOptions().target)]
 
 
 def layout_rows() -> list[str]:

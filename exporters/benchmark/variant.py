@@ -17,7 +17,7 @@ from zoo.configs.reference_kind import reference_kind
 from zoo.core.progress import Progress, Stage
 
 if TYPE_CHECKING:
-    from exporters.steps.options import Options
+    from exporters.steps.options import ExportOptions
 
 Runtime = Literal["onnxruntime", "eager", "compiled"]
 
@@ -54,7 +54,7 @@ class VariantChoice:
     """What to compare for each model: exports for targets in precisions, and PyTorch in the ways of ``against``, in those of
     the precisions that are floats, or float32.
 
-    ``logits`` selects the tokens that a decoder scores, as in :class:`exporters.steps.options.Options`.
+    ``logits`` selects the tokens that a decoder scores, as in :class:`exporters.steps.options.ExportOptions`.
     """
 
     targets: Sequence[str] = ("portable",)
@@ -62,12 +62,12 @@ class VariantChoice:
     logits: str = "all"
     against: Sequence[Runtime] = ()
 
-    def options(self) -> list[Options]:
+    def options(self) -> list[ExportOptions]:
         """The export options. Raises :class:`specs.base.errors.UserError` for an unknown target or precision."""
-        from exporters.steps.options import Options
+        from exporters.steps.options import ExportOptions
 
         return [
-            Options(target=target, precision=precision, verify=False, logits=self.logits)
+            ExportOptions.of(target=target, precision=precision, verify=False, logits=self.logits)
             for target in self.targets
             for precision in self.precisions
         ]

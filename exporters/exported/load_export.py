@@ -14,7 +14,7 @@ from exporters.data.stored_weights import alike, stored_weights
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS
 from exporters.runtime.exported import Exported
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.steps.plan import data_places
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
@@ -69,7 +69,7 @@ def _unreadable(exported: Exported) -> UserError:
     )
 
 
-def options_of(exported: Exported) -> Options:
+def options_of(exported: Exported) -> ExportOptions:
     """The options of the export."""
     manifest = exported.manifest
     for name, value, known in (
@@ -82,12 +82,8 @@ def options_of(exported: Exported) -> Options:
                 f"{exported.directory / MANIFEST}: {name}: must be one of {', '.join(known)}\n"
                 f"  value: {value!r}\n  Export the model again."
             )
-    return Options(
-        target=manifest.target,
-        precision=manifest.precision,
-        layout=manifest.layout,
-        **manifest.options.model_dump(),
-    )
+    places = {"target": manifest.target, "precision": manifest.precision, "layout": manifest.layout}
+    return ExportOptions.of(**places, **manifest.options.model_dump())
 
 
 def _places(exported: Exported) -> dict[str, ByteRange]:

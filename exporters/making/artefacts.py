@@ -12,12 +12,12 @@ from typing import Any
 
 from specs.base.errors import Problem, SpecError, UserError
 from specs.base.suggest import suggestion
+from specs.files.export_options import ArtefactOptions, default_of, mark_of
 from specs.files.zoo_file import (
     MAX_ARTEFACTS,
     OUTPUT,
     ZOO_FILE,
     ArtefactEntry,
-    ArtefactOptions,
     ModelEntry,
     Resources,
     ZooFile,
@@ -160,18 +160,14 @@ def _matches(options: ArtefactOptions, excluded: dict[str, Any]) -> bool:
     return all(getattr(options, option) == value for option, value in excluded.items())
 
 
-_UNNAMED = {"target", "precision", "verify", "calibrate", "max_kl", "min_cosine", "name", "engines"}
-"""Options that appear in every name, or that do not change the files."""
-
-
 def _name_of(options: ArtefactOptions) -> str:
-    """Return a name such as ``cpu-int8`` or ``cpu-int4-genai-last``: target, precision and all non-default options."""
+    """Return a name such as ``cpu-int8`` or ``cpu-int4-genai-logits-last``: target, precision, and the other options that
+    shape the files and are not at their defaults."""
     if isinstance(options, ArtefactEntry) and options.name is not None:
         return options.name
     words = [options.target, options.precision]
-    for name, field in type(options).model_fields.items():
-        value = getattr(options, name)
-        if name in _UNNAMED or value == field.default:
+    for name, value in options:
+        if name in ("target", "precision", "name") or not mark_of(name).word or value == default_of(name):
             continue
         words.append(name.replace("_", "-") if value is True else _word(name, value))
     return "-".join(words)
@@ -179,4 +175,4 @@ def _name_of(options: ArtefactOptions) -> str:
 
 def _word(name: str, value: Any) -> str:
     plain = str(value).replace("/", "_").replace(" ", "")
-    return plain if name in ("layout", "rounding") else f"{name.replace('_', '-')}-{plain}"
+    return plain if mark_of(name).word == "{}" else f"{name.replace('_', '-')}-{plain}"

@@ -97,7 +97,7 @@ def outcome_of(job: Job, progress: Progress = lambda stage: None) -> JobResult:
 
 def _build(job: Job, progress: Progress) -> None:
     from exporters.export import export
-    from exporters.steps.options import Options
+    from exporters.steps.options import ExportOptions
     from specs.base.errors import UserError
     from specs.language.document import Document
     from specs.language.validation import validate
@@ -113,13 +113,10 @@ def _build(job: Job, progress: Progress) -> None:
     if job.commit is not None:
         progress(Stage("fetch weights"))
         weights = str(fetch(weights, weights=True, revision=job.commit))
-    options = dict(job.options)
-    if options["calibrate"] is not None:
-        options["calibrate"] = Path(options["calibrate"])
     entry = cache.entry(job.key)
     entry.parent.mkdir(parents=True, exist_ok=True)  # other processes may do so at the same time
     spec = validate(Document(dict(job.spec)))
-    export(spec, entry, Options(**options, weights=weights), progress)
+    export(spec, entry, ExportOptions(**job.options, weights=weights), progress)
     build = read_object(entry / BUILD, UserError, entry)
     write_file(entry / BUILD, (json.dumps({**build, "made_from": job.made_from}, indent=2) + "\n").encode())
     os.utime(entry)

@@ -146,10 +146,10 @@ def _step(
 
 def _check_options(wanted: Wanted, model: ModelInputs) -> None:
     """Raise :class:`specs.base.errors.UserError` for options that no export takes."""
-    from exporters.steps.options import Options
+    from exporters.steps.options import ExportOptions
 
     options = wanted.options.model_dump(exclude={"name"})
-    Options(**options, weights=model.weights, seed=wanted.entry.seed)
+    ExportOptions(**options, weights=model.weights, seed=wanted.entry.seed)
 
 
 def _inputs(zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests) -> Inputs:

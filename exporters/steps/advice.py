@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.steps.plan import ExportPlan
 from exporters.target.targets import TARGETS
 from specs.base.base import Spec
@@ -34,7 +34,7 @@ class Advice:
         return f"{self.change}: {', '.join(self.fuses)}"
 
 
-def advice(spec: Model, options: Options) -> list[Advice]:
+def advice(spec: Model, options: ExportOptions) -> list[Advice]:
     """The changes of one line that leave fewer operations unfused, for the target of the options.
 
     Only a model of few layers is traced, without weights; where nothing is left unfused, nothing is tried.
@@ -48,10 +48,10 @@ def advice(spec: Model, options: Options) -> list[Advice]:
     return found
 
 
-def _changes(spec: Model, options: Options) -> Iterator[tuple[str, Model, Options]]:
+def _changes(spec: Model, options: ExportOptions) -> Iterator[tuple[str, Model, ExportOptions]]:
     """Each change as a line that a user would write, the changed model, and the changed options."""
     if options.precision == "fp32":
-        yield "--precision fp16", spec, replace(options, precision="fp16")
+        yield "--precision fp16", spec, options.changed(precision="fp16")
     for width in sorted(_head_widths(spec) - set(HEAD_WIDTHS)):
         other = min((usual for usual in HEAD_WIDTHS if usual > width), default=HEAD_WIDTHS[-1])
         try:
@@ -90,9 +90,9 @@ def _stated(part: Spec, d_model: int) -> Iterator[tuple[str, int]]:
         yield name, value or d_model // heads[0]
 
 
-def _unfused(spec: Model, options: Options) -> set[str]:
+def _unfused(spec: Model, options: ExportOptions) -> set[str]:
     """The operations that are not fused somewhere."""
     if TARGETS[options.target].static_cache and options.cache_length is None:
-        options = replace(options, cache_length=SLOTS)
+        options = options.changed(cache_length=SLOTS)
     graphs = ExportPlan.make(spec, options).graphs
     return {reason.partition(":")[0] for graph in graphs for reason in graph.unfused}

@@ -20,7 +20,7 @@ from exporters.graph.quantization.scheme import Quantization
 from exporters.graph.trace import trace_and_lower
 from exporters.graph.values import Graph
 from exporters.layouts import LAYOUTS, Layout
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.kernels.table import table_of
 from exporters.target.kernels.widening import widened
 from exporters.target.static_cache import cache_length
@@ -46,12 +46,12 @@ class ExportPlan:
 
     spec: Model
     model: ZooModel
-    options: Options
+    options: ExportOptions
     quantized: tuple[QuantizedRecord, ...] = ()
     raised: Mapping[str, Blocks | None] = field(default_factory=dict)
 
     @staticmethod
-    def make(spec: Model, options: Options) -> ExportPlan:
+    def make(spec: Model, options: ExportOptions) -> ExportPlan:
         """The plan of an export without weights in their own blocks."""
         dtype = PRECISIONS[options.precision].dtype_on(TARGETS[options.target])
         return ExportPlan(spec, assemble(spec, dtype), options)
@@ -162,14 +162,14 @@ class ExportPlan:
         )
 
 
-def graphs_of(spec: Model, options: Options) -> dict[str, Task]:
+def graphs_of(spec: Model, options: ExportOptions) -> dict[str, Task]:
     """The tasks of an export by the paths of their graphs."""
     return ExportPlan.make(spec, options).graph_paths
 
 
 def data_places(
     spec: Model,
-    options: Options,
+    options: ExportOptions,
     quantized: Sequence[QuantizedRecord] = (),
     mixed: MixedRecord | None = None,
 ) -> tuple[str, dict[str, Region]]:

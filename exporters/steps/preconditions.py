@@ -11,7 +11,7 @@ from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS, Deployment, check_layout
 from exporters.quality.claim import Claim
 from exporters.rounding.quantized_cache.check import check_cache_format
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.steps.plan import ExportPlan
 from exporters.target.kernels.placement import placement
 from exporters.target.kernels.table import table_of
@@ -31,7 +31,7 @@ from zoo.weights.source import WeightSource
 
 
 def check_exportable(
-    model: ZooModel, spec: Model, destination: Path, options: Options
+    model: ZooModel, spec: Model, destination: Path, options: ExportOptions
 ) -> WeightSource | None:
     """Check the options, the weights, the disk space and the memory; return the source of the weights.
 
@@ -54,7 +54,7 @@ def check_exportable(
     return source
 
 
-def check_options(model: ZooModel, spec: Model, options: Options) -> None:
+def check_options(model: ZooModel, spec: Model, options: ExportOptions) -> None:
     """Raise :class:`specs.base.errors.UserError` where a layout, head or cache option does not apply to a model."""
     precision = PRECISIONS[options.precision]
     deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
@@ -103,7 +103,7 @@ def check_logits(spec: Model, logits: str) -> None:
     )
 
 
-def check_rounding(options: Options, claim: Claim | None) -> None:
+def check_rounding(options: ExportOptions, claim: Claim | None) -> None:
     """Raise :class:`specs.base.errors.UserError` where GPTQ is requested and no inputs are available."""
     if options.rounding != "gptq":
         return
@@ -114,7 +114,7 @@ def check_rounding(options: Options, claim: Claim | None) -> None:
         )
 
 
-def check_measurable(options: Options, claim: Claim | None) -> None:
+def check_measurable(options: ExportOptions, claim: Claim | None) -> None:
     """Raise :class:`specs.base.errors.UserError` where a size budget is requested and no inputs are available to measure
     on."""
     if options.budget is not None and claim is not None and claim.unjudged:

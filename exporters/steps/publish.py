@@ -23,7 +23,6 @@ from exporters.steps.manifest import (
     metadata_of,
     write_records,
 )
-from exporters.steps.options import SHAPING
 from exporters.steps.plan import ExportPlan
 from exporters.steps.verify import Proven
 from exporters.steps.weight_preparation import Contents
@@ -73,7 +72,7 @@ def publish(
         providers=plan.target.providers,
         precision=options.precision,
         layout=plan.layout.name,
-        options=ShapingRecord(**{name: getattr(options, name) for name in SHAPING}),
+        options=ShapingRecord(**options.model_dump(include={*ShapingRecord.model_fields})),
         weights=weights,
         seed=options.seed if weights == "random" else None,
         cache=cache,

@@ -25,7 +25,7 @@ def with_activations(plan: ExportPlan, claim: Claim | None) -> ExportPlan:
             f"{option_name('activations')} static {refusal}\n  Pass {option_name('activations')} dynamic, or leave it out."
         )
     chosen = asked or ("dynamic" if refusal else "static")
-    return replace(plan, options=replace(plan.options, activations=chosen))
+    return replace(plan, options=plan.options.changed(activations=chosen))
 
 
 def may_be_static(plan: ExportPlan) -> bool:

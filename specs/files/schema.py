@@ -82,7 +82,8 @@ def json_schema() -> dict[str, Any]:
 
 def zoo_file_schema() -> dict[str, Any]:
     """The schema of a zoo file."""
-    from specs.files.zoo_file import ArtefactOptions, ZooFile
+    from specs.files.export_options import ArtefactOptions
+    from specs.files.zoo_file import ZooFile
 
     models: list[type[BaseModel]] = [ZooFile, ArtefactOptions]
     references, generated = models_json_schema(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
 from specs.base.base import Spec, custom_error
 from specs.base.errors import Problem, SpecError
 from specs.base.suggest import suggestion
+from specs.files.export_options import ArtefactOptions, WeightOptions
 from specs.language.document import Document
 from specs.language.merging import merge
 from specs.language.spec_file import read_file
@@ -56,51 +57,6 @@ Values = Annotated[tuple[Any, ...], Field(strict=False, min_length=1)]
 Combinations = Annotated[tuple[dict[str, Any], ...], Field(strict=False)]
 
 
-class ArtefactOptions(Spec):
-    """How one artefact is exported: the options of ``zoo export`` under the same names."""
-
-    target: str = "portable"
-    """Where the graph runs: portable, cpu, cuda, tensorrt or webgpu, or the target of a package."""
-    precision: str = "fp32"
-    """How weights are stored: fp32, fp16, bf16, int8 or int4."""
-    layout: str = "onnx"
-    """The client that loads the directory: onnx, optimum, genai or transformers-js, or the layout of a package."""
-    logits: Literal["all", "last"] = "all"
-    """Scores of every token, or only of the last token of each row."""
-    via: Literal["fx", "torch"] = "fx"
-    """The tracer: ours, or PyTorch's exporter."""
-    opset: Annotated[int, Field(gt=0)] | None = None
-    """The opset of all graphs: 27 (portable only). Default: the lowest that each graph needs."""
-    verify: bool = True
-    """Whether the files are compared with the PyTorch model. Files that are not verified have no certificate."""
-    engines: Strings = ()
-    """Engines on which the files are proven as well, such as openvino: `zoo engines` lists them."""
-    block_size: Annotated[int, Field(gt=0)] = 32
-    """Quantization block size (int4 only)."""
-    asymmetric: bool = False
-    """Whether blocks have zero points (int4 only)."""
-    head_precision: str = "int8"
-    """How embeddings and vocabulary heads are stored (int4 only): int8 or int4."""
-    rounding: str | None = None
-    """How int4 rounds: gptq or nearest. Default: gptq for trained weights."""
-    budget: str | None = None
-    """The largest data file, such as 105MB, or mean bits per weight, such as 4.8bits (int4 only)."""
-    activations: str | None = None
-    """Scales of 8-bit inputs: static or dynamic (int8 only). Default: static for trained encoders."""
-    cache_length: Annotated[int, Field(gt=0)] | None = None
-    """Cache slots of targets whose caches do not grow. Default: the context length."""
-    cache_precision: str = "float"
-    cuda_graph: bool = False
-    """Whether the client captures each step as a CUDA graph (target cuda, layout genai)."""
-    """How a decoder caches keys and values: float, int8 or int4."""
-    calibrate: str | None = None
-    """Representative inputs: a file or directory, relative to the zoo file."""
-    max_kl: Annotated[float, Field(ge=0)] | None = None
-    """The largest KL divergence from the float model, in nats. Default: that of the precision."""
-    min_cosine: Annotated[float, Field(ge=-1, le=1)] | None = None
-    """The smallest mean cosine to the float model. Default: that of the precision."""
-
-
 class ArtefactEntry(ArtefactOptions):
     """One artefact, with options of its own."""
 
@@ -119,19 +75,15 @@ class Resources(Spec):
     """GPUs."""
 
 
-class ModelEntry(Spec):
-    """A model, and the artefacts wanted of it."""
+class ModelEntry(WeightOptions):
+    """A model, and the artefacts wanted of it. Paths are relative to the zoo file."""
 
     spec: str | None = None
     """A preset or the path of a spec. Default: the spec of the weights, or else the preset of the model's name."""
     set: Strings = ()
     """Assignments laid over the spec, such as position.kind=rope."""
-    weights: str = "random"
-    """A path relative to the zoo file, a repository of the Hugging Face hub (org/name), random, or none (the graph alone)."""
     revision: str | None = None
     """The branch, tag or commit of a hub repository. The lock file pins its commit. Default: main."""
-    seed: Annotated[int, Field(ge=0)] = 0
-    """Seed of random weights."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of every artefact of this model."""
     matrix: dict[str, Values] = Field(default_factory=dict)

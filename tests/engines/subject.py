@@ -15,7 +15,7 @@ from exporters.export import export
 from exporters.exported.model_source import model_source
 from exporters.exported.verify_export import plan_of_export, proof_of_export
 from exporters.runtime.exported import open_export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.steps.plan import ExportPlan
 from exporters.steps.preconditions import check_options
 from exporters.steps.verify import proof_of, reduced_model_files
@@ -46,7 +46,7 @@ class Kind:
 
     def plan(self) -> ExportPlan:
         """The plan of its export.  Raises :class:`specs.base.errors.UserError` where the combination is refused."""
-        options = Options(target=self.target, precision=self.precision, **dict(self.options))
+        options = ExportOptions.of(target=self.target, precision=self.precision, **dict(self.options))
         plan = ExportPlan.make(structure(self.preset), options)
         check_options(plan.model, plan.spec, options)
         return plan
@@ -86,7 +86,7 @@ def proof_for(kind: Kind) -> Iterator[Proof]:
         place = Path(name) / "out"
         if CALIBRATED in kind.options:
             origin = str(checkpoints.bert(Path(name)))
-            options = Options(
+            options = ExportOptions.of(
                 target=kind.target, precision=kind.precision, weights=origin, **dict(kind.options)
             )
             export(model_source(origin).spec, place, options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import jsonschema
@@ -11,17 +10,21 @@ import pytest
 import yaml
 
 from exporters.making.artefacts import read_zoo
-from exporters.steps.options import Options as ExportOptions
+from exporters.steps.options import ExportOptions
 from specs.base.errors import SpecError, UserError
+from specs.files.export_options import ArtefactOptions
 from specs.files.schema import zoo_file_schema
-from specs.files.zoo_file import ArtefactOptions
 from tests.exporters.making.zoos import write_zoo
 
 
 def test_options_are_those_of_an_export_with_the_same_defaults() -> None:
     elsewhere = {"weights", "seed", "provider"}  # of the model, or of the machine, not of the artefact
-    theirs = {field.name: field.default for field in fields(ExportOptions) if field.name not in elsewhere}
-    assert {name: field.default for name, field in ArtefactOptions.model_fields.items()} == theirs
+    assert {*ExportOptions.model_fields} - elsewhere == {*ArtefactOptions.model_fields}
+
+
+def test_a_value_that_no_export_takes_is_refused_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"zoo.yaml:2:.*models.a.matrix.precision\[1\]: must be 'fp32', .*\n  value: 'int9'\n  Did you mean 'int8'"):  # fmt: skip
+        write_zoo(tmp_path, "models:\n  a: {matrix: {precision: [fp32, int9]}}\n")
 
 
 def test_a_matrix_gives_every_combination_that_is_not_excluded(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from exporters.rounding.gptq import gptq, products_of
 from exporters.rounding.scales import searched
 from exporters.rounding.streaming import calibrate
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.cases import Batch, Case
 from exporters.verification.reference import full_pass
 from exporters.verification.result import VerificationError
@@ -168,7 +168,7 @@ def origins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def exported(origin: Path, directory: Path, **options: Any) -> Export:
-    settings = Options(weights=str(origin), precision="int4", **options)
+    settings = ExportOptions(weights=str(origin), precision="int4", **options)
     return export(model_source(str(origin)).spec, directory, settings)
 
 
@@ -288,8 +288,8 @@ def test_a_model_that_does_not_fit_in_memory_is_rounded_to_nearest(
 
 def test_contradictory_options_are_refused() -> None:
     with pytest.raises(UserError, match=r"rounding applies only to precision int4 or q4f16\n  value: int8"):
-        Options(precision="int8", rounding="gptq")
+        ExportOptions(precision="int8", rounding="gptq")
     with pytest.raises(
         UserError, match="rounding gptq applies only to real weights\n  value: random weights"
     ):
-        Options(precision="int4", rounding="gptq")
+        ExportOptions(precision="int4", rounding="gptq")

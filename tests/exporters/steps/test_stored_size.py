@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exporters.data.data_file import PAGE, total_bytes
 from exporters.graph.precisions import PRECISIONS
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.steps.plan import data_places
 from exporters.steps.stored_size import stored_sizes
 from exporters.target.targets import TARGETS
@@ -50,7 +50,7 @@ MODELS = {
 
 def off(spec: Model, target: str, precision: str, told: int) -> float:
     """How far the size that is told is from the layout's, relative to it; a page more or less does not count."""
-    size = total_bytes(data_places(spec, Options(target=target, precision=precision))[1])
+    size = total_bytes(data_places(spec, ExportOptions.of(target=target, precision=precision))[1])
     return max(0, abs(told - size) - PAGE) / size
 
 

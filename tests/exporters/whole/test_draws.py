@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from exporters.export import export
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.steps.preconditions import check_exportable
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
@@ -62,7 +62,7 @@ def exported_or_refused(data: Data, chosen: Data, directory: Path) -> str:
     shutil.rmtree(directory, ignore_errors=True)
     spec = Model.model_validate(data)
     try:
-        given = Options(**chosen)
+        given = ExportOptions(**chosen)
         dtype = PRECISIONS[given.precision].dtype_on(TARGETS[given.target])
         check_exportable(assemble(spec, dtype), spec, directory, given)
     except UserError as error:
@@ -71,7 +71,7 @@ def exported_or_refused(data: Data, chosen: Data, directory: Path) -> str:
         reason = ""
     if reason:
         with pytest.raises(UserError) as raised:
-            export(spec, directory, Options(**chosen))
+            export(spec, directory, ExportOptions(**chosen))
         assert str(raised.value) == reason
         assert not directory.exists()
         return f"refused: {reason.splitlines()[0]}"

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from exporters.verification.module_checks import BehaviourError
 from exporters.verification.result import REDUCED
@@ -588,7 +588,7 @@ def test_a_checkpoint_that_goes_away_meanwhile_is_named(harm: str, message: str,
             path.write_bytes(path.read_bytes()[:2000])
 
     with pytest.raises(WeightError, match=message) as error:
-        export(gpt2(), tmp_path / "x", Options(weights=str(path), verify=False), progress)
+        export(gpt2(), tmp_path / "x", ExportOptions(weights=str(path), verify=False), progress)
     assert str(path) in str(error.value)
     assert not (tmp_path / "x").exists()
 
@@ -669,12 +669,12 @@ def test_the_probing_reduced_model_of_a_large_model_takes_no_memory_to_speak_of(
 
 def test_via_torch_needs_weights(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="via torch needs weights\n  Pass weights random or a path"):
-        export(gpt2(), tmp_path / "x", Options(weights="none", via="torch"))
+        export(gpt2(), tmp_path / "x", ExportOptions(weights="none", via="torch"))
 
 
 def test_weights_that_are_not_there_are_named_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(WeightError, match="'nowhere' has no weights"):
-        export(gpt2(), tmp_path / "x", Options(weights="nowhere"))
+        export(gpt2(), tmp_path / "x", ExportOptions(weights="nowhere"))
     assert not list(tmp_path.iterdir())
 
 
@@ -713,10 +713,10 @@ import onnx_ir, torch, onnxruntime
 import exporters.export, zoo.components
 from exporters.export import export
 from exporters.verification.module_checks import BehaviourError
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.zoo.tiny import gpt2
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-export(gpt2(vocab_size=800_000, d_model=128), Path(sys.argv[1]), Options(verify=False))
+export(gpt2(vocab_size=800_000, d_model=128), Path(sys.argv[1]), ExportOptions(verify=False))
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
@@ -733,12 +733,14 @@ def test_writing_weights_holds_only_a_piece_of_them(tmp_path: Path) -> None:
 def test_copying_a_checkpoint_holds_only_a_piece_of_it(tmp_path: Path) -> None:
     spec = gpt2(vocab_size=800_000, d_model=128)
     checkpoint(spec, tmp_path / "w.safetensors")
-    code = STREAMING.replace("Options(verify=False)", "Options(verify=False, weights=sys.argv[2])")
+    code = STREAMING.replace(
+        "ExportOptions(verify=False)", "ExportOptions(verify=False, weights=sys.argv[2])"
+    )
     run = [sys.executable, "-c", code, str(tmp_path / "x"), str(tmp_path / "w.safetensors")]
     grown = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
     assert grown < 200_000_000
 
 
 def test_default_options_verify() -> None:
-    assert Options().verify
+    assert ExportOptions().verify
     assert not UNVERIFIED.verify
