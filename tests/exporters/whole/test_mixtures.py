@@ -116,7 +116,7 @@ def test_experts_of_quantized_models_are_stored_in_their_blocks(tmp_path: Path) 
 
 
 def test_a_loop_computes_an_expert_only_where_a_token_chose_it(tmp_path: Path) -> None:
-    export(MIXTURES["swiglu"], tmp_path / "x", replace(GRAPH_ONLY, target="portable"))
+    export(MIXTURES["swiglu"], tmp_path / "x", GRAPH_ONLY.changed(target="portable"))
     model = onnx.load(tmp_path / "x/model.onnx", load_external_data=False)
     (scan,) = (node for node in model.graph.node if node.op_type == "Scan")
     outer, *inner = bodies(scan)
