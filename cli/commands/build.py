@@ -48,7 +48,7 @@ def build(
 
     model_spec = load(spec, assignments or ())
     from exporters.steps.options import ExportOptions
-    from exporters.steps.preconditions import check_exportable
+    from exporters.steps.request import Request
     from zoo.builder import assemble
     from zoo.checks import check_behaviour, check_shapes
     from zoo.reports.parameters import parameter_report
@@ -56,7 +56,7 @@ def build(
     model = assemble(model_spec)
     checked = ExportOptions(**options)
     destination = output or export_directory(model_spec.name, checked)
-    check_exportable(model, model_spec, destination, checked)
+    Request.of_spec(model_spec, checked, destination)
     parameters = parameter_report(model_spec)
     if not as_json:
         say(f"{model_spec.name}: {model_spec.summary}" if model_spec.summary else model_spec.name, "bold")

@@ -21,7 +21,11 @@ DOCS = ROOT / "docs"
 WHOLE: dict[str, Callable[[], str]] = {"reference/spec.md": spec_page, "reference/cli.md": cli_page}
 """Pages that are generated from their first line to their last."""
 
-TABLES: dict[str, Callable[[], list[str]]] = {"targets": target_rows, "layouts": layout_rows, "options": option_rows}
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "targets": target_rows,
+    "layouts": layout_rows,
+    "options": option_rows,
+}
 
 _PART = re.compile(r"^<!-- generated: ([^\n]+) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"```\w+.*\n")

@@ -34,7 +34,9 @@ def _option_cells(name: str, text: str) -> tuple[str, ...]:
     kinds = {True: "true, false", False: "true, false"}
     values = ", ".join(f"`{choice}`" for choice in (*choices_of(name), *mark.names))
     if not values:
-        values = kinds[default] if isinstance(default, bool) else f"`{mark.metavar or 'N'}`".replace("|", "`, `")
+        values = (
+            kinds[default] if isinstance(default, bool) else f"`{mark.metavar or 'N'}`".replace("|", "`, `")
+        )
     stated = f"`{str(default).lower() if isinstance(default, bool) else default}`"
     shown = otherwise.removesuffix(".") or (stated if default not in (None, ()) else "")
     return values, shown, meaning, f"`{mark.word.format('VALUE')}`" if mark.word else ""

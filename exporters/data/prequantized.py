@@ -18,7 +18,7 @@ Key = tuple[str, Blocks | None, tuple[str, ...]]
 """A format, its blocks, and the precisions that keep its codes."""
 
 
-def quantized_weights(
+def prequantized_weights(
     model: nn.Module, source: WeightSource, target: Target, precision: Precision
 ) -> tuple[QuantizedRecord, ...]:
     """The weights of a model that a source stores quantized, grouped by format."""
@@ -29,7 +29,11 @@ def quantized_weights(
             codes = source.codes(name)
             blocks = None if codes is None else codes.blocks
             whole = blocks is None or not target.whole_blocks or blocks.divides(tensor.shape[-1])
-            able = () if blocks is None or name in floats or not whole else _carried_by(target, name, blocks)
+            able = (
+                ()
+                if blocks is None or name in floats or not whole
+                else _precisions_that_keep(target, name, blocks)
+            )
             found.setdefault((form, blocks, able), []).append(name)
     return tuple(
         QuantizedRecord(
@@ -43,11 +47,11 @@ def quantized_weights(
     )
 
 
-def _carried_by(target: Target, name: str, blocks: Blocks) -> tuple[str, ...]:
+def _precisions_that_keep(target: Target, name: str, blocks: Blocks) -> tuple[str, ...]:
     return tuple(each.name for each in PRECISIONS.values() if holds(target, name, blocks, each))
 
 
-def carried_blocks(quantized: Iterable[QuantizedRecord]) -> dict[str, Blocks]:
+def prequantized_blocks(quantized: Iterable[QuantizedRecord]) -> dict[str, Blocks]:
     """The blocks of the weights that an export carries, by name."""
     return {
         name: Blocks(**each.blocks.model_dump())
@@ -65,7 +69,7 @@ def weight_limits(quantized: Iterable[QuantizedRecord], source: WeightSource) ->
     """
     return {
         name: 0.0 if source.codes(name) is not None else _limit(blocks)
-        for name, blocks in carried_blocks(quantized).items()
+        for name, blocks in prequantized_blocks(quantized).items()
     }
 
 

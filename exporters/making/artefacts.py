@@ -30,7 +30,7 @@ MAX_COMBINATIONS = 100_000
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ArtefactRequest:
     """One artefact: its ``name``, MODEL/ARTEFACT, the entry of its model, its options and its directory."""
 
     name: str
@@ -47,7 +47,7 @@ class Zoo:
 
     path: Path
     file: ZooFile
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[ArtefactRequest, ...]
 
     @property
     def root(self) -> Path:
@@ -63,7 +63,7 @@ class Zoo:
         """Return a path in the file, relative to the working directory."""
         return self.root / path
 
-    def chosen(self, names: Sequence[str]) -> tuple[Wanted, ...]:
+    def chosen(self, names: Sequence[str]) -> tuple[ArtefactRequest, ...]:
         """Return the artefacts of the named models, groups or artefacts; all where no name is given.
 
         Raises :class:`specs.base.errors.UserError` for a name that the zoo does not have.
@@ -71,7 +71,7 @@ class Zoo:
         chosen = {each.name for name in names for each in self._named(name)}
         return tuple(each for each in self.wanted if not names or each.name in chosen)
 
-    def _named(self, name: str) -> list[Wanted]:
+    def _named(self, name: str) -> list[ArtefactRequest]:
         models = self.file.groups.get(name, (name,))
         found = [each for each in self.wanted if each.model in models or each.name == name]
         if not found:
@@ -86,7 +86,7 @@ class Zoo:
 def read_zoo(path: Path) -> Zoo:
     """The zoo of a file.  Raises :class:`specs.base.errors.SpecError` with every problem found."""
     file, document = load_zoo_file(path)
-    wanted: list[Wanted] = []
+    wanted: list[ArtefactRequest] = []
     for model, entry in file.models.items():
         wanted += _artefacts(file, model, entry, path, document)
         _check_inside(path.parent, wanted, document)
@@ -107,7 +107,7 @@ def output_of(file: ZooFile, path: Path) -> str:
 
 def _artefacts(
     file: ZooFile, model: str, entry: ModelEntry, path: Path, document: Document
-) -> Iterator[Wanted]:
+) -> Iterator[ArtefactRequest]:
     shared = {**file.defaults.options, **entry.options}
     resources = entry.resources if "resources" in entry.model_fields_set else file.defaults.resources
     names: dict[str, ArtefactOptions] = {}
@@ -122,10 +122,10 @@ def _artefacts(
             raise SpecError([Problem(rule, where, name, remedy, document.mark_of(where))])
         names[name] = options
         directory = path.parent / output_of(file, path) / model / name
-        yield Wanted(f"{model}/{name}", model, entry, options, resources, directory)
+        yield ArtefactRequest(f"{model}/{name}", model, entry, options, resources, directory)
 
 
-def _check_inside(root: Path, wanted: Sequence[Wanted], document: Document) -> None:
+def _check_inside(root: Path, wanted: Sequence[ArtefactRequest], document: Document) -> None:
     """Raise :class:`SpecError` where a link leads an output directory out of the directory of the zoo file."""
     real = os.path.realpath(root)
     for each in wanted:

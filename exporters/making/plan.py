@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from exporters.making.artefacts import Wanted, Zoo
+from exporters.making.artefacts import ArtefactRequest, Zoo
 from exporters.making.cache import Cache, built_with
 from exporters.making.digests import FileDigests
 from exporters.making.inputs import Inputs, tool_versions
@@ -35,7 +35,7 @@ class MakeStep:
     ``why`` lists the changes since the artefact was built; a ``failed`` one cannot be built, and ``why`` is the error.
     """
 
-    wanted: Wanted
+    wanted: ArtefactRequest
     state: State
     why: str
     model: ModelInputs | None = None
@@ -131,7 +131,7 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
 
 
 def _step(
-    zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests, cache: Cache, lock: Lock
+    zoo: Zoo, wanted: ArtefactRequest, model: ModelInputs, digests: FileDigests, cache: Cache, lock: Lock
 ) -> MakeStep:
     """The step of an artefact.  Raises :class:`specs.base.errors.UserError` for options that no export takes."""
     inputs = _inputs(zoo, wanted, model, digests)
@@ -144,7 +144,7 @@ def _step(
     return step
 
 
-def _check_options(wanted: Wanted, model: ModelInputs) -> None:
+def _check_options(wanted: ArtefactRequest, model: ModelInputs) -> None:
     """Raise :class:`specs.base.errors.UserError` for options that no export takes."""
     from exporters.steps.options import ExportOptions
 
@@ -152,7 +152,7 @@ def _check_options(wanted: Wanted, model: ModelInputs) -> None:
     ExportOptions(**options, weights=model.weights, seed=wanted.entry.seed)
 
 
-def _inputs(zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests) -> Inputs:
+def _inputs(zoo: Zoo, wanted: ArtefactRequest, model: ModelInputs, digests: FileDigests) -> Inputs:
     options = wanted.options.model_dump(mode="json")
     if isinstance(wanted.options, ArtefactEntry):
         options.pop("name")

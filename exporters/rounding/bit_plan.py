@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 import torch
 
 from exporters.data.data_file import Region, lay_out, total_bytes
-from exporters.data.mixed_bits import Own
+from exporters.data.mixed_bits import BlocksByWeight
 from exporters.graph.content import Content
 from exporters.graph.precisions import eight_bits
 from exporters.graph.quantization.matrix import QuantizedMatrix
@@ -24,7 +24,7 @@ from zoo.core.tensors import weight_tensors
 from zoo.record.records import BlocksRecord, GroupRecord, MixedRecord
 from zoo.weights.blocks import Blocks
 
-Lower = Callable[[Own], Sequence[Graph]]
+Lower = Callable[[BlocksByWeight], Sequence[Graph]]
 """Makes the graphs of an export in which some weights have their own blocks."""
 
 
@@ -37,7 +37,7 @@ class BitPlan:
     choices: tuple[BitChoice, ...]
 
     @property
-    def own(self) -> dict[str, Blocks | None]:
+    def more_bits(self) -> dict[str, Blocks | None]:
         """The blocks of the weights that get more bits than the precision has."""
         return {name: each.form.blocks for each in self.choices if each.raised for name in each.group.weights}
 
@@ -185,7 +185,7 @@ def _stored(regions: Mapping[str, Region]) -> dict[Key, int]:
 
 
 def _groups(
-    contents: Iterable[QuantizedMatrix], low: Mapping[Key, int], high: Mapping[Key, int], own: Own
+    contents: Iterable[QuantizedMatrix], low: Mapping[Key, int], high: Mapping[Key, int], own: BlocksByWeight
 ) -> Iterator[Group]:
     """Contents as groups: contents that share weights (a table in two layouts) form one group, and so do all experts
     of a mixture, which one operation reads.

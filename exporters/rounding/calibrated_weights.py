@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,10 +86,12 @@ class CalibratedWeights(WeightSource):
         save_file({"codes": codes.codes, "scales": codes.scales, "zeros": codes.zeros}, path)
         self._kept[name] = rounding, path
 
-    def forget(self, names: Iterable[str]) -> None:
-        """Drop codes: matrices return to their original values, or to the codes of the source."""
-        for name in names:
-            self._kept.pop(name, None)
+    def without(self, names: Container[str]) -> CalibratedWeights:
+        """The same source without the codes of some matrices: these have their original values, or the codes of its source."""
+        other = CalibratedWeights(self._source, self._directory)
+        other._inputs, other._count = self._inputs, self._count
+        other._kept = {name: kept for name, kept in self._kept.items() if name not in names}
+        return other
 
     def restored(self, name: str, width: int) -> Tensor | None:
         """The dequantized codes of a matrix, N K, or None where none were chosen."""

@@ -13,10 +13,10 @@ from torch import Tensor
 from exporters.data.data_file import Region, contents
 from exporters.graph.quantization.matrix import QuantizedMatrix
 from exporters.graph.quantization.static_matrix import StaticMatrix
-from exporters.quality.claim import Claim
 from exporters.quality.examples import DECODED, Example, joined, padded
 from exporters.quality.judge import cases_of, input_batch
 from exporters.quality.pairs import placeholder_of
+from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.streaming import Rows, Run, calibrate
 from exporters.verification.cases import Batch, Case
@@ -50,17 +50,17 @@ def calibrated(source: WeightSource) -> Sequence[str]:
     return source.calibrated if isinstance(source, CalibratedWeights) else ()
 
 
-def unwritten(claim: Claim, rounding: str | None) -> Claim:
-    """The claim of an export whose model does not fit in memory to generate inputs: it is rounded to nearest.
+def unwritten(inputs: QualityInputs, rounding: str | None) -> QualityInputs:
+    """The inputs of an export whose model does not fit in memory to generate inputs: it is rounded to nearest.
 
     Raises :class:`specs.base.errors.UserError` where ``rounding`` asks for GPTQ.
     """
     if rounding == "gptq":
         raise UserError(
-            f"{option_name('rounding')} gptq needs {claim.spec.name} itself in memory, to generate the inputs of its decoder\n"
+            f"{option_name('rounding')} gptq needs {inputs.spec.name} itself in memory, to generate the inputs of its decoder\n"
             f"  value: the model does not fit\n  Use a larger machine, or pass {option_name('rounding')} nearest."
         )
-    return replace(claim, unjudged="the model itself does not fit in memory")
+    return replace(inputs, unjudged="the model itself does not fit in memory")
 
 
 def rounded_for(

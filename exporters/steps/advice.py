@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from exporters.steps.graphs import Graphs
 from exporters.steps.options import ExportOptions
-from exporters.steps.plan import ExportPlan
+from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.base import Spec
 from specs.base.roles import Role, fields_by_role
@@ -94,5 +95,5 @@ def _unfused(spec: Model, options: ExportOptions) -> set[str]:
     """The operations that are not fused somewhere."""
     if TARGETS[options.target].static_cache and options.cache_length is None:
         options = options.changed(cache_length=SLOTS)
-    graphs = ExportPlan.make(spec, options).graphs
+    graphs = Graphs.of(Plan.make(spec, options)).graphs
     return {reason.partition(":")[0] for graph in graphs for reason in graph.unfused}

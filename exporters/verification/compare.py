@@ -31,7 +31,13 @@ from exporters.verification.reference import (
     expect,
     real_places,
 )
-from exporters.verification.request import Proof, RunOutcome, load_exact_forms, load_files, outcomes
+from exporters.verification.request import (
+    RunOutcome,
+    VerificationRequest,
+    load_exact_forms,
+    load_files,
+    outcomes,
+)
 from exporters.verification.result import (
     LIFTED,
     NOT_FINITE,
@@ -54,7 +60,7 @@ ROUNDING = 4
 """The difference allowed as a multiple of the rounding error, the largest of several draws, where that exceeds ``TOLERANCE``."""
 
 
-def verify(proof: Proof) -> Verification:
+def verify(proof: VerificationRequest) -> Verification:
     """Compare the graphs in files with a model that has their weights.
 
     Raises :class:`VerificationError` with all comparisons where one fails.
@@ -135,7 +141,7 @@ def _undecided(case: Case, expected: Expected) -> bool:
 
 
 def _comparisons(
-    proof: Proof,
+    proof: VerificationRequest,
     expected: Expected,
     compare: _Compare,
     exact: list[RunOutcome] | RefusalError,
@@ -171,7 +177,7 @@ def _comparisons(
 class _Compare:
     """Compares one output of one case."""
 
-    proof: Proof
+    proof: VerificationRequest
     expected: Expected
     roundings: Callable[[], Mapping[str, float]]
 
@@ -253,7 +259,7 @@ def _fault(case: str, shape: str, fault: str) -> OutputComparison:
     return OutputComparison(case, shape, "all outputs", math.inf, math.inf, 0.0, None, False, fault)
 
 
-def _worst_weight(proof: Proof, expected: Expected) -> RoundedWeight | None:
+def _worst_weight(proof: VerificationRequest, expected: Expected) -> RoundedWeight | None:
     limit = proof.precision.weight_error
     rounded = [
         RoundedWeight(name, stored.error, stored.scale, proof.limits.get(name, limit))
@@ -262,7 +268,7 @@ def _worst_weight(proof: Proof, expected: Expected) -> RoundedWeight | None:
     return max(rounded, key=lambda weight: weight.share, default=None)
 
 
-def _worst_product(proof: Proof) -> RoundedProduct | None:
+def _worst_product(proof: VerificationRequest) -> RoundedProduct | None:
     if proof.precision.bits is None:
         return None
     found = [worst_product(path, proof.target) for path in proof.graphs]

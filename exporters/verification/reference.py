@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from exporters.data.stored_weights import StoredWeight
 from exporters.verification.cases import Batch, Case, without
-from exporters.verification.verified_model import Subject
+from exporters.verification.verified_model import VerifiedModel
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
@@ -86,7 +86,7 @@ class Reference:
         self._model = None
 
 
-def reference_of(subject: Subject, progress: Progress) -> Reference:
+def reference_of(subject: VerifiedModel, progress: Progress) -> Reference:
     """The model of a subject, filled on access."""
 
     def fill() -> ZooModel:

@@ -25,7 +25,7 @@ RunOutcome = Mapping[str, Tensor] | RefusalError
 
 
 @dataclass(frozen=True)
-class Proof:
+class VerificationRequest:
     """The subject of a verification: the graphs in files, the reference model, the target and the precision.
 
     ``unrounded`` are the constants of each task before they were stored in half precision. ``written`` waits until
@@ -58,7 +58,7 @@ class Proof:
         return self.precision.dtype_on(self.target)
 
 
-def load_exact_forms(proof: Proof) -> list[Loaded]:
+def load_exact_forms(proof: VerificationRequest) -> list[Loaded]:
     """The exact forms of the files, which round no activations, once their weights are written."""
     proof.written()
     # Packing all weights takes longer than running the few main cases without packing.
@@ -69,7 +69,7 @@ def load_exact_forms(proof: Proof) -> list[Loaded]:
     ]
 
 
-def load_files(proof: Proof) -> list[Loaded]:
+def load_files(proof: VerificationRequest) -> list[Loaded]:
     """The files themselves: quantized products round their inputs only with packed weights."""
     packed = not proof.main_only or proof.precision.bits is not None
     return [load(path, task, proof.target, proof.dtype, packed=packed) for path, task in proof.graphs.items()]
@@ -77,7 +77,7 @@ def load_files(proof: Proof) -> list[Loaded]:
 
 def outcomes(
     loading: Callable[[], Sequence[Loaded]],
-    proof: Proof,
+    proof: VerificationRequest,
     expected: Expected,
     padding: Padding,
     form: str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -42,7 +42,7 @@ class MemoryShortageError(UserError):
 
 
 @dataclass(frozen=True)
-class Subject:
+class VerifiedModel:
     """The model that is run, its weights, and its description in reports."""
 
     spec: Model
@@ -51,7 +51,7 @@ class Subject:
     description: str
 
 
-def choose_subject(spec: Model, size_of: Callable[[Model], int], source: WeightSource | None) -> Subject:
+def choose_model(spec: Model, size_of: Callable[[Model], int], source: WeightSource | None) -> VerifiedModel:
     """The model with its weights where memory allows; otherwise the largest reduced model that runs quickly.
 
     ``size_of`` gives the bytes of one copy of a spec's model, with everything it needs to run. Raises
@@ -60,13 +60,13 @@ def choose_subject(spec: Model, size_of: Callable[[Model], int], source: WeightS
     available = available_memory() - SPARE
     size = size_of(spec)
     if source is not None and size * COPIES <= available:
-        return Subject(spec, source, False, "the model itself")
+        return VerifiedModel(spec, source, False, "the model itself")
     if source is None and size <= min(QUICK, available // COPIES):
-        return Subject(spec, RandomWeights(assemble(spec), spec), True, "the model with random weights")
+        return VerifiedModel(spec, RandomWeights(assemble(spec), spec), True, "the model with random weights")
     for small, description in reduced_models(spec):
         size = size_of(small)
         if size <= min(QUICK, available // COPIES):
-            return Subject(
+            return VerifiedModel(
                 small, RandomWeights(assemble(small), small), True, f"{description}, with random weights"
             )
     raise _shortage(
@@ -92,17 +92,25 @@ def _shortage(what: str, needed: int, instead: str) -> MemoryShortageError:
     )
 
 
-def wiring_subject(spec: Model, alike: Callable[[Model], bool]) -> Subject:
-    """The narrowest reduced model that is ``alike``, with weights that make every part of the graph show.
-
-    Randomly initialized weights hide much: biases are 0, the weights of norms 1, and attention is nearly uniform.
-    """
+def narrow_models(spec: Model) -> Iterator[Model]:
+    """The reduced models in which every part of a graph shows, the narrowest first."""
     shallow = short_switch_lengths(
         fewer_experts(small_limits(small_tables(small_inputs(fewer_layers(spec)))))
     )
     for divisor in (16, 8, 4, 2, 1):
         with contextlib.suppress(ValidationError):
-            small = narrowed(shallow, divisor)
-            if alike(small):
-                break
-    return Subject(small, ProbeWeights(assemble(small), small), True, "a reduced model with probing weights")
+            yield narrowed(shallow, divisor)
+
+
+def probing_model(spec: Model) -> VerifiedModel:
+    """A reduced model with weights that make every part of the graph show.
+
+    Randomly initialized weights hide much: biases are 0, the weights of norms 1, and attention is nearly uniform.
+    """
+    source = ProbeWeights(assemble(spec), spec)
+    return VerifiedModel(spec, source, True, "a reduced model with probing weights")
+
+
+def narrowest_model(spec: Model) -> VerifiedModel:
+    """The narrowest reduced model, with probing weights."""
+    return probing_model(next(narrow_models(spec)))

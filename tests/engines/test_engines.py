@@ -14,7 +14,7 @@ from exporters.verification.engines.process import EngineProcess
 from exporters.verification.engines.replay import replay
 from exporters.verification.engines.result import EngineResult
 from exporters.verification.engines.table import engine_named
-from exporters.verification.request import Proof
+from exporters.verification.request import VerificationRequest
 from exporters.verification.result import VerificationError
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structure
@@ -108,7 +108,7 @@ def test_the_compiler_of_tensorrt_refuses_what_is_wrong(
 ) -> None:
     compiled = prove._compiled
 
-    def changed(proof: Proof, process: EngineProcess) -> EngineResult:
+    def changed(proof: VerificationRequest, process: EngineProcess) -> EngineResult:
         for path in proof.graphs:
             change_file(path, an_unknown_operator)
         return compiled(proof, process)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporters.making.executors.executor import Tell
+from exporters.making.executors.executor import OnStage
 from exporters.making.job import Job, JobResult, outcome_of
 from specs.base.errors import UserError
 from zoo.core.progress import Stage
@@ -28,7 +28,7 @@ class Slurm:
 
     cluster: str = "slurm"
 
-    def run(self, jobs: Sequence[Job], tell: Tell) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], tell: OnStage) -> Iterator[JobResult]:
         """See :meth:`exporters.making.executors.executor.Executor.run`."""
         try:
             import submitit

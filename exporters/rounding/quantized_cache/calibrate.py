@@ -9,16 +9,14 @@ N, head width K.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from exporters.graph.quantization.cache_scales import Scales, fill, format_of
+from exporters.graph.quantization.cache_scales import Scales
 from exporters.graph.quantization.cache_scheme import CacheFormat
-from exporters.graph.values import Graph
-from exporters.quality.claim import Claim
+from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.calibration import calibration_batch, pass_over
 from exporters.rounding.quantized_cache.check import no_inputs
 from exporters.rounding.streaming import Rows, calibrate
@@ -50,35 +48,31 @@ def random_case(spec: Model) -> Case:
 
 
 def calibration_case(
-    spec: Model, claim: Claim, model: ZooModel | None, progress: Progress
-) -> tuple[Claim, Case]:
-    """The calibration inputs of a claim as one batch; ``model`` generates missing ones, where it fits in memory.
+    spec: Model, inputs: QualityInputs, model: ZooModel | None, progress: Progress
+) -> tuple[QualityInputs, Case]:
+    """The calibration inputs as one batch, and the inputs; ``model`` generates missing ones, if it fits in memory.
 
     Raises :class:`specs.base.errors.UserError` where there are none.
     """
-    if claim.unjudged:
-        raise no_inputs(claim.unjudged)
-    if model is None and claim.inputs is None:
+    if inputs.unjudged:
+        raise no_inputs(inputs.unjudged)
+    if model is None and inputs.representative is None:
         raise no_inputs("no text was given, and the model does not fit in memory to generate any")
-    claim = claim.written_by(model, progress)
-    assert claim.inputs is not None
-    examples = claim.inputs.calibration or claim.inputs.judged
+    inputs = inputs.written_by(model, progress)
+    assert inputs.representative is not None
+    examples = inputs.representative.calibration or inputs.representative.judged
     some = examples[:: -(-len(examples) // EXAMPLES)]
-    return claim, calibration_batch(spec, some)
+    return inputs, calibration_batch(spec, some)
 
 
-def calibrate_caches(
-    graphs: Sequence[Graph], spec: Model, source: WeightSource, case: Case, progress: Progress
-) -> None:
-    """Calibrate the cache scales of graphs from the keys and values of ``source`` in a case."""
-    found = format_of(graphs)
-    assert found is not None
-    progress(Stage(f"calibrate the {found.name} cache"))
-    fill(graphs, calibrated_scales(found, spec, source, case))
+def calibrated_scales(
+    cache: CacheFormat, spec: Model, source: WeightSource, case: Case, progress: Progress
+) -> Scales:
+    """The scales of every attention with a cache, by its path, from the keys and values of ``source`` in a case.
 
-
-def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, case: Case) -> Scales:
-    """The scales of every attention with a cache, by its path; weights are read layer by layer."""
+    Weights are read layer by layer.
+    """
+    progress(Stage(f"calibrate the {cache.name} cache"))
     assert case.batch.mask is not None
     real, model = case.batch.mask == 1, assemble(spec)  # B N
     seen: dict[str, list[tuple[Tensor, ...]]] = {}

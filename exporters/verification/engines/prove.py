@@ -26,7 +26,7 @@ from exporters.verification.exact.bfloat16 import lifted_file
 from exporters.verification.exact.graph import exact_file
 from exporters.verification.probes import ARITHMETIC, ROUNDING
 from exporters.verification.reference import PRESENT, Expected, ExpectedCase
-from exporters.verification.request import Proof
+from exporters.verification.request import VerificationRequest
 from exporters.verification.result import NOT_FINITE, OutputComparison
 from exporters.verification.runtime_outputs import run
 from specs.base.errors import reason_of
@@ -57,7 +57,7 @@ class _DifferenceError(Exception):
 
 def prove(
     engine: Engine,
-    proof: Proof,
+    proof: VerificationRequest,
     expected: Expected,
     padding: Padding,
     here: Sequence[tuple[Outputs, Outputs]],
@@ -70,13 +70,15 @@ def prove(
     return _shown(engine, proof, lambda process: _computed(process, proof, expected, padding, here, compare))
 
 
-def compile_files(proof: Proof) -> tuple[EngineResult, ...]:
+def compile_files(proof: VerificationRequest) -> tuple[EngineResult, ...]:
     """Compile the files with every engine that only compiles."""
     compilers = [engine for engine in proof.engines if engine.shows == "compiles"]
     return tuple(_shown(engine, proof, partial(_compiled, proof)) for engine in compilers)
 
 
-def _shown(engine: Engine, proof: Proof, run_on: Callable[[EngineProcess], EngineResult]) -> EngineResult:
+def _shown(
+    engine: Engine, proof: VerificationRequest, run_on: Callable[[EngineProcess], EngineResult]
+) -> EngineResult:
     """What an engine shows once it is started, or its failure."""
     python, version, at = interpreter_of(engine), "", ""
     if python is None:
@@ -95,7 +97,7 @@ def _shown(engine: Engine, proof: Proof, run_on: Callable[[EngineProcess], Engin
     return EngineResult(engine.name, version, "failed", node=at, words=words)
 
 
-def _compiled(proof: Proof, process: EngineProcess) -> EngineResult:
+def _compiled(proof: VerificationRequest, process: EngineProcess) -> EngineResult:
     engine = process.engine
     architectures: list[str] = []
     for path, task in proof.graphs.items():
@@ -109,7 +111,7 @@ def _compiled(proof: Proof, process: EngineProcess) -> EngineResult:
 
 def _computed(
     process: EngineProcess,
-    proof: Proof,
+    proof: VerificationRequest,
     expected: Expected,
     padding: Padding,
     here: Sequence[tuple[Outputs, Outputs]],
@@ -153,7 +155,7 @@ def _computed(
 
 
 def _outcomes(
-    process: EngineProcess, proof: Proof, expected: Expected, padding: Padding, *, exact: bool
+    process: EngineProcess, proof: VerificationRequest, expected: Expected, padding: Padding, *, exact: bool
 ) -> list[Outputs]:
     """The outputs of every case, of the exact forms or of the files."""
     form = "exact form" if exact else "the files"
@@ -178,7 +180,7 @@ def _outcomes(
 
 @contextmanager
 def _places(
-    proof: Proof, graphs: Mapping[Path, Task], *, exact: bool, bfloat16: bool
+    proof: VerificationRequest, graphs: Mapping[Path, Task], *, exact: bool, bfloat16: bool
 ) -> Iterator[list[Path]]:
     """Yield the files to load: the graphs themselves, or temporary ones beside them."""
     half = None if proof.dtype == torch.float32 else proof.dtype

@@ -21,7 +21,7 @@ from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.exported import open_export
 from exporters.runtime.text import find_text
 from exporters.steps.options import ExportOptions
-from exporters.steps.plan import graphs_of
+from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
 from specs.language.load import load
@@ -36,7 +36,7 @@ def files(directory: Path, origin: Path, target: str = "portable", **options: An
     spec = model_source(str(origin)).spec
     settings = ExportOptions(target=target, weights=str(origin), verify=False, **options)
     export(spec, directory, settings)
-    graphs = {directory / name: task for name, task in graphs_of(spec, settings).items()}
+    graphs = {directory / name: task for name, task in Plan.make(spec, settings).graph_paths.items()}
     return Files.open(graphs, spec, TARGETS[target], PRECISIONS[settings.precision])
 
 

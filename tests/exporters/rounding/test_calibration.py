@@ -16,10 +16,10 @@ from exporters.export import export
 from exporters.exported.model_source import model_source
 from exporters.graph.quantization.matrix import QuantizedMatrix
 from exporters.graph.quantization.scheme import LEAST, is_table
-from exporters.quality.claim import Claim
 from exporters.quality.examples import DECODED
 from exporters.quality.judge import NEW_TOKENS, input_batch
 from exporters.quality.pairs import random_pairs
+from exporters.quality.quality_inputs import QualityInputs
 from exporters.quality.runners import FloatModel
 from exporters.rounding.calibrated_weights import Rounding
 from exporters.rounding.calibration import calibration_batch, pass_over
@@ -31,7 +31,7 @@ from exporters.steps.options import ExportOptions
 from exporters.verification.cases import Batch, Case
 from exporters.verification.reference import full_pass
 from exporters.verification.result import VerificationError
-from exporters.verification.verified_model import Subject
+from exporters.verification.verified_model import VerifiedModel
 from specs.base.errors import UserError
 from specs.language.load import load
 from specs.model.model import Model
@@ -259,12 +259,12 @@ def test_the_decoder_is_calibrated_on_the_models_own_output(origins: dict[str, P
     spec = model_source(str(origins["t5"])).spec
     model = assemble(spec)
     materialize(model, open_weights(str(origins["t5"]), model, spec, seed=0))
-    claim = Claim.prepare(spec, origins["t5"], None).written_by(model, lambda stage: None)
-    assert claim.inputs is not None
-    assert claim.written_by(model, lambda stage: None) is claim
-    lengths = {example["input_ids"].shape[1] for example in claim.inputs.calibration}
+    inputs = QualityInputs.prepare(spec, origins["t5"], None).written_by(model, lambda stage: None)
+    assert inputs.representative is not None
+    assert inputs.written_by(model, lambda stage: None) is inputs
+    lengths = {example["input_ids"].shape[1] for example in inputs.representative.calibration}
     assert len(lengths) > 3  # rows of a batch are padded
-    for example in claim.inputs.calibration[::8]:
+    for example in inputs.representative.calibration[::8]:
         start, *said = example[DECODED][0].tolist()
         encoder = input_batch(spec, example)
         assert start == 0
@@ -275,7 +275,7 @@ def test_a_model_that_does_not_fit_in_memory_is_rounded_to_nearest(
     origins: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        Subject, "is_reduced", property(lambda self: True, lambda self, value: None), raising=False
+        VerifiedModel, "is_reduced", property(lambda self: True, lambda self, value: None), raising=False
     )
     found = exported(origins["t5"], tmp_path / "out", verify=False)
     assert found.manifest.calibrated_on is None

@@ -190,7 +190,9 @@ def test_scales_are_the_same_every_time() -> None:
     spec = grouped()
     source = RandomWeights(assemble(spec), spec)
     case = calibrate.random_case(spec)
-    first, second = (calibrate.calibrated_scales(CacheFormat(4), spec, source, case) for _ in range(2))
+    first, second = (
+        calibrate.calibrated_scales(CacheFormat(4), spec, source, case, lambda stage: None) for _ in range(2)
+    )
     assert first.keys() == second.keys() == {f"decoder.blocks.{layer}.attention" for layer in range(2)}
     for path, pair in first.items():
         assert all(torch.equal(*each) for each in zip(pair, second[path], strict=True))

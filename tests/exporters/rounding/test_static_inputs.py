@@ -20,7 +20,7 @@ from exporters.rounding.input_search import searched_inputs
 from exporters.runtime.exported import open_export
 from exporters.steps.manifest import Export
 from exporters.steps.options import ExportOptions
-from exporters.steps.plan import ExportPlan
+from exporters.steps.plan import Plan
 from exporters.steps.static_activations import with_activations
 from exporters.verification import rounded_products
 from exporters.verification.result import VerificationError
@@ -238,8 +238,8 @@ SHARED = bert(encoder={"layers": [{"repeat": 2, "shared": True}], "block": BLOCK
 
 @pytest.mark.parametrize(("spec", "value"), [(SHARED, "shared layers"), (gpt2(), "decoder")])
 def test_models_whose_inputs_have_no_one_scale_are_refused(spec: Model, value: str) -> None:
-    plan = ExportPlan.make(spec, ExportOptions(precision="int8", activations="static"))
+    plan = Plan.make(spec, ExportOptions(precision="int8", activations="static"))
     with pytest.raises(UserError, match=f"value: {value}"):
         with_activations(plan, None)
-    free = ExportPlan.make(spec, ExportOptions(precision="int8"))
+    free = Plan.make(spec, ExportOptions(precision="int8"))
     assert with_activations(free, None) == free

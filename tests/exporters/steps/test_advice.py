@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from exporters.steps.advice import advice
+from exporters.steps.graphs import Graphs
 from exporters.steps.options import ExportOptions
-from exporters.steps.plan import ExportPlan
+from exporters.steps.plan import Plan
 from specs.language.load import load
 from zoo.core.reduced import fewer_layers
 
@@ -20,7 +21,7 @@ NARROW = ["decoder.block.attention.heads=64"]
 
 
 def _operations(spec: str, assignments: list[str], options: ExportOptions) -> set[str]:
-    graphs = ExportPlan.make(fewer_layers(load(spec, assignments)), options).graphs
+    graphs = Graphs.of(Plan.make(fewer_layers(load(spec, assignments)), options)).graphs
     return {node.op for graph in graphs for node in graph.nodes}
 
 

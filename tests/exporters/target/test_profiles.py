@@ -10,7 +10,7 @@ import pytest
 
 from exporters.export import export
 from exporters.steps.options import ExportOptions
-from exporters.steps.plan import ExportPlan
+from exporters.steps.plan import Plan
 from exporters.target.profiles import Shapes, profile, provider_options, read_options
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structure
@@ -20,7 +20,7 @@ from zoo.tracing.task import Task
 
 
 def profiles(spec: Model, **options: Any) -> dict[str, tuple[Task, Shapes]]:
-    plan = ExportPlan.make(spec, ExportOptions(**{"target": "tensorrt", **options}))
+    plan = Plan.make(spec, ExportOptions(**{"target": "tensorrt", **options}))
     return {task.name: (task, profile(spec, task)) for task in plan.tasks}
 
 

@@ -19,12 +19,11 @@ from exporters.export import export
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS
 from exporters.steps.options import ExportOptions
-from exporters.steps.preconditions import check_exportable
+from exporters.steps.request import Request
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.strategies import Data, model_data
-from zoo.builder import assemble
 
 DRAWS = int(os.environ.get("ZOO_DRAWS", "50"))
 
@@ -63,8 +62,7 @@ def exported_or_refused(data: Data, chosen: Data, directory: Path) -> str:
     spec = Model.model_validate(data)
     try:
         given = ExportOptions(**chosen)
-        dtype = PRECISIONS[given.precision].dtype_on(TARGETS[given.target])
-        check_exportable(assemble(spec, dtype), spec, directory, given)
+        Request.of_spec(spec, given, directory)
     except UserError as error:
         reason = str(error)
     else:

@@ -24,7 +24,7 @@ from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from exporters.verification.module_checks import BehaviourError
 from exporters.verification.result import REDUCED
-from exporters.verification.verified_model import choose_subject, wiring_subject
+from exporters.verification.verified_model import choose_model, narrowest_model
 from specs.base.errors import UserError
 from specs.language.catalog import PRESETS
 from specs.language.load import load
@@ -286,7 +286,7 @@ def test_a_shared_layer_is_stored_once(tmp_path: Path) -> None:
     written(spec, tmp_path / "x")
     names = regions(tmp_path / "x" / "model.onnx")
     assert {name.split(".")[2] for name in names if ".blocks." in name} == {"0"}
-    wiring = wiring_subject(spec, lambda small: True).spec.decoder
+    wiring = narrowest_model(spec).spec.decoder
     assert wiring is not None
     assert wiring.owners() == [0, 0]
 
@@ -633,7 +633,7 @@ def test_ever_smaller_reduced_models_stand_in(
     monkeypatch.setattr(
         "exporters.verification.verified_model.available_memory", lambda: 300_000_000 + 3 * spare
     )
-    subject = choose_subject(spec, lambda held: weight_bytes(assemble(held)), source)
+    subject = choose_model(spec, lambda held: weight_bytes(assemble(held)), source)
     assert subject.is_reduced
     assert subject.description == description
 
@@ -654,7 +654,7 @@ def test_memory_shortage_is_reported_with_the_free_memory(
 @given(model_data())
 def test_the_probing_reduced_model_is_small_and_of_the_same_architecture(data: Data) -> None:
     spec = Model.model_validate(data)
-    subject = wiring_subject(spec, lambda small: True)
+    subject = narrowest_model(spec)
     assert subject.spec.architecture == spec.architecture
     assert sum(p.numel() for p in assemble(subject.spec).parameters()) <= sum(
         p.numel() for p in assemble(spec).parameters()
@@ -663,7 +663,7 @@ def test_the_probing_reduced_model_is_small_and_of_the_same_architecture(data: D
 
 @pytest.mark.parametrize("preset", ["bert-base", "llama-2-7b", "t5-11b", "gpt3-175b"])
 def test_the_probing_reduced_model_of_a_large_model_takes_no_memory_to_speak_of(preset: str) -> None:
-    small = assemble(wiring_subject(load(preset), lambda small: True).spec)
+    small = assemble(narrowest_model(load(preset)).spec)
     assert sum(parameter.nbytes for parameter in small.parameters()) < 500_000_000
 
 

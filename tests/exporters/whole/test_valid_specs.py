@@ -12,7 +12,7 @@ from exporters.export import export
 from exporters.steps.options import ExportOptions
 from exporters.verification.cases import cases
 from exporters.verification.reference import expect, real_places, reference_of
-from exporters.verification.verified_model import wiring_subject
+from exporters.verification.verified_model import narrowest_model
 from specs.base.errors import UserError
 from specs.language.load import load
 from tests.thinned import one_in
@@ -45,7 +45,7 @@ def test_a_spec_of_no_family_is_refused_by_the_layouts_of_clients(
 
 
 def test_an_image_between_equal_experts_leaves_no_row_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = wiring_subject(load(VALID / "mixture_beside_texts.yaml"), lambda _: True)
+    subject = narrowest_model(load(VALID / "mixture_beside_texts.yaml"))
     reference = reference_of(subject, lambda stage: None)
     monkeypatch.setattr(Router, "margin", lambda self, logits: torch.zeros(logits.shape[:2]))
     found = expect(reference, cases(subject.spec), lambda case: None, lambda: None, None)

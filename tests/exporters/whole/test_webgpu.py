@@ -15,8 +15,9 @@ import torch
 
 from exporters.export import export
 from exporters.graph.precisions import PRECISIONS
+from exporters.steps.graphs import Graphs
 from exporters.steps.options import ExportOptions
-from exporters.steps.plan import ExportPlan
+from exporters.steps.plan import Plan
 from exporters.target.kernels.placement import placement
 from exporters.target.kernels.table import table_of
 from exporters.target.providers import WEBGPU
@@ -62,7 +63,9 @@ def test_the_processor_gets_integers_alone(spec: Callable[[], Model], precision:
     table = table_of(WEBGPU)
     assert table is not None
     for model in (
-        ExportPlan.make(spec(), ExportOptions.of(target="webgpu", precision=precision)).messages().values()
+        Graphs.of(Plan.make(spec(), ExportOptions.of(target="webgpu", precision=precision)))
+        .messages()
+        .values()
     ):
         left = placement(model, table).on_cpu
         assert all("(int64)" in name for name in left), left
@@ -84,7 +87,7 @@ def test_a_decoder_is_verified_in_every_precision(precision: str, tmp_path: Path
 
 
 def test_padding_is_a_bias_of_attention() -> None:
-    (model,) = ExportPlan.make(bert(), ExportOptions(target="webgpu")).messages().values()
+    (model,) = Graphs.of(Plan.make(bert(), ExportOptions(target="webgpu"))).messages().values()
     attentions = [node for node in model.graph.node if node.op_type == "MultiHeadAttention"]
     assert attentions
     assert all(not node.input[4] and node.input[5] for node in attentions)
@@ -104,7 +107,9 @@ def test_transformers_js_finds_four_bits_by_its_own_names(precision: str, tmp_pa
 
 def test_products_in_four_bits_round_their_inputs() -> None:
     spec = llama()
-    (model,) = ExportPlan.make(spec, ExportOptions(target="webgpu", precision="int4")).messages().values()
+    (model,) = (
+        Graphs.of(Plan.make(spec, ExportOptions(target="webgpu", precision="int4"))).messages().values()
+    )
     levels = [
         attribute.i
         for node in model.graph.node
@@ -156,8 +161,8 @@ def test_sines_need_no_kernel_of_the_target(function: Callable[[torch.Tensor], t
 
 
 def test_cross_attention_appends_nothing_to_its_cache() -> None:
-    plan = ExportPlan.make(t5(), ExportOptions(target="webgpu", layout="transformers-js"))
-    merged = plan.messages()["onnx/decoder_model_merged.onnx"]
+    plan = Plan.make(t5(), ExportOptions(target="webgpu", layout="transformers-js"))
+    merged = Graphs.of(plan).messages()["onnx/decoder_model_merged.onnx"]
     attentions = [node for node in merged.graph.node if node.op_type == "MultiHeadAttention"]
     crossing = [node for node in attentions if "cross_attention" in node.name]
     assert crossing

@@ -1,4 +1,4 @@
-"""The second claim about an export: rounding preserves what the model knows."""
+"""The inputs on which the rounding of an export is judged, and the judgement."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class UserLimits:
 
 
 @dataclass(frozen=True)
-class Claim:
+class QualityInputs:
     """The inputs to judge an export on, or why there are none (``unjudged``); neither where the model generates its
     own.
 
@@ -55,28 +55,32 @@ class Claim:
 
     spec: Model
     origin: Path
-    inputs: Representative | None = None
+    representative: Representative | None = None
     unjudged: str = ""
     longest: int | None = None
 
     @staticmethod
-    def prepare(spec: Model, origin: Path, calibrate: Path | None, longest: int | None = None) -> Claim:
+    def prepare(
+        spec: Model, origin: Path, calibrate: Path | None, longest: int | None = None
+    ) -> QualityInputs:
         """Read the inputs. Raises :class:`specs.base.errors.UserError` for a file that does not fit the model."""
-        claim = Claim(spec, origin, longest=longest)
+        inputs = QualityInputs(spec, origin, longest=longest)
         try:
             check_judgeable(spec, has_reference=True)
         except UserError as error:
-            return replace(claim, unjudged=reason_of(error))
+            return replace(inputs, unjudged=reason_of(error))
         try:
             tokenizer = find_text(origin, None, needed=calibrate is not None)
             return replace(
-                claim,
-                inputs=representative(claim._bounded, calibrate, tokenizer, Preprocessing.beside(origin)),
+                inputs,
+                representative=representative(
+                    inputs._bounded, calibrate, tokenizer, Preprocessing.beside(origin)
+                ),
             )
         except NoInputsError as error:
             if spec.architecture == "decoder" and isinstance(spec.head, LanguageModeling):
-                return claim
-            return replace(claim, unjudged=str(error).replace("\n  ", ". "))
+                return inputs
+            return replace(inputs, unjudged=str(error).replace("\n  ", ". "))
 
     @property
     def _bounded(self) -> Model:
@@ -89,26 +93,27 @@ class Claim:
     @property
     def awaits_model(self) -> bool:
         """Whether the model itself must generate the calibration inputs of its decoder."""
-        return self.inputs is None or self.spec.architecture == "encoder-decoder"
+        return self.representative is None or self.spec.architecture == "encoder-decoder"
 
-    def written_by(self, model: Any, progress: Progress) -> Claim:
-        """The claim with generated inputs: everything for a decoder without inputs, and the decoder's part of an
+    def written_by(self, model: Any, progress: Progress) -> QualityInputs:
+        """The same with generated inputs: everything for a decoder without inputs, and the decoder's part of an
         encoder-decoder's calibration."""
-        claim = self._with_inputs(model, progress)
-        assert claim.inputs is not None
-        examples = claim.inputs.calibration
+        inputs = self._with_inputs(model, progress)
+        assert inputs.representative is not None
+        examples = inputs.representative.calibration
         if self.spec.architecture != "encoder-decoder" or not examples or DECODED in examples[0]:
-            return claim
+            return inputs
         progress(Stage("quality: generate the decoder's inputs"))
         said = said_by(self._bounded, model, examples, speech_of(self.origin))
-        return replace(claim, inputs=replace(claim.inputs, calibration=said))
+        return replace(inputs, representative=replace(inputs.representative, calibration=said))
 
-    def _with_inputs(self, model: Any, progress: Progress) -> Claim:
-        if self.inputs is not None:
+    def _with_inputs(self, model: Any, progress: Progress) -> QualityInputs:
+        if self.representative is not None:
             return self
         progress(Stage("quality: generate the inputs to judge on"))
         return replace(
-            self, inputs=generated(self._bounded, model, special_tokens(self.origin).get("bos_token_id"))
+            self,
+            representative=generated(self._bounded, model, special_tokens(self.origin).get("bos_token_id")),
         )
 
     def hold(
@@ -127,7 +132,7 @@ class Claim:
         Raises :class:`QualityError` with the most costly parts where they lose more than allowed.
         """
         speech = speech_of(self.origin)
-        inputs = self._with_inputs(model, progress).inputs
+        inputs = self._with_inputs(model, progress).representative
         assert inputs is not None
         count = len(inputs.judged)
 
