@@ -33,8 +33,13 @@ class RoundedExperts:
     names: Mapping[int, str]
     _codes: dict[str, list[Quantized]] = field(default_factory=dict)
 
-    def run(self, x: Tensor, weights: Tensor, chosen: Tensor, real: Tensor | None) -> Tensor:
-        """The mixture of the rounded experts, 0 at padding: x ... D, weights and chosen ... K, real ... -> ... D."""
+    def run(
+        self, x: Tensor, weights: Tensor, chosen: Tensor, real: Tensor | None, *, of_input: bool = False
+    ) -> Tensor:
+        """The mixture of the rounded experts, 0 at padding: x ... D, weights and chosen ... K, real ... -> ... D.
+
+        of_input: weights multiply what experts read.
+        """
         rows, shares, choices = (each.flatten(0, -2) for each in (x, weights, chosen))
         if real is not None and real.shape == x.shape[:-1]:
             choices = choices.masked_fill(~real.flatten()[:, None], -1)
@@ -44,17 +49,18 @@ class RoundedExperts:
         total = torch.zeros_like(rows)
         for expert, (*first, last) in enumerate(zip(*matrices, strict=True)):
             place, choice = (choices == expert).nonzero(as_tuple=True)
-            given = rows[place]  # N D
-            products = _Products(given)
+            share = shares[place, choice, None]  # N 1
+            read = rows[place] * share if of_input else rows[place]  # N D
+            products = _Products(read)
             hidden = self.experts.inner(
                 *(
-                    F.linear(given, self._rounded(part, matrix, products), bias[expert])
+                    F.linear(read, self._rounded(part, matrix, products), bias[expert])
                     for part, matrix, bias in zip(into, first, biases, strict=False)
                 )
             )  # N H
             down = self._rounded(self.experts.down, last, _Products(hidden))
-            result = F.linear(hidden, down, biases[-1][expert]) * shares[place, choice, None]  # N D
-            total.index_add_(0, place, result)
+            result = F.linear(hidden, down, biases[-1][expert])  # N D
+            total.index_add_(0, place, result if of_input else result * share)
         for name, codes in self._codes.items():
             self.found.keep(name, self.roundings[name], Quantized.joined(codes))
         return total.view_as(x)

@@ -7,12 +7,15 @@ the inputs that they will see in use. Only the weights of one layer are held at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map_only
+from torch.utils.hooks import RemovableHandle
 
 from exporters.graph.quantization.matrix import whole_rows
 from exporters.graph.quantization.scheme import is_table
@@ -21,6 +24,7 @@ from exporters.rounding.experts import RoundedExperts
 from exporters.rounding.gptq import gptq, products_of
 from exporters.rounding.input_search import searched_inputs
 from exporters.rounding.scales import searched
+from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import State
 from zoo.components.mixture import Experts, Matrices
@@ -39,8 +43,8 @@ Rows = Callable[[Tensor | None], None]
 Run = Callable[[ZooModel, Rows], object]
 """Runs a model once over all calibration inputs, and marks the rows that are tokens."""
 
-Told = Callable[[int, int], None]
-"""Reports the number of matrices rounded, and the total."""
+OnProgress = Callable[[int, int], None]
+"""Receives the number of matrices rounded, and the total."""
 
 
 def calibrate(
@@ -49,7 +53,7 @@ def calibrate(
     roundings: Mapping[str, Rounding],
     run: Run,
     directory: Path,
-    told: Told,
+    on_progress: OnProgress,
 ) -> CalibratedWeights:
     """Round matrices of a model, which is on the meta device and stays there, for the inputs that ``run`` provides.
 
@@ -58,13 +62,13 @@ def calibrate(
     """
     found = CalibratedWeights(source, directory)
     tables = [name for name in roundings if is_table((name,))]
-    passing = _Pass(model, found, roundings, lambda done: told(len(tables) + done, len(roundings)))
+    streamed = _Pass(model, found, roundings, lambda done: on_progress(len(tables) + done, len(roundings)))
     with torch.no_grad():
         for done, name in enumerate(tables):
-            told(done, len(roundings))
-            found.keep(name, roundings[name], _searched(source, name, roundings[name], passing.width(name)))
-        with passing.hooked(), suppress(_ScoringError):
-            run(model, passing.see)
+            on_progress(done, len(roundings))
+            found.keep(name, roundings[name], _searched(source, name, roundings[name], streamed.width(name)))
+        with streamed.hooked(), streamed:
+            run(model, streamed.see)
     return found
 
 
@@ -75,31 +79,48 @@ def _searched(source: WeightSource, name: str, rounding: Rounding, width: int) -
     )
 
 
-class _ScoringError(Exception):
-    """Raised after the last layer, before the vocabulary is scored."""
+class _Pass(TorchFunctionMode):
+    """One pass through a model whose weights are loaded when needed, and released.
 
-
-class _Pass:
-    """One pass through a model whose weights are loaded when needed, and released."""
+    Experts are run one by one. From the scores of the vocabulary on, nothing is computed: those tensors are on the meta
+    device, as the weight of the scores is.
+    """
 
     def __init__(
         self,
         model: ZooModel,
         found: CalibratedWeights,
         roundings: Mapping[str, Rounding],
-        told: Callable[[int], None],
+        on_progress: Callable[[int], None],
     ) -> None:
-        self._model, self._found, self._roundings, self._told = model, found, roundings, told
+        super().__init__()
+        self._model, self._found, self._roundings, self._on_progress = model, found, roundings, on_progress
         self._real: Tensor | None = None
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
-        self._seen: tuple[Tensor, InputScales | None, Tensor] | None = None
+        self._products_of: tuple[Tensor, InputScales | None, Tensor] | None = None
         self._done = 0
-        self._reused = set[nn.Module]()
+        self._scored = False
+        self._experts = {id(each.up.weight): each for each in model.modules() if isinstance(each, Experts)}
+        stacks = [each for each in model.modules() if isinstance(each, Stack)]
+        self._reused = {
+            stack.blocks[source] for stack in stacks for source in stack.sources if source is not None
+        }
+        """The blocks whose keys and values a later block reads."""
         positions = (each for each in model.modules() if isinstance(each, Position))
-        self._apart = {module for position in positions for module in position.modules()}
-        """What blocks hold and the stack runs before them."""
+        self._of_positions = {module for position in positions for module in position.modules()}
+        """The modules of positions: owned by blocks, called by the stack before them."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        options = kwargs or {}
+        if function is functional.mixture_of_experts:
+            return self._run_experts(*args, **options)
+        if self._scored:
+            args, options = tree_map_only(Tensor, lambda tensor: tensor.to("meta"), (args, options))
+        return function(*args, **options)
 
     def see(self, real: Tensor | None) -> None:
         """Set the rows that layers see from now on."""
@@ -112,48 +133,37 @@ class _Pass:
     @contextmanager
     def hooked(self) -> Iterator[None]:
         """A context in which the model runs as if it had its weights."""
-        handles, replaced = [], list[Experts]()
         blocks = {
             block for path, block in self._model.named_modules() if path.rpartition(".")[0].endswith("blocks")
         }
-        within = {module for block in blocks for module in block.modules()} - self._apart
-        stacks = [each for each in self._model.modules() if isinstance(each, Stack)]
-        self._reused = {
-            each.blocks[source] for each in stacks for source in each.sources if source is not None
-        }
+        within = {module for block in blocks for module in block.modules()} - self._of_positions
+        handles: list[RemovableHandle] = []
         try:
             for module in self._model.modules():
-                if isinstance(module, Experts):
-                    replaced.append(module)
-                    module.forward = partial(self._run_experts, module)  # type: ignore[method-assign]
-                elif isinstance(module, Matrices):
-                    continue  # read expert by expert
-                elif self._is_matrix(module):
-                    handles.append(module.register_forward_pre_hook(self._enter_matrix))
-                    if not isinstance(
-                        module, Router
-                    ):  # which chooses after its product, and is left with its block
-                        handles.append(module.register_forward_hook(self._leave))
-                elif module in blocks:
-                    handles += [
-                        module.register_forward_pre_hook(self._enter_block),
-                        module.register_forward_hook(self._leave_block),
-                    ]
-                elif module in within and not [*module.children()]:  # norms are called outside blocks, too
-                    handles += [
-                        module.register_forward_pre_hook(self._enter),
-                        module.register_forward_hook(self._leave),
-                    ]
+                handles += self._hooks(module, is_block=module in blocks, in_block=module in within)
                 if module not in within and not self._is_matrix(module):
                     self._fill(module)
             yield
         finally:
             for handle in handles:
                 handle.remove()
-            for experts in replaced:
-                del experts.forward
             for module in {module for module, _ in self._meta}:
                 self._leave(module)
+
+    def _hooks(self, module: nn.Module, *, is_block: bool, in_block: bool) -> Iterator[RemovableHandle]:
+        """Load the weights of a module when it is called, and release them after."""
+        if isinstance(module, Matrices):
+            return  # read expert by expert
+        if self._is_matrix(module):
+            yield module.register_forward_pre_hook(self._enter_matrix)
+            if not isinstance(module, Router):  # it chooses after its product, and is left with its block
+                yield module.register_forward_hook(self._leave)
+        elif is_block:
+            yield module.register_forward_pre_hook(self._enter_block)
+            yield module.register_forward_hook(self._leave_block)
+        elif in_block and not [*module.children()]:  # norms are called outside blocks, too
+            yield module.register_forward_pre_hook(self._enter)
+            yield module.register_forward_hook(self._leave)
 
     def _is_matrix(self, module: nn.Module) -> bool:
         if isinstance(module, nn.Embedding):
@@ -161,7 +171,7 @@ class _Pass:
         return isinstance(module, nn.Linear)
 
     def _enter_block(self, block: nn.Module, args: object) -> None:
-        for module in set(block.modules()) - self._apart:
+        for module in set(block.modules()) - self._of_positions:
             if not self._is_matrix(module) and not isinstance(module, Matrices):
                 self._fill(module)
 
@@ -171,7 +181,7 @@ class _Pass:
         """Release the weights of a block, and its state where no later block reads it."""
         for module in block.modules():
             self._leave(module)
-        self._seen = None
+        self._products_of = None
         x, state = result
         if block in self._reused:
             return result
@@ -186,7 +196,8 @@ class _Pass:
         assert isinstance(weight, Tensor)
         name = self._names[id(weight)]
         if isinstance(module, nn.Linear) and is_table((name,)):
-            raise _ScoringError
+            self._scored = True
+            return args[0].to("meta")
         rounding = self._roundings.get(name)
         if rounding is None:
             self._fill(module)
@@ -200,19 +211,28 @@ class _Pass:
             products = self._products(x, scales)
             self._found.keep(name, rounding, gptq(rounding.blocks, values, products, rounding.dtype))
             self._done += 1
-            self._told(self._done)
+            self._on_progress(self._done)
             rounded = self._found.restored(name, width)
             assert rounded is not None
         self._fill(module, weight=rounded)
         return None if scales is None else scales.rounded(x)
 
-    def _run_experts(self, experts: Experts, x: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:
-        """Round the experts of a mixture, and return what they give."""
+    def _run_experts(
+        self,
+        x: Tensor,
+        weights: Tensor,
+        chosen: Tensor,
+        into: tuple[functional.ExpertMatrices, ...],
+        *others: Any,
+        of_input: bool,
+    ) -> Tensor:
+        """Round the experts of a mixture, and return the result of :func:`zoo.functional.mixture_of_experts`."""
+        experts = self._experts[id(into[0].weight)]
         rounded = RoundedExperts(experts, self._found, self._roundings, self._names)
         before = len(self._found.calibrated)
-        result = rounded.run(x.float(), weights.float(), chosen, self._real).to(x.dtype)
+        result = rounded.run(x.float(), weights.float(), chosen, self._real, of_input=of_input).to(x.dtype)
         self._done += len(self._found.calibrated) - before
-        self._told(self._done)
+        self._on_progress(self._done)
         return result
 
     def _input_scales(self, rounding: Rounding, x: Tensor) -> InputScales:
@@ -231,11 +251,11 @@ class _Pass:
 
     def _products(self, x: Tensor, scales: InputScales | None) -> Tensor:
         """The products of all tokens, ... K -> K K, of x as it is multiplied; parallel layers share x."""
-        if self._seen is None or self._seen[0] is not x or self._seen[1] is not scales:
+        if self._products_of is None or self._products_of[0] is not x or self._products_of[1] is not scales:
             rows = self._rows(x)
             rows = rows if scales is None else scales.rounded(rows) * scales.multipliers
-            self._seen = x, scales, products_of(rows)
-        return self._seen[2]
+            self._products_of = x, scales, products_of(rows)
+        return self._products_of[2]
 
     def _rows(self, x: Tensor) -> Tensor:
         """The tokens without padding, ... K -> M K."""
