@@ -88,8 +88,8 @@ def make(
             raise typer.Exit(FAILED)
         return
     made: list[BuildResult] = []
-    with make_progress(plan, quiet=as_json) as (tell, done):
-        for each in make_artefacts(plan, cache, runner, tell, limit):
+    with make_progress(plan, quiet=as_json) as (on_stage, done):
+        for each in make_artefacts(plan, cache, runner, on_stage, limit):
             made.append(each)
             done(each)
     if as_json:

@@ -28,7 +28,7 @@ def print_plan(plan: MakePlan, *, checked: bool) -> None:
         print_table(
             [Column("artefact", pinned=True), Column("action"), Column("reason", prose=30)],
             [
-                (step.wanted.name, styled(_ACTIONS[step.state], _STYLES[step.state]), step.why)
+                (step.artefact.name, styled(_ACTIONS[step.state], _STYLES[step.state]), step.why)
                 for step in stale
             ],
         )
@@ -50,7 +50,7 @@ def print_made(plan: MakePlan, made: Sequence[BuildResult]) -> None:
             ],
             [
                 (
-                    each.step.wanted.name,
+                    each.step.artefact.name,
                     styled(each.state, "bold red" if each.state == "failed" else "green"),
                     time_text(each.seconds) if each.seconds else "",
                     each.step.why.partition("\n")[0],
@@ -70,7 +70,7 @@ def print_failures(made: Sequence[BuildResult]) -> None:
     """Print the errors of artefacts that could not be built, on standard error."""
     for each in made:
         if each.state == "failed":
-            say(f"\n{each.step.wanted.name}: {each.error}", "red", err=True)
+            say(f"\n{each.step.artefact.name}: {each.error}", "red", err=True)
 
 
 def _artefacts(count: int) -> str:

@@ -45,7 +45,7 @@ def make_progress(
         running: dict[str, TaskID] = {}
         shown: dict[str, str] = {}
 
-        def tell(name: str, stage: Stage) -> None:
+        def on_stage(name: str, stage: Stage) -> None:
             end_if_asked()
             text = printable(f"  {name}: {stage.name}")
             if name not in running:
@@ -61,12 +61,12 @@ def make_progress(
             )
 
         def done(made: BuildResult) -> None:
-            if made.step.wanted.name in running:
-                bars.remove_task(running.pop(made.step.wanted.name))
+            if made.step.artefact.name in running:
+                bars.remove_task(running.pop(made.step.artefact.name))
             bars.advance(whole)
             finish(made)
 
-        yield tell, done
+        yield on_stage, done
 
 
 def _finished_lines(total: int) -> Callable[[BuildResult], None]:
@@ -76,6 +76,6 @@ def _finished_lines(total: int) -> Callable[[BuildResult], None]:
         nonlocal count
         end_if_asked()
         count += 1
-        say(f"[{count}/{total}] {made.step.wanted.name}: {made.state}", err=True)
+        say(f"[{count}/{total}] {made.step.artefact.name}: {made.state}", err=True)
 
     return done

@@ -47,7 +47,7 @@ class Zoo:
 
     path: Path
     file: ZooFile
-    wanted: tuple[ArtefactRequest, ...]
+    artefacts: tuple[ArtefactRequest, ...]
 
     @property
     def root(self) -> Path:
@@ -69,13 +69,13 @@ class Zoo:
         Raises :class:`specs.base.errors.UserError` for a name that the zoo does not have.
         """
         chosen = {each.name for name in names for each in self._named(name)}
-        return tuple(each for each in self.wanted if not names or each.name in chosen)
+        return tuple(each for each in self.artefacts if not names or each.name in chosen)
 
     def _named(self, name: str) -> list[ArtefactRequest]:
         models = self.file.groups.get(name, (name,))
-        found = [each for each in self.wanted if each.model in models or each.name == name]
+        found = [each for each in self.artefacts if each.model in models or each.name == name]
         if not found:
-            known = [*self.file.models, *self.file.groups, *(each.name for each in self.wanted)]
+            known = [*self.file.models, *self.file.groups, *(each.name for each in self.artefacts)]
             raise UserError(
                 f"{self.path} has no model, group or artefact of this name.\n"
                 f"  value: {name!r}\n  {suggestion(name, known)}"
@@ -86,16 +86,16 @@ class Zoo:
 def read_zoo(path: Path) -> Zoo:
     """The zoo of a file.  Raises :class:`specs.base.errors.SpecError` with every problem found."""
     file, document = load_zoo_file(path)
-    wanted: list[ArtefactRequest] = []
+    artefacts: list[ArtefactRequest] = []
     for model, entry in file.models.items():
-        wanted += _artefacts(file, model, entry, path, document)
-        _check_inside(path.parent, wanted, document)
-        if len(wanted) > MAX_ARTEFACTS:
+        artefacts += _artefacts(file, model, entry, path, document)
+        _check_inside(path.parent, artefacts, document)
+        if len(artefacts) > MAX_ARTEFACTS:
             rule = f"must ask for at most {MAX_ARTEFACTS:,} artefacts in all"
             raise SpecError(
                 [Problem(rule, ("models", model), remedy="Use a smaller matrix.", mark=document.mark_of(()))]
             )
-    return Zoo(path, file, tuple(wanted))
+    return Zoo(path, file, tuple(artefacts))
 
 
 def output_of(file: ZooFile, path: Path) -> str:
@@ -125,10 +125,10 @@ def _artefacts(
         yield ArtefactRequest(f"{model}/{name}", model, entry, options, resources, directory)
 
 
-def _check_inside(root: Path, wanted: Sequence[ArtefactRequest], document: Document) -> None:
+def _check_inside(root: Path, artefacts: Sequence[ArtefactRequest], document: Document) -> None:
     """Raise :class:`SpecError` where a link leads an output directory out of the directory of the zoo file."""
     real = os.path.realpath(root)
-    for each in wanted:
+    for each in artefacts:
         place = os.path.realpath(each.directory)
         if os.path.commonpath([real, place]) != real:
             rule = f"must stay below the zoo file's directory, but a link leads {each.directory} to {place}"

@@ -104,9 +104,9 @@ def _wanted(place: Path) -> tuple[dict[str, Path], list[UnlistedExport]]:
     """Return the directories of exports by name, and the artefacts that are not built."""
     if place.is_dir():
         return exports_below(place), []
-    wanted = read_zoo(place).wanted
-    built = {each.name: each.directory for each in wanted if (each.directory / MANIFEST).is_file()}
-    return built, [UnlistedExport(each.name, "not built") for each in wanted if each.name not in built]
+    artefacts = read_zoo(place).artefacts
+    built = {each.name: each.directory for each in artefacts if (each.directory / MANIFEST).is_file()}
+    return built, [UnlistedExport(each.name, "not built") for each in artefacts if each.name not in built]
 
 
 def _client(spec: Model, manifest: Manifest) -> tuple[str, Usage]:

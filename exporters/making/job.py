@@ -57,23 +57,23 @@ def job_of(step: MakeStep, cache: Cache, root: Path) -> Job:
     """Return the job that builds the artefact of a step; ``root`` is the directory of the zoo file."""
     assert step.model is not None
     assert step.inputs is not None
-    wanted, model = step.wanted, step.model
-    options = wanted.options.model_dump(mode="json", exclude={"name"})
+    artefact, model = step.artefact, step.model
+    options = artefact.options.model_dump(mode="json", exclude={"name"})
     if options["calibrate"] is not None:
         options["calibrate"] = str((root / options["calibrate"]).absolute())
     is_path = model.commit is None and model.weights not in ("random", "none")
     return Job(
-        wanted.name,
+        artefact.name,
         step.inputs.key,
         str(cache.root.absolute()),
         resolved(model.spec),
         str(Path(model.weights).absolute()) if is_path else model.weights,
         model.commit,
-        {**options, "seed": wanted.entry.seed},
+        {**options, "seed": artefact.entry.seed},
         step.inputs.as_dict(),
-        wanted.resources.cpus,
-        parse_size(wanted.resources.memory) if wanted.resources.memory else 0,
-        wanted.resources.gpus,
+        artefact.resources.cpus,
+        parse_size(artefact.resources.memory) if artefact.resources.memory else 0,
+        artefact.resources.gpus,
     )
 
 

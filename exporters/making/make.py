@@ -26,8 +26,8 @@ class BuildResult:
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
         return {
-            "artefact": self.step.wanted.name,
-            "directory": str(self.step.wanted.directory),
+            "artefact": self.step.artefact.name,
+            "directory": str(self.step.artefact.directory),
             "state": self.state,
             "why": self.step.why,
             "seconds": round(self.seconds, 3),
@@ -36,7 +36,7 @@ class BuildResult:
 
 
 def make(
-    plan: MakePlan, cache: Cache, executor: Executor, tell: OnStage, limit: int
+    plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage, limit: int
 ) -> Iterator[BuildResult]:
     """Carry out the steps of a plan, and update the lock file and the cache.
 
@@ -46,10 +46,10 @@ def make(
     """
     made: set[str] = set()
     try:
-        with contextlib.closing(_made(plan, cache, executor, tell)) as steps:
+        with contextlib.closing(_made(plan, cache, executor, on_stage)) as steps:
             for each in steps:
                 if each.state != "failed":
-                    made.add(each.step.wanted.name)
+                    made.add(each.step.artefact.name)
                 yield each
     finally:
         plan.locked(made).write(plan.zoo.lock)
@@ -57,7 +57,7 @@ def make(
 
 
 def _made(
-    plan: MakePlan, cache: Cache, executor: Executor, tell: OnStage
+    plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage
 ) -> Generator[BuildResult, None, None]:
     building: dict[str, list[MakeStep]] = {}
     jobs: list[Job] = []
@@ -75,7 +75,7 @@ def _made(
     keys = {job.name: job.key for job in jobs}
     if jobs:
         cache.check_writable()
-    for outcome in executor.run(jobs, tell) if jobs else ():
+    for outcome in executor.run(jobs, on_stage) if jobs else ():
         for step in building[keys[outcome.name]]:
             yield _placed(step, outcome, cache)
 
@@ -83,7 +83,7 @@ def _made(
 def _locked(plan: MakePlan, step: MakeStep) -> str | None:
     """Return the digest of the export that the lock file records for the inputs of a step; None where it has none."""
     assert step.inputs is not None
-    entry = plan.lock.artefacts.get(step.wanted.name, {})
+    entry = plan.lock.artefacts.get(step.artefact.name, {})
     return entry.get("export") if entry.get("key") == step.inputs.key else None
 
 
@@ -92,7 +92,7 @@ def _restored(step: MakeStep, cache: Cache, export: str | None = None) -> BuildR
     ``export`` of that digest."""
     assert step.inputs is not None
     try:
-        found = cache.place(step.inputs.key, step.wanted.directory, export)
+        found = cache.place(step.inputs.key, step.artefact.directory, export)
     except UserError as error:
         return BuildResult(step, "failed", error=str(error))
     return BuildResult(step, "restored") if found else None

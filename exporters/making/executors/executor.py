@@ -17,7 +17,7 @@ OnStage = Callable[[str, Stage], None]
 class Executor(Protocol):
     """Runs jobs."""
 
-    def run(self, jobs: Sequence[Job], tell: OnStage) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
         """Yield the outcome of every job, in the order in which they end.
 
         A job whose process dies yields an error. Closing the iterator stops running jobs.

@@ -36,7 +36,7 @@ class Processes:
 
     jobs: int
 
-    def run(self, jobs: Sequence[Job], tell: OnStage) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
         """See :meth:`exporters.making.executors.executor.Executor.run`."""
         waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         for job in jobs:
@@ -53,7 +53,7 @@ class Processes:
                     left -= 1
                     yield event
                 else:
-                    tell(name, event)
+                    on_stage(name, event)
         finally:
             for worker in workers:
                 worker.stop()

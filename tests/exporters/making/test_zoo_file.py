@@ -40,14 +40,14 @@ def test_a_matrix_gives_every_combination_that_is_not_excluded(tmp_path: Path) -
         "    options: {layout: optimum}\n"
         "    artefacts: [{target: cpu, precision: int4, asymmetric: true}, {name: own, precision: fp16}]\n",
     )
-    assert [wanted.name for wanted in zoo.wanted] == [
+    assert [artefact.name for artefact in zoo.artefacts] == [
         "gpt2/portable-fp32",
         "gpt2/cpu-fp32",
         "gpt2/cpu-int8",
         "bert-tiny/cpu-int4-optimum-asymmetric",
         "bert-tiny/own",
     ]
-    assert zoo.wanted[3].directory == tmp_path / "build" / "bert-tiny" / "cpu-int4-optimum-asymmetric"
+    assert zoo.artefacts[3].directory == tmp_path / "build" / "bert-tiny" / "cpu-int4-optimum-asymmetric"
 
 
 def test_models_groups_and_artefacts_are_chosen_by_name(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_models_groups_and_artefacts_are_chosen_by_name(tmp_path: Path) -> None:
 def test_a_zoo_file_is_laid_over_the_one_that_it_extends(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text("output: out\nmodels: {gpt2: {}, bert-tiny: {}}\n")
     zoo = write_zoo(tmp_path, "extends: base.yaml\nmodels: {gpt2: {options: {precision: fp16}}}\n")
-    assert [str(each.directory.relative_to(tmp_path)) for each in zoo.wanted] == [
+    assert [str(each.directory.relative_to(tmp_path)) for each in zoo.artefacts] == [
         "out/gpt2/portable-fp16",
         "out/bert-tiny/portable-fp32",
     ]

@@ -40,7 +40,7 @@ class Here:
     def __init__(self) -> None:
         self.ran: list[str] = []
 
-    def run(self, jobs: Sequence[Job], tell: OnStage) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
         for job in jobs:
             self.ran.append(job.name)
             yield outcome_of(job)
@@ -83,4 +83,4 @@ def make(zoo: Zoo, *names: str, executor: Executor | None = None) -> list[BuildR
 
 
 def states(plan: MakePlan) -> dict[str, str]:
-    return {step.wanted.name: step.state for step in plan.steps}
+    return {step.artefact.name: step.state for step in plan.steps}

@@ -47,7 +47,7 @@ def test_a_pass_without_rounding_is_that_of_the_model(name: str) -> None:
     found = hidden(
         streamed, lambda: calibrate(streamed, source, {}, pass_over(case), Path(), lambda done, count: None)
     )
-    real = case.batch.mask == 1  # type: ignore[union-attr]
+    real = case.batch.mask == 1
     torch.testing.assert_close(found[real], expected[real], atol=2e-6, rtol=1e-4)
     assert not any(vars(module).get("forward") for module in streamed.modules())
 
@@ -56,7 +56,7 @@ def test_the_vocabulary_is_not_scored() -> None:
     spec = gpt2()
     streamed = assemble(spec)
     scores: list[dict[str, torch.Tensor]] = []
-    streamed.head.register_forward_hook(lambda module, args, result: scores.append(result))  # type: ignore[operator, union-attr]
+    streamed.head.register_forward_hook(lambda module, args, result: scores.append(result))
     source = RandomWeights(streamed, spec)
     calibrate(streamed, source, {}, pass_over(random_case(spec)), Path(), lambda done, count: None)
     (result,) = scores
