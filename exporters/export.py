@@ -13,7 +13,7 @@ from exporters.data.weight_files import places_of
 from exporters.graph.trace import write_graphs
 from exporters.steps.graphs import Graphs, check_captured, check_tensors
 from exporters.steps.manifest import Export
-from exporters.steps.options import DEFAULTS, ExportOptions
+from exporters.steps.options import ExportOptions
 from exporters.steps.plan import Plan
 from exporters.steps.preconditions import check_inputs
 from exporters.steps.publish import metadata, publish
@@ -33,7 +33,10 @@ from zoo.files.destination import check_destination, replacing
 
 
 def export(
-    spec: Model, destination: Path, options: ExportOptions = DEFAULTS, progress: Progress = lambda stage: None
+    spec: Model,
+    destination: Path,
+    options: ExportOptions = ExportOptions(),
+    progress: Progress = lambda stage: None,
 ) -> Export:
     """Write the ONNX files of a spec to a directory, which appears once they are verified.
 

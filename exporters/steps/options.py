@@ -192,10 +192,6 @@ class ExportOptions(OptionTable):
             )
 
 
-DEFAULTS = ExportOptions()
-"""The options of an export without any."""
-
-
 def _messages(error: ValidationError, data: dict[str, Any]) -> Iterator[str]:
     """One message per wrong option: its name, the rule, the value and a remedy."""
     for problem in problems(error, Document(data), OptionTable):
