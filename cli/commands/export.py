@@ -61,7 +61,7 @@ def export(
     written = run_export(model_spec, destination, checked, as_json)
     changes = advice_on(model_spec, written, checked)
     if as_json:
-        advised = [asdict(each) for each in changes]
+        advised = [asdict(change) for change in changes]
         print_json({"directory": str(written.directory), **written.as_dict(), "advice": advised})
     else:
         print_export(written, changes)

@@ -89,16 +89,16 @@ def make(
         return
     made: list[BuildResult] = []
     with make_progress(plan, quiet=as_json) as (on_stage, done):
-        for each in make_artefacts(plan, cache, runner, on_stage, limit):
-            made.append(each)
-            done(each)
+        for result in make_artefacts(plan, cache, runner, on_stage, limit):
+            made.append(result)
+            done(result)
     if as_json:
         data = _plan_data(plan)
-        print_json({**data, "made": [each.as_dict() for each in made]})
+        print_json({**data, "made": [result.as_dict() for result in made]})
     else:
         print_made(plan, made)
         print_failures(made)
-    if any(each.state == "failed" for each in made):
+    if any(result.state == "failed" for result in made):
         raise typer.Exit(FAILED)
 
 

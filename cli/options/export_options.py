@@ -98,10 +98,10 @@ def _type(name: str) -> Any:
     """The type that typer reads the values of an option as."""
     hint = get_type_hints(OptionTable)[name]
     optional = type(None) in get_args(hint)
-    found = {type(default_of(name)), *get_args(hint), *map(type, choices_of(name))}
+    kinds = {type(default_of(name)), *get_args(hint), *map(type, choices_of(name))}
     if name == "engines":
         return list[str]
-    plain = next((kind for kind in _PLAIN if kind in found), str)
+    plain = next((kind for kind in _PLAIN if kind in kinds), str)
     return plain | None if optional else plain
 
 

@@ -22,7 +22,7 @@ def prequantized_weights(
     model: nn.Module, source: WeightSource, target: Target, precision: Precision
 ) -> tuple[QuantizedRecord, ...]:
     """The weights of a model that a source stores quantized, grouped by format."""
-    found: dict[Key, list[str]] = {}
+    names_by_form: dict[Key, list[str]] = {}
     floats = unquantized(model, target)
     for name, tensor in weight_tensors(model):
         if (form := source.format(name)) is not None:
@@ -34,7 +34,7 @@ def prequantized_weights(
                 if blocks is None or name in floats or not whole
                 else _precisions_that_keep(target, name, blocks)
             )
-            found.setdefault((form, blocks, able), []).append(name)
+            names_by_form.setdefault((form, blocks, able), []).append(name)
     return tuple(
         QuantizedRecord(
             format=form,
@@ -43,21 +43,23 @@ def prequantized_weights(
             carried_by=able,
             weights=tuple(names),
         )
-        for (form, blocks, able), names in found.items()
+        for (form, blocks, able), names in names_by_form.items()
     )
 
 
 def _precisions_that_keep(target: Target, name: str, blocks: Blocks) -> tuple[str, ...]:
-    return tuple(each.name for each in PRECISIONS.values() if holds(target, name, blocks, each))
+    return tuple(
+        candidate.name for candidate in PRECISIONS.values() if holds(target, name, blocks, candidate)
+    )
 
 
 def prequantized_blocks(quantized: Iterable[QuantizedRecord]) -> dict[str, Blocks]:
     """The blocks of the weights that an export carries, by name."""
     return {
-        name: Blocks(**each.blocks.model_dump())
-        for each in quantized
-        if each.carried and each.blocks is not None
-        for name in each.weights
+        name: Blocks(**record.blocks.model_dump())
+        for record in quantized
+        if record.carried and record.blocks is not None
+        for name in record.weights
     }
 
 

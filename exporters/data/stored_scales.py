@@ -29,11 +29,11 @@ def with_scales(regions: Mapping[str, Region], scales: Scales) -> dict[str, Regi
 
 def read_scales(graphs: Iterable[Graph], path: Path, regions: Mapping[str, Region]) -> Scales:
     """The cache scales of graphs in a data file, by the path of their attention; empty for a float cache."""
-    found: dict[str, dict[str, Tensor]] = {}
+    scales: dict[str, dict[str, Tensor]] = {}
     for graph in graphs:
         for name, parameter in graph.parameters.items():
             content = parameter.content
             if isinstance(content, CacheScale):
                 values = read_region(path, regions[name]).view(parameter.dtype)
-                found.setdefault(content.path, {})[content.part] = values.view(parameter.shape[1:])
-    return {path: (parts[KEY], parts[VALUE]) for path, parts in found.items()}
+                scales.setdefault(content.path, {})[content.part] = values.view(parameter.shape[1:])
+    return {path: (parts[KEY], parts[VALUE]) for path, parts in scales.items()}

@@ -123,8 +123,8 @@ def _inputs(
     if text is None and random and takes_tokens:
         return random_inputs(exported.spec)
     places = [exported.directory]
-    found = find_text(exported.directory, tokenizer, needed=text is not None)
+    text_reader = find_text(exported.directory, tokenizer, needed=text is not None)
     if against is not None and against.exported is None:
         places.append(against.origin)
-        found = found or find_text(against.origin, None, needed=text is not None)
-    return representative(exported.spec, text, found, Preprocessing.beside(*places), calibrates=False)
+        text_reader = text_reader or find_text(against.origin, None, needed=text is not None)
+    return representative(exported.spec, text, text_reader, Preprocessing.beside(*places), calibrates=False)

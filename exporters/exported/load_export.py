@@ -48,10 +48,10 @@ def weights_of(exported: Exported, model: ZooModel) -> Iterator[tuple[str, Tenso
 
     Raises :class:`specs.base.errors.UserError` where this version would write the files differently.
     """
-    found = readable_regions(exported)
-    if found is None:
+    readable = readable_regions(exported)
+    if readable is None:
         raise _unreadable(exported)
-    name, regions = found
+    name, regions = readable
     return stored_weights(model, exported.directory / name, regions)
 
 
@@ -107,4 +107,4 @@ def _places(exported: Exported) -> dict[str, ByteRange]:
             f"{exported.directory}: the graphs cannot be read: {error}\n"
             "  Copy the directory again, or export the model again."
         ) from None
-    return {name: place for places in files for name, place in places.items()}
+    return {name: span for places in files for name, span in places.items()}

@@ -98,22 +98,22 @@ def verify_export(
         return ExportVerification(directory, integrity, unproven="the export has no weights")
     exported = open_export(directory)
     plan = plan_of_export(exported, options_of(exported))
-    found = ExportVerification(directory, integrity)
+    outcome = ExportVerification(directory, integrity)
     if readable_regions(exported) is None:
         reason = "another version of zoo wrote the files, or PyTorch's exporter did"
-        return replace(found, unproven=reason, fault=_run_once(exported, plan))
+        return replace(outcome, unproven=reason, fault=_run_once(exported, plan))
     if not has_room(plan.held_bytes):
-        return replace(found, unproven="the model does not fit in memory", fault=_run_once(exported, plan))
+        return replace(outcome, unproven="the model does not fit in memory", fault=_run_once(exported, plan))
     try:
-        return replace(found, verification=verify(request_of_export(exported, plan, progress, engines)))
+        return replace(outcome, verification=verify(request_of_export(exported, plan, progress, engines)))
     except VerificationError as error:
-        return replace(found, verification=error.verification)
+        return replace(outcome, verification=error.verification)
 
 
 def request_of_export(
     exported: Exported, plan: Plan, progress: Progress, engines: Sequence[str]
 ) -> VerificationRequest:
-    """What is verified of an export: its graphs, against the model with the weights of its files."""
+    """The request to verify an export: its graphs, against the model with the weights of its files."""
     traced = Graphs.of(plan)
     graphs, data = traced.graphs, exported.directory / plan.data_paths[0]
     return VerificationRequest(

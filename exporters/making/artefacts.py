@@ -68,19 +68,19 @@ class Zoo:
 
         Raises :class:`specs.base.errors.UserError` for a name that the zoo does not have.
         """
-        chosen = {each.name for name in names for each in self._named(name)}
-        return tuple(each for each in self.artefacts if not names or each.name in chosen)
+        chosen = {artefact.name for name in names for artefact in self._named(name)}
+        return tuple(artefact for artefact in self.artefacts if not names or artefact.name in chosen)
 
     def _named(self, name: str) -> list[ArtefactRequest]:
         models = self.file.groups.get(name, (name,))
-        found = [each for each in self.artefacts if each.model in models or each.name == name]
-        if not found:
-            known = [*self.file.models, *self.file.groups, *(each.name for each in self.artefacts)]
+        named = [artefact for artefact in self.artefacts if artefact.model in models or artefact.name == name]
+        if not named:
+            known = [*self.file.models, *self.file.groups, *(artefact.name for artefact in self.artefacts)]
             raise UserError(
                 f"{self.path} has no model, group or artefact of this name.\n"
                 f"  value: {name!r}\n  {suggestion(name, known)}"
             )
-        return found
+        return named
 
 
 def read_zoo(path: Path) -> Zoo:
@@ -128,10 +128,12 @@ def _artefacts(
 def _check_inside(root: Path, artefacts: Sequence[ArtefactRequest], document: Document) -> None:
     """Raise :class:`SpecError` where a link leads an output directory out of the directory of the zoo file."""
     real = os.path.realpath(root)
-    for each in artefacts:
-        place = os.path.realpath(each.directory)
-        if os.path.commonpath([real, place]) != real:
-            rule = f"must stay below the zoo file's directory, but a link leads {each.directory} to {place}"
+    for artefact in artefacts:
+        target = os.path.realpath(artefact.directory)
+        if os.path.commonpath([real, target]) != real:
+            rule = (
+                f"must stay below the zoo file's directory, but a link leads {artefact.directory} to {target}"
+            )
             remedy = "Replace the link by a directory, or move the zoo file there."
             raise SpecError([Problem(rule, ("output",), remedy=remedy, mark=document.mark_of(("output",)))])
 
@@ -150,7 +152,7 @@ def _options_of(
             )
         for values in itertools.product(*matrix.values()):
             options = ArtefactOptions.model_validate({**shared, **dict(zip(matrix, values, strict=True))})
-            if not any(_matches(options, each) for each in excluded):
+            if not any(_matches(options, values) for values in excluded):
                 yield options
     for artefact in entry.artefacts:
         yield ArtefactEntry.model_validate({**shared, **artefact.model_dump(exclude_unset=True)})

@@ -47,10 +47,10 @@ def make(
     made: set[str] = set()
     try:
         with contextlib.closing(_made(plan, cache, executor, on_stage)) as steps:
-            for each in steps:
-                if each.state != "failed":
-                    made.add(each.step.artefact.name)
-                yield each
+            for result in steps:
+                if result.state != "failed":
+                    made.add(result.step.artefact.name)
+                yield result
     finally:
         plan.locked(made).write(plan.zoo.lock)
     cache.prune(limit)
@@ -92,10 +92,10 @@ def _restored(step: MakeStep, cache: Cache, export: str | None = None) -> BuildR
     ``export`` of that digest."""
     assert step.inputs is not None
     try:
-        found = cache.place(step.inputs.key, step.artefact.directory, export)
+        placed = cache.place(step.inputs.key, step.artefact.directory, export)
     except UserError as error:
         return BuildResult(step, "failed", error=str(error))
-    return BuildResult(step, "restored") if found else None
+    return BuildResult(step, "restored") if placed else None
 
 
 def _placed(step: MakeStep, outcome: JobResult, cache: Cache) -> BuildResult:

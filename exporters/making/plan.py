@@ -76,14 +76,14 @@ class MakePlan:
 
     def _is_locked(self, step: MakeStep) -> bool:
         entry = self.lock.artefacts.get(step.artefact.name, {})
-        here = step.artefact.directory.is_dir()
-        return not here and step.inputs is not None and entry.get("key") == step.inputs.key
+        is_present = step.artefact.directory.is_dir()
+        return not is_present and step.inputs is not None and entry.get("key") == step.inputs.key
 
     def locked(self, made: Collection[str]) -> Lock:
         """Return the lock after the steps of the named artefacts are done; entries of others that are not current remain."""
         names = {artefact.name for artefact in self.zoo.artefacts}
         artefacts = {name: entry for name, entry in self.lock.artefacts.items() if name in names}
-        weights = {name: each for name, each in self.lock.weights.items() if name in self.zoo.file.models}
+        weights = {name: digest for name, digest in self.lock.weights.items() if name in self.zoo.file.models}
         for step in self.steps:
             if step.inputs is None:
                 continue
@@ -112,7 +112,7 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
         except UserError as error:
             models[name] = error
     faults = [
-        each for each in models.values() if isinstance(each, UserError) and not isinstance(each, HubError)
+        fault for fault in models.values() if isinstance(fault, UserError) and not isinstance(fault, HubError)
     ]
     steps = []
     for artefact in chosen:
@@ -204,8 +204,8 @@ def _spec_changes(directory: Path, model: ModelInputs) -> str:
         earlier = resolved(load(directory / "spec.yaml"))
     except UserError:
         return "spec"
-    found = [
+    changes = [
         f"{path_text(path)}: {shorten(before)} -> {shorten(now)}"
         for path, before, now in differences(earlier, resolved(model.spec))
     ]
-    return f"spec: {', '.join(found[:_LISTED])}" + (", ..." if len(found) > _LISTED else "")
+    return f"spec: {', '.join(changes[:_LISTED])}" + (", ..." if len(changes) > _LISTED else "")

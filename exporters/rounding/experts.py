@@ -28,7 +28,7 @@ class RoundedExperts:
     """
 
     experts: Experts
-    found: CalibratedWeights
+    weights: CalibratedWeights
     roundings: Mapping[str, Rounding]
     names: Mapping[int, str]
     _codes: dict[str, list[Quantized]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class RoundedExperts:
 
         of_input: weights multiply what experts read.
         """
-        rows, shares, choices = (each.flatten(0, -2) for each in (x, weights, chosen))
+        rows, shares, choices = (tensor.flatten(0, -2) for tensor in (x, weights, chosen))
         if real is not None and real.shape == x.shape[:-1]:
             choices = choices.masked_fill(~real.flatten()[:, None], -1)
         into = [part for part in (self.experts.up, self.experts.gate) if part is not None]
@@ -48,9 +48,9 @@ class RoundedExperts:
         biases = [self._biases(part) for part in (*into, self.experts.down)]
         total = torch.zeros_like(rows)
         for expert, (*first, last) in enumerate(zip(*matrices, strict=True)):
-            place, choice = (choices == expert).nonzero(as_tuple=True)
-            share = shares[place, choice, None]  # N 1
-            read = rows[place] * share if of_input else rows[place]  # N D
+            row, choice = (choices == expert).nonzero(as_tuple=True)
+            share = shares[row, choice, None]  # N 1
+            read = rows[row] * share if of_input else rows[row]  # N D
             products = _Products(read)
             hidden = self.experts.inner(
                 *(
@@ -60,9 +60,9 @@ class RoundedExperts:
             )  # N H
             down = self._rounded(self.experts.down, last, _Products(hidden))
             result = F.linear(hidden, down, biases[-1][expert])  # N D
-            total.index_add_(0, place, result if of_input else result * share)
+            total.index_add_(0, row, result if of_input else result * share)
         for name, codes in self._codes.items():
-            self.found.keep(name, self.roundings[name], Quantized.joined(codes))
+            self.weights.keep(name, self.roundings[name], Quantized.joined(codes))
         return total.view_as(x)
 
     def _name(self, part: Matrices) -> str:
@@ -71,9 +71,9 @@ class RoundedExperts:
     def _matrices(self, part: Matrices) -> Iterator[Tensor]:
         """The matrix of one expert after the other, from chosen codes if there are any: N K each."""
         name, (_, rows, width) = self._name(part), part.weight.shape
-        codes = self.found.codes(name) if name in self.found.calibrated else None
+        codes = self.weights.codes(name) if name in self.weights.calibrated else None
         pieces = (
-            self.found.pieces(name)
+            self.weights.pieces(name)
             if codes is None
             else (codes.blocks.restore(piece, width).flatten() for piece in codes.rows())
         )
@@ -84,14 +84,14 @@ class RoundedExperts:
         """The bias of each expert, or None for each."""
         if part.bias is None:
             return [None] * len(part.weight)
-        flat = torch.cat([*self.found.pieces(self.names[id(part.bias)])])
+        flat = torch.cat([*self.weights.pieces(self.names[id(part.bias)])])
         return flat.view(part.bias.shape).float()
 
     def _rounded(self, part: Matrices, matrix: Tensor, products: _Products) -> Tensor:
         """A matrix as it will be stored."""
         name = self._name(part)
         rounding = self.roundings.get(name)
-        if rounding is None or name in self.found.calibrated:
+        if rounding is None or name in self.weights.calibrated:
             return matrix
         codes = gptq(rounding.blocks, matrix, products(), rounding.dtype)
         self._codes.setdefault(name, []).append(codes)

@@ -60,16 +60,20 @@ def calibrate(
     Linear layers are rounded by GPTQ (:mod:`exporters.rounding.gptq`), shared ones for their first use; experts for the
     tokens that choose them; tables by the scales of least error. Errors of the source and of ``run`` are passed on.
     """
-    found = CalibratedWeights(source, directory)
+    calibrated = CalibratedWeights(source, directory)
     tables = [name for name in roundings if is_table((name,))]
-    streamed = _Pass(model, found, roundings, lambda done: on_progress(len(tables) + done, len(roundings)))
+    streamed = _Pass(
+        model, calibrated, roundings, lambda done: on_progress(len(tables) + done, len(roundings))
+    )
     with torch.no_grad():
         for done, name in enumerate(tables):
             on_progress(done, len(roundings))
-            found.keep(name, roundings[name], _searched(source, name, roundings[name], streamed.width(name)))
+            calibrated.keep(
+                name, roundings[name], _searched(source, name, roundings[name], streamed.width(name))
+            )
         with streamed.hooked(), streamed:
             run(model, streamed.see)
-    return found
+    return calibrated
 
 
 def _searched(source: WeightSource, name: str, rounding: Rounding, width: int) -> Quantized:
@@ -89,12 +93,17 @@ class _Pass(TorchFunctionMode):
     def __init__(
         self,
         model: ZooModel,
-        found: CalibratedWeights,
+        calibrated: CalibratedWeights,
         roundings: Mapping[str, Rounding],
         on_progress: Callable[[int], None],
     ) -> None:
         super().__init__()
-        self._model, self._found, self._roundings, self._on_progress = model, found, roundings, on_progress
+        self._model, self._calibrated, self._roundings, self._on_progress = (
+            model,
+            calibrated,
+            roundings,
+            on_progress,
+        )
         self._real: Tensor | None = None
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
@@ -102,13 +111,15 @@ class _Pass(TorchFunctionMode):
         self._products_of: tuple[Tensor, InputScales | None, Tensor] | None = None
         self._done = 0
         self._scored = False
-        self._experts = {id(each.up.weight): each for each in model.modules() if isinstance(each, Experts)}
-        stacks = [each for each in model.modules() if isinstance(each, Stack)]
+        self._experts = {
+            id(module.up.weight): module for module in model.modules() if isinstance(module, Experts)
+        }
+        stacks = [module for module in model.modules() if isinstance(module, Stack)]
         self._reused = {
             stack.blocks[source] for stack in stacks for source in stack.sources if source is not None
         }
         """The blocks whose keys and values a later block reads."""
-        positions = (each for each in model.modules() if isinstance(each, Position))
+        positions = (module for module in model.modules() if isinstance(module, Position))
         self._of_positions = {module for position in positions for module in position.modules()}
         """The modules of positions: owned by blocks, called by the stack before them."""
 
@@ -204,15 +215,15 @@ class _Pass(TorchFunctionMode):
             return None
         width, x = weight.shape[-1], args[0]
         scales = None if rounding.inputs is None else self._input_scales(rounding, x)
-        rounded = self._found.restored(name, width)
+        rounded = self._calibrated.restored(name, width)
         if rounded is None:
-            values = whole(weight, self._found.pieces(name))
+            values = whole(weight, self._calibrated.pieces(name))
             values = values if scales is None else values / scales.multipliers
             products = self._products(x, scales)
-            self._found.keep(name, rounding, gptq(rounding.blocks, values, products, rounding.dtype))
+            self._calibrated.keep(name, rounding, gptq(rounding.blocks, values, products, rounding.dtype))
             self._done += 1
             self._on_progress(self._done)
-            rounded = self._found.restored(name, width)
+            rounded = self._calibrated.restored(name, width)
             assert rounded is not None
         self._fill(module, weight=rounded)
         return None if scales is None else scales.rounded(x)
@@ -228,26 +239,26 @@ class _Pass(TorchFunctionMode):
     ) -> Tensor:
         """Round the experts of a mixture, and return the result of :func:`zoo.functional.mixture_of_experts`."""
         experts = self._experts[id(into[0].weight)]
-        rounded = RoundedExperts(experts, self._found, self._roundings, self._names)
-        before = len(self._found.calibrated)
+        rounded = RoundedExperts(experts, self._calibrated, self._roundings, self._names)
+        before = len(self._calibrated.calibrated)
         result = rounded.run(x.float(), weights.float(), chosen, self._real, of_input=of_input).to(x.dtype)
-        self._done += len(self._found.calibrated) - before
+        self._done += len(self._calibrated.calibrated) - before
         self._on_progress(self._done)
         return result
 
     def _input_scales(self, rounding: Rounding, x: Tensor) -> InputScales:
         """How to round the inputs of a product, found at the first of its layers."""
-        known = self._found.input_scales(rounding.names)
+        known = self._calibrated.input_scales(rounding.names)
         if known is not None:
             return known
         assert rounding.inputs is not None
         weights = [
-            whole(torch.empty(self._shapes[name], device="meta"), self._found.pieces(name))
+            whole(torch.empty(self._shapes[name], device="meta"), self._calibrated.pieces(name))
             for name in rounding.names
         ]
-        found = searched_inputs(self._rows(x), torch.cat(weights).float(), rounding.blocks, rounding.inputs)
-        self._found.keep_inputs(rounding.names, found)
-        return found
+        scales = searched_inputs(self._rows(x), torch.cat(weights).float(), rounding.blocks, rounding.inputs)
+        self._calibrated.keep_inputs(rounding.names, scales)
+        return scales
 
     def _products(self, x: Tensor, scales: InputScales | None) -> Tensor:
         """The products of all tokens, ... K -> K K, of x as it is multiplied; parallel layers share x."""
@@ -270,7 +281,7 @@ class _Pass(TorchFunctionMode):
                     continue
                 values = known.get(leaf)
                 if values is None:
-                    values = whole(tensor, self._found.pieces(self._names[id(tensor)]))
+                    values = whole(tensor, self._calibrated.pieces(self._names[id(tensor)]))
                 self._meta[module, leaf] = tensor
                 held[leaf] = nn.Parameter(values, False) if isinstance(tensor, nn.Parameter) else values  # type: ignore[assignment]
 

@@ -1,4 +1,4 @@
-"""What one changed line would fuse: the same model in another precision, or with heads of another width."""
+"""Operations that one changed line would fuse: the same model in another precision, or with heads of another width."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def advice(spec: Model, options: ExportOptions) -> list[Advice]:
     """
     small = fewer_layers(spec)
     unfused = _unfused(small, options)
-    found = []
+    advised = []
     for change, other, settings in _changes(small, options) if unfused else ():
         if fused := unfused - _unfused(other, settings):
-            found.append(Advice(change, tuple(sorted(fused))))
-    return found
+            advised.append(Advice(change, tuple(sorted(fused))))
+    return advised
 
 
 def _changes(spec: Model, options: ExportOptions) -> Iterator[tuple[str, Model, ExportOptions]]:
@@ -62,21 +62,21 @@ def _changes(spec: Model, options: ExportOptions) -> Iterator[tuple[str, Model, 
 
 
 def _head_widths(spec: Model) -> set[int]:
-    found = set[int]()
+    widths = set[int]()
 
     def note(part: Spec, d_model: int) -> dict[str, Any]:
-        found.update(width for _, width in _stated(part, d_model))
+        widths.update(width for _, width in _stated(part, d_model))
         return {}
 
     rewritten_stacks(spec, note)
-    return found
+    return widths
 
 
 def _with_head_width(spec: Model, width: int, other: int) -> Model:
     """The model with heads of another width.  Raises :class:`pydantic.ValidationError` where a kind does not allow it."""
 
     def widen(part: Spec, d_model: int) -> dict[str, Any]:
-        return {name: other for name, stated in _stated(part, d_model) if stated == width}
+        return {name: other for name, value in _stated(part, d_model) if value == width}
 
     return checked(rewritten_stacks(spec, widen))
 

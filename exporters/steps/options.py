@@ -177,9 +177,9 @@ class ExportOptions(OptionTable):
                 f"{option_name('rounding')} gptq applies only to real weights\n  value: {self.weights} weights\n"
                 f"  Pass {option_name('weights')}, or leave it out."
             )
-        given = [name for name in ("calibrate", "max_kl", "min_cosine") if getattr(self, name) is not None]
+        limits = [name for name in ("calibrate", "max_kl", "min_cosine") if getattr(self, name) is not None]
         calibrates = self.calibrates or self.budget or self.calibrates_cache
-        if given and not self.judges and not (given == ["calibrate"] and calibrates):
+        if limits and not self.judges and not (limits == ["calibrate"] and calibrates):
             why = (
                 "is not verified"
                 if not self.verify
@@ -188,7 +188,7 @@ class ExportOptions(OptionTable):
                 else f"is {self.precision}, which rounds nothing"
             )
             raise UserError(
-                f"{option_name(given[0])} applies only to real weights that are rounded and verified, but this export {why}\n  Leave it out."
+                f"{option_name(limits[0])} applies only to real weights that are rounded and verified, but this export {why}\n  Leave it out."
             )
 
 

@@ -29,7 +29,7 @@ UNLIMITED = 1024
 
 
 ENDS = ("min", "opt", "max")
-"""What options call the smallest, the common and the largest shapes."""
+"""The words of options for the smallest, the common and the largest shapes."""
 
 
 class Sizes(NamedTuple):
@@ -53,34 +53,34 @@ Shapes = Mapping[str, ShapeRange]
 
 
 def profile(spec: Model, task: Task) -> Shapes:
-    """The shapes of the inputs of a task's graph by name, those of static shape as well."""
-    given = _given(spec, task)
-    ends = [task.numbers({name: sizes[end] for name, sizes in given.items()}) for end in range(3)]
+    """The shapes of the inputs of a task's graph by name, static shapes included."""
+    ranges = _given(spec, task)
+    ends = [task.numbers({name: sizes[end] for name, sizes in ranges.items()}) for end in range(3)]
     return {
-        each.name: ShapeRange(*(tuple(_size(dim, numbers) for dim in each.dims) for numbers in ends))
-        for each in task.inputs
+        value.name: ShapeRange(*(tuple(_size(dim, numbers) for dim in value.dims) for numbers in ends))
+        for value in task.inputs
     }
 
 
 def provider_options(shapes: Shapes) -> dict[str, str]:
-    """A profile as options of ONNX Runtime's TensorRT provider, whose values are those of trtexec, too."""
+    """A profile as options of ONNX Runtime's TensorRT provider, in the syntax of trtexec."""
     varying = {name: shape for name, shape in shapes.items() if shape.least != shape.most}
     return {
         f"trt_profile_{end}_shapes": ",".join(
-            f"{name}:{'x'.join(map(str, shape[place]))}" for name, shape in varying.items()
+            f"{name}:{'x'.join(map(str, shape[index]))}" for name, shape in varying.items()
         )
-        for place, end in enumerate(ENDS)
+        for index, end in enumerate(ENDS)
     }
 
 
 def read_options(options: Mapping[str, str]) -> Shapes:
     """The shapes that :func:`provider_options` states."""
-    found: dict[str, list[tuple[int, ...]]] = {}
+    shapes_by_name: dict[str, list[tuple[int, ...]]] = {}
     for end in ENDS:
-        for stated in options[f"trt_profile_{end}_shapes"].split(","):
-            name, _, dims = stated.rpartition(":")
-            found.setdefault(name, []).append(tuple(map(int, dims.split("x"))))
-    return {name: ShapeRange(*shapes) for name, shapes in found.items()}
+        for text in options[f"trt_profile_{end}_shapes"].split(","):
+            name, _, dims = text.rpartition(":")
+            shapes_by_name.setdefault(name, []).append(tuple(map(int, dims.split("x"))))
+    return {name: ShapeRange(*shapes) for name, shapes in shapes_by_name.items()}
 
 
 def _size(dim: int | str, numbers: Mapping[str, int]) -> int:
@@ -90,14 +90,14 @@ def _size(dim: int | str, numbers: Mapping[str, int]) -> int:
 def _given(spec: Model, task: Task) -> dict[str, Sizes]:
     """The sizes of all symbols that do not follow from others."""
     names = [
-        name for each in task.inputs for dim in each.dims if isinstance(dim, str) for name in dim.split(SUM)
+        name for value in task.inputs for dim in value.dims if isinstance(dim, str) for name in dim.split(SUM)
     ]
     names = [task.derived[name].source if name in task.derived else name for name in dict.fromkeys(names)]
     return {name: _sizes(spec, task, name, names) for name in names}
 
 
 def _sizes(spec: Model, task: Task, name: str, names: Sequence[str]) -> Sizes:
-    optional = any(each.name == SEEN for each in task.inputs)  # text without images
+    optional = any(value.name == SEEN for value in task.inputs)  # text without images
     if name.endswith("batch_size") or name == IMAGES:
         return Sizes(int(name != IMAGES or not optional), 1, ROWS)
     if name == ENCODER_LENGTH and spec.encoder is not None:
@@ -109,7 +109,7 @@ def _sizes(spec: Model, task: Task, name: str, names: Sequence[str]) -> Sizes:
     most = min(longest or UNLIMITED, TOKENS)
     if name == VECTORS:
         return Sizes(int(not optional), min(COMMON, most), most)
-    generates = any(each.name.startswith("past_") for each in task.inputs)
+    generates = any(value.name.startswith("past_") for value in task.inputs)
     if not generates or name == ENCODER_LENGTH:
         return Sizes(1, min(COMMON, most), most)
     if not any(other.startswith("past_") for other in names):

@@ -70,7 +70,7 @@ def provider_name(full: str) -> str:
 
 
 def known_providers() -> list[str]:
-    """The short names of the providers that can be asked for: the rows, those of the installed build, and plugins."""
+    """The short names of the providers that can be named: rows, providers of the installed build, and plugins."""
     import onnxruntime
 
     return list(
@@ -114,12 +114,12 @@ def on_provider(name: str) -> list[str]:
 @functools.cache
 def plugins() -> dict[str, str]:
     """The paths of the libraries of providers that packages bring as plugins, by the providers' names."""
-    found = {}
+    libraries = {}
     for module in pkgutil.iter_modules():
         if module.name.startswith(PLUGIN_MODULES):
             package: Any = importlib.import_module(module.name)
-            found[package.get_ep_name()] = package.get_library_path()
-    return found
+            libraries[package.get_ep_name()] = package.get_library_path()
+    return libraries
 
 
 @functools.cache

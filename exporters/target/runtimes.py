@@ -24,7 +24,7 @@ _SIZES = frozenset(
      "scale", "k", "group", "chunk_size", "quantize_axis", "gather_axis", "keepdims", "activation_alpha", "activation_beta",
      "swiglu_limit", "beta", "axes", "cubic_coeff_a", "num_scan_inputs", "q_num_heads", "decay_rate")
 )  # fmt: skip
-"""Attributes whose values are those of a model, not a way to compute."""
+"""Attributes that hold a value of the model rather than a way to compute."""
 
 _VALUES = frozenset(("bits", "expert_weight_bits", "kv_cache_bit_width", "accuracy_level", "to"))
 """Integers that each need their own kernel."""
@@ -61,30 +61,30 @@ def multiplies_integers(operations: Iterable[str]) -> bool:
 
 def minimum_runtime(model: onnx.ModelProto) -> str:
     """The version of the first ONNX Runtime that computes a graph."""
-    found, used = table(), features(model)
-    known: dict[str, str] = found["features"]
-    versions = [known.get(feature, found["versions"][-1]) for feature in used]
-    versions += [version for names, version in found["combinations"] if used.issuperset(names)]
+    stored, used = table(), features(model)
+    known: dict[str, str] = stored["features"]
+    versions = [known.get(feature, stored["versions"][-1]) for feature in used]
+    versions += [version for names, version in stored["combinations"] if used.issuperset(names)]
     return max(versions, key=version_key)
 
 
 def features(model: onnx.ModelProto) -> set[str]:
-    """What a graph needs of ONNX Runtime."""
+    """The features of ONNX Runtime that a graph uses."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     narrow = {_NARROW[code] for code in _element_types(model) if code in _NARROW}
-    found = {f"opset {opset}", *narrow}
+    names = {f"opset {opset}", *narrow}
     for node in _nodes(model.graph):
         if not _is_dated(node, opset):
             continue
         name = node.op_type if node.domain or node.op_type not in _BOTH else f"standard {node.op_type}"
-        found.add(name)
-        found |= {f"{name} in {dtype}" for dtype in narrow}
-        found |= {f"{name} {use}" for use in _uses(node)}
-    return found
+        names.add(name)
+        names |= {f"{name} in {dtype}" for dtype in narrow}
+        names |= {f"{name} {use}" for use in _uses(node)}
+    return names
 
 
 def version_key(version: str) -> list[int]:
-    """What versions are ordered by."""
+    """The sort key of a version."""
     return [*map(int, version.split("."))]
 
 
@@ -135,11 +135,11 @@ def _uses(node: NodeProto) -> Iterator[str]:
                 yield name
         elif attribute.type == AttributeProto.STRING:
             yield f"{name}={attribute.s.decode()}"
-    yield from (f"input {place}" for place, name in enumerate(node.input) if name and place >= _REQUIRED)
+    yield from (f"input {index}" for index, name in enumerate(node.input) if name and index >= _REQUIRED)
 
 
 _REQUIRED = 3
-"""The inputs that are not counted among an operator's uses: nearly every operator requires so many."""
+"""The number of inputs that nearly every operator requires, which do not count as uses."""
 
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[NodeProto]:
@@ -154,5 +154,5 @@ def _element_types(model: onnx.ModelProto) -> Iterable[int]:
     graph = model.graph
     values = (*graph.input, *graph.output)
     return {value.type.tensor_type.elem_type for value in values} | {
-        each.data_type for each in graph.initializer
+        tensor.data_type for tensor in graph.initializer
     }

@@ -65,7 +65,7 @@ OPERATIONS = {
 Padding = Literal["either", "right"]
 
 IN_HALF_ALREADY = {"q4f16": "its int4 is float16 elsewhere already"}
-"""What targets with quantized products in float16 alone lack."""
+"""The precision that targets with quantized products in float16 alone lack."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Target:
     masks_keys: bool = True
     """Whether its MultiHeadAttention takes a mask of the keys; otherwise a bias masks them."""
     appends_nothing: bool = True
-    """Whether its MultiHeadAttention takes a past without new keys, as those of an encoder are after the first step."""
+    """Whether its MultiHeadAttention takes a past without new keys, such as an encoder's after the first step."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
     static_shapes: bool = False

@@ -107,10 +107,10 @@ def zoo_file_schema() -> dict[str, Any]:
 
 def _extends() -> dict[str, Any]:
     """The schema of ``extends``: completes the presets, and accepts any path."""
-    found = presets()
+    listed = presets()
     names = {
-        "enum": [preset.name for preset in found],
-        "enumDescriptions": [preset.summary for preset in found],
+        "enum": [preset.name for preset in listed],
+        "enumDescriptions": [preset.summary for preset in listed],
     }
     return {
         "description": "Base of this spec, which states only its changes: a preset, or the path of a file relative to this one.",

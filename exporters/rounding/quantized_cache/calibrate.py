@@ -76,7 +76,7 @@ def calibrated_scales(
     assert case.batch.mask is not None
     real, model = case.batch.mask == 1, assemble(spec)  # B N
     seen: dict[str, list[tuple[Tensor, ...]]] = {}
-    found: dict[str, tuple[Tensor, Tensor]] = {}
+    scales: dict[str, tuple[Tensor, Tensor]] = {}
     left = Counter(attention_paths(model).values())
 
     def take(call: CachedAttention) -> tuple[Tensor, Tensor]:
@@ -85,7 +85,7 @@ def calibrated_scales(
         left[call.path] -= 1
         if not left[call.path]:  # layers may share a block
             keys, values, *weights = map(torch.cat, zip(*seen.pop(call.path), strict=True))
-            found[call.path] = searched(cache, keys, weights[0]), searched(cache, values, weights[1])
+            scales[call.path] = searched(cache, keys, weights[0]), searched(cache, values, weights[1])
         return call.key, call.value
 
     def run(model: ZooModel, rows: Rows) -> None:
@@ -93,7 +93,7 @@ def calibrated_scales(
             pass_over(case)(model, rows)
 
     calibrate(model, source, {}, run, Path(), lambda done, count: None)
-    return found
+    return scales
 
 
 def importances(call: CachedAttention) -> tuple[Tensor, Tensor]:

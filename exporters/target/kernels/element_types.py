@@ -17,25 +17,25 @@ def element_types(model: onnx.ModelProto) -> dict[str, str]:
     Types that nothing states are missing.
     """
     inferred = onnx.shape_inference.infer_shapes(model)
-    found: dict[str, str] = {}
-    _collect(inferred.graph, found)
-    return found
+    types: dict[str, str] = {}
+    _collect(inferred.graph, types)
+    return types
 
 
-def _collect(graph: onnx.GraphProto, found: dict[str, str]) -> None:
+def _collect(graph: onnx.GraphProto, types: dict[str, str]) -> None:
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.type.tensor_type.elem_type:
-            found[value.name] = _name(value.type.tensor_type.elem_type)
+            types[value.name] = _name(value.type.tensor_type.elem_type)
     for tensor in graph.initializer:
-        found[tensor.name] = _name(tensor.data_type)
+        types[tensor.name] = _name(tensor.data_type)
     for node in graph.node:
         if node.domain == CONTRIB:
             typed_by = node.input[_TYPED_BY.get(node.op_type, 0)]
-            if node.output[0] and typed_by in found:
-                found.setdefault(node.output[0], found[typed_by])
+            if node.output[0] and typed_by in types:
+                types.setdefault(node.output[0], types[typed_by])
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                _collect(attribute.g, found)
+                _collect(attribute.g, types)
 
 
 def _name(code: int) -> str:
