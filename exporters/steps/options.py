@@ -196,7 +196,8 @@ def _messages(error: ValidationError, data: dict[str, Any]) -> Iterator[str]:
     """One message per wrong option: its name, the rule, the value and a remedy."""
     for problem in problems(error, Document(data), OptionTable):
         name = str(problem.path[0])
-        words = [word for word in choices_of(name) if isinstance(word, str)] if name in data else []
+        known = name in OptionTable.model_fields
+        words = [word for word in choices_of(name) if isinstance(word, str)] if known else []
         if words and isinstance(problem.value, str):
             yield _unknown(name, problem.value, suggestion(problem.value, words)).text
             continue
