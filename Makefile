@@ -8,8 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 # Each process begins with a stretch of consecutive tests, which share what their modules make.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
-# With UNTIL=<Unix time> no test begins after that; KEY, a commit's name, decides which modules come first.
-PYTEST := $(BIN)/python -m pytest $(if $(UNTIL),--until $(UNTIL) --order-of $(or $(KEY),$(UNTIL)))
+PYTEST := $(BIN)/python -m pytest
 SOURCES := specs zoo exporters cli
 # The GPU machine: the version of its Python and its name; the second by which a run of tests and benchmarks ends.
 GPU_VERSION ?= 3.12

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.parity.families.recorded import RECORDED, Parity
-from tests.sampled import in_order_of
 from tests.thinned import mark_slow
 
 # As many processes as processors run at once: threads of PyTorch that spin while they wait would take them from each other.
@@ -58,14 +57,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--resume", type=Path, metavar="FILE", help="run no test that FILE names, and add what passes"
     )
-    parser.addoption("--order-of", metavar="KEY", help="run the modules in an order that this text decides")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     mark_slow(items)
-    if key := config.getoption("--order-of"):
-        in_order_of(key, items)
     if (passed := config.getoption("--resume")) and passed.is_file():
         known = set(passed.read_text(encoding="utf-8").splitlines())
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in known])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -57,19 +55,6 @@ def test_one_onnx_runtime_is_installed_where_it_exists(system, machine, package)
     place = {"sys_platform": system, "platform_machine": machine}
     found = [each.name for each in required if not each.marker or each.marker.evaluate(place)]
     assert [name for name in found if name.startswith("onnxruntime")] == [package]
-
-
-def test_classes_share_names_only_as_a_spec_and_its_module():
-    places = defaultdict(list)
-    for package in ("specs", "zoo", "exporters", "cli"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            folder = path.relative_to(ROOT).parent.as_posix()
-            for node in ast.parse(path.read_text("utf-8")).body:
-                if isinstance(node, ast.ClassDef):
-                    places[node.name].append(folder)
-    pairs = (["specs", "zoo/components"], ["specs", "zoo/models"])
-    shared = {name: found for name, found in places.items() if len(found) > 1 and found not in pairs}
-    assert shared == {}
 
 
 def test_issue_forms_are_valid_yaml():

@@ -1,4 +1,4 @@
-"""Every published architecture is exported and verified in every precision, on every target."""
+"""Every published architecture is exported and verified in every precision; targets take turns, or all with ZOO_EXHAUSTIVE=1."""
 
 from __future__ import annotations
 
