@@ -1,4 +1,7 @@
-"""From a spec to a verified directory of ONNX files."""
+"""From a spec to a verified directory of ONNX files: one value per stage.
+
+request -> plan -> graphs -> weights -> verified -> export
+"""
 
 from __future__ import annotations
 
@@ -8,95 +11,99 @@ from exporters.data.data_file import total_bytes
 from exporters.data.digests import external_places, followed
 from exporters.data.weight_files import places_of
 from exporters.graph.trace import write_graphs
+from exporters.steps.graphs import Graphs, check_captured, check_tensors
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
-from exporters.steps.plan import ExportPlan
-from exporters.steps.preconditions import check_captured, check_exportable, check_options, check_tensors
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
+from exporters.steps.preconditions import check_inputs
 from exporters.steps.publish import metadata, publish
-from exporters.steps.verify import Proven, verified, write_and_prove
+from exporters.steps.request import Request
+from exporters.steps.static_activations import with_activations
+from exporters.steps.verify import ModelFiles, Verified, verification_request, write_and_verify
 from exporters.steps.via_torch.export import export_via_torch
-from exporters.steps.weight_preparation import Contents, prepared, traced
+from exporters.steps.weights import Weights, prepared, read_quality_inputs
+from exporters.verification.compare import verify
 from exporters.verification.module_checks import check_module
 from exporters.verification.reference import reference_of
 from exporters.verification.verified_model import VerifiedModel
-from specs.base.errors import UserError
 from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.core.progress import Progress, Stage
 from zoo.files.destination import check_destination, replacing
-from zoo.weights.held import HeldWeights
-from zoo.weights.source import WeightSource
 
 
 def export(
-    spec: Model, destination: Path, options: Options = Options(), progress: Progress = lambda stage: None
+    spec: Model,
+    destination: Path,
+    options: ExportOptions = ExportOptions(),
+    progress: Progress = lambda stage: None,
 ) -> Export:
     """Write the ONNX files of a spec to a directory, which appears once they are verified.
 
-    Raises :class:`specs.base.errors.UserError` for invalid input, :class:`exporters.verification.module_checks.BehaviourError` where the
-    model does not behave as its spec says, :class:`exporters.verification.result.VerificationError` where the files do not
-    compute what the model computes, :class:`exporters.quality.quality.QualityError` where rounding
-    loses more than allowed, and :class:`exporters.graph.checking.InvalidGraphError` where a graph is not valid ONNX.
+    Raises :class:`specs.base.errors.UserError` for invalid input, :class:`exporters.verification.module_checks.BehaviourError` if the
+    model does not behave as its spec says, :class:`exporters.verification.result.VerificationError` if the files do not
+    compute what the model computes, :class:`exporters.quality.quality.QualityError` if rounding
+    loses more than allowed, and :class:`exporters.graph.checking.InvalidGraphError` if a graph is not valid ONNX.
     """
-    plan = ExportPlan.make(spec, options)
-    source = check_exportable(plan.model, spec, destination, options)
-    return _written(plan.with_weights(source), source, destination, progress)
+    return _exported(Request.of_spec(spec, options, destination), destination, progress)
 
 
 def export_module(
-    model: ZooModel, destination: Path, options: Options, progress: Progress = lambda stage: None
+    model: ZooModel, destination: Path, options: ExportOptions, progress: Progress = lambda stage: None
 ) -> Export:
     """Export a module that was built from a spec, with the weights that it holds."""
-    if next(model.parameters()).is_meta:
-        raise UserError("This module has no weights\n  Build it with weights, or export its spec.")
-    plan = ExportPlan.make(model.spec, options)
-    source = HeldWeights(model)
-    check_options(plan.model, plan.spec, options)
-    return _written(plan, source, destination, progress)
+    return _exported(Request.of_module(model, options), destination, progress)
 
 
-def _written(plan: ExportPlan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
-    if plan.options.verify:
+def _exported(request: Request, destination: Path, progress: Progress) -> Export:
+    if request.options.verify:
         progress(Stage("check the module"))
-        check_module(plan.spec)
-    if plan.options.via == "torch":
-        assert source is not None
-        return _via_torch(plan, source, destination, progress)
-    return _via_fx(plan, source, destination, progress)
-
-
-def _via_fx(plan: ExportPlan, source: WeightSource | None, destination: Path, progress: Progress) -> Export:
-    contents = traced(plan, source, progress)
-    check_tensors(contents.plan)
-    if source is not None:
-        check_destination(destination, total_bytes(contents.plan.regions))
-    with replacing(destination) as directory, prepared(contents, directory, progress) as contents:
-        paths = contents.plan.data_paths
-        with followed(directory / paths[0], places_of(contents.plan.regions)) as (following, digests):
-            files = contents.plan.messages()
-            check_captured(plan, files)
-            write_graphs(directory, files, metadata(plan, source))
-            proven = write_and_prove(contents, directory, following.written, progress)
+        check_module(request.spec)
+    if request.options.via == "torch":
+        return _exported_via_torch(request, destination, progress)
+    plan = Plan.of(request)
+    quality_inputs = read_quality_inputs(plan, progress)
+    plan = with_activations(plan, quality_inputs)
+    check_inputs(plan.options, quality_inputs)
+    progress(Stage("trace"))
+    graphs = Graphs.of(plan)
+    unprepared = Weights.of(graphs, request.source, quality_inputs)
+    check_tensors(graphs)
+    if request.source is not None:
+        check_destination(destination, total_bytes(graphs.regions))
+    with replacing(destination) as directory, prepared(unprepared, directory, progress) as weights:
+        data = directory / plan.data_paths[0]
+        with followed(data, places_of(weights.regions)) as (following, digests):
+            files = weights.graphs.messages()
+            check_captured(weights.graphs, files)
+            write_graphs(directory, files, metadata(plan, request.source))
+            verified = write_and_verify(weights, directory, following.written, progress)
             progress(Stage("digests"))
-            data = {} if source is None else dict.fromkeys(paths, digests.result())
-        return publish(destination, directory, contents, files, data, proven)
+            data_digests = {} if request.source is None else dict.fromkeys(plan.data_paths, digests.result())
+        return publish(destination, directory, verified, files, data_digests)
 
 
-def _via_torch(plan: ExportPlan, source: WeightSource, destination: Path, progress: Progress) -> Export:
-    subject = VerifiedModel(plan.spec, source, is_reduced=False, description="the model itself")
-    reference = reference_of(subject, progress)
+def _exported_via_torch(request: Request, destination: Path, progress: Progress) -> Export:
+    """The export whose graphs and data files PyTorch's exporter writes."""
+    plan, source = Plan.of(request), request.source
+    assert source is not None
+    model = VerifiedModel(plan.spec, source, is_reduced=False, description="the model itself")
+    weights = Weights(Graphs(plan, (), {}), source, model)
+    reference = reference_of(model, progress)
     with replacing(destination) as directory:
         progress(Stage("torch.onnx.export"))
         graphs = export_via_torch(reference.model, plan.tasks, directory)
         files = dict(zip(plan.graph_paths, graphs, strict=True))
         write_graphs(directory, files, metadata(plan, source))
-        data = {}
+        data_digests = {}
         for name, places in external_places(files).items():
             with followed(directory / name, places) as (following, digests):
                 following.written(places.values())
-                data[name] = digests.result()
-        proven = Proven()
+                data_digests[name] = digests.result()
+        verified = Verified(weights)
         if plan.options.verify:
-            proven = Proven(verified(plan, directory, subject, reference, progress, record=True))
-        contents = Contents(plan, source, subject, None)
-        return publish(destination, directory, contents, files, data, proven)
+            request_to_verify = verification_request(
+                ModelFiles(weights, directory, reference), progress, record=True, compilers=True
+            )
+            verified = Verified(weights, verify(request_to_verify))
+        return publish(destination, directory, verified, files, data_digests)

@@ -8,7 +8,7 @@ from pathlib import Path
 from exporters.export import export
 from exporters.layouts import LAYOUTS
 from exporters.making.catalog import Catalog, catalog
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.catalog import preset_names
 from specs.language.load import load
 from zoo.catalog.changes import data_of
@@ -16,7 +16,7 @@ from zoo.catalog.changes import data_of
 
 def catalog_of_presets(directory: Path) -> Catalog:
     """The catalog that all presets would have: their drawings and costs, and the records of one verified export."""
-    export(load("tiny-gpt"), directory / "one", Options())
+    export(load("tiny-gpt"), directory / "one", ExportOptions())
     found = catalog(directory, None, "")
     (one,) = found.entries
     entries = tuple(replace(one, name=f"{name}/portable-fp32", spec=load(name)) for name in preset_names())

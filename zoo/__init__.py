@@ -307,7 +307,7 @@ def export(
     """Write ONNX files that have been shown to compute what the model does.
 
     ``model`` is a spec, with ``weights`` among the ``options``, or a module that was built here, with the weights that it
-    holds, trained or not.  The options are the fields of :class:`exporters.steps.options.Options`: ``target``, ``precision``,
+    holds, trained or not.  The options are the fields of :class:`exporters.steps.options.ExportOptions`: ``target``, ``precision``,
     ``layout`` and so on.  The directory appears when all has passed, and holds nothing else of value.
 
     Raises :class:`specs.base.errors.UserError` for what the user can mend,
@@ -321,13 +321,11 @@ def export(
 
     from exporters.export import export as export_files
     from exporters.export import export_module
-    from exporters.steps.options import Options
+    from exporters.steps.options import ExportOptions
 
-    if "weights" in options:
-        options["weights"] = os.fspath(options["weights"])
     if isinstance(model, nn.Module):
-        return export_module(model, Path(directory), Options(**options, weights="module"), progress)
-    return export_files(_spec(model), Path(directory), Options(**options), progress)
+        return export_module(model, Path(directory), ExportOptions(**options, weights="module"), progress)
+    return export_files(_spec(model), Path(directory), ExportOptions(**options), progress)
 
 
 def verify(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.commands.convert import CheckpointDirectory, Family, WeightType
-from cli.options.export_options import Seed
+from cli.options.export_options import flag
 from cli.options.options import AsJson, Assignments, SpecArgument
 
 
@@ -39,7 +39,7 @@ def adapt(
             show_default=False,
         ),
     ] = None,
-    seed: Seed = 0,
+    seed: Annotated[int, flag("seed")] = 0,
     output: CheckpointDirectory = None,
     family: Family = None,
     dtype: WeightType = "fp32",

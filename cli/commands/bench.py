@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from cli.options.export_options import Logits, complete_target
+from cli.options.export_options import complete_target, flag
 from cli.options.options import AsJson, Assignments, ProviderName, complete_spec
 
 Name = TypeVar("Name", bound=str)
@@ -33,7 +33,7 @@ def bench(
     precision: Annotated[
         str, typer.Option(metavar="A,B", help="Precisions to export each SPEC in.")
     ] = "fp32",
-    logits: Logits = "all",
+    logits: Annotated[str, flag("logits")] = "all",
     against: Annotated[
         str, typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.", show_default=False)
     ] = "",

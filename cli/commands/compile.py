@@ -44,7 +44,7 @@ def compile_(
     wanted = [name.strip() for name in architectures.split(",")]
     try:
         with stage_progress(quiet=as_json) as progress:
-            found = compile_export(directory, wanted, progress)
+            compiled = compile_export(directory, wanted, progress)
     except EngineError as error:
         node = f" at node {error.node}" if error.node else ""
         say(f"The compiler refuses a graph{node}: {error.words}\nNothing was written.", "red", err=True)
@@ -53,15 +53,15 @@ def compile_(
     if as_json:
         print_json(
             {
-                each.path: {
-                    **files[each.path].model_dump(),
-                    **each.record.model_dump(),
-                    "seconds": each.seconds,
+                graph.path: {
+                    **files[graph.path].model_dump(),
+                    **graph.record.model_dump(),
+                    "seconds": graph.seconds,
                 }
-                for each in found
+                for graph in compiled
             }
         )
         return
-    for each in found:
-        size, names = byte_text(files[each.path].size), ", ".join(each.record.architectures)
-        say(f"{each.path}: {size}, {names}, compiled in {each.seconds} s, not run")
+    for graph in compiled:
+        size, names = byte_text(files[graph.path].size), ", ".join(graph.record.architectures)
+        say(f"{graph.path}: {size}, {names}, compiled in {graph.seconds} s, not run")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options.export_options import Seed
+from cli.options.export_options import flag
 from cli.options.options import AsJson, Assignments, SpecArgument
 
 
@@ -62,7 +62,7 @@ def convert(
             help="Source of the weights: random, or a checkpoint in any supported format.",
         ),
     ] = "random",
-    seed: Seed = 0,
+    seed: Annotated[int, flag("seed")] = 0,
     output: CheckpointDirectory = None,
     family: Family = None,
     dtype: WeightType = "fp32",

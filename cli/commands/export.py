@@ -2,71 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cli.options.export_options import (
-    Activations,
-    Asymmetric,
-    BlockSize,
-    Budget,
-    CacheLength,
-    CachePrecision,
-    Calibrate,
-    CudaGraph,
-    Engines,
-    HeadPrecision,
-    LayoutName,
-    Logits,
-    MaxKl,
-    MinCosine,
-    Opset,
-    Output,
-    PrecisionName,
-    Rounding,
-    Seed,
-    TargetName,
-    Verify,
-    Via,
-    Weights,
-)
-from cli.options.options import AsJson, Assignments, ProviderName, SpecArgument
+from cli.options.export_options import Output, with_export_options
+from cli.options.options import AsJson, Assignments, SpecArgument
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from exporters.steps.advice import Advice
     from exporters.steps.manifest import Export
-    from exporters.steps.options import Options
+    from exporters.steps.options import ExportOptions
     from specs.model.model import Model
 
 
+@with_export_options
 def export(
     spec: SpecArgument,
     assignments: Assignments = None,
     output: Output = None,
-    weights: Weights = "random",
-    seed: Seed = 0,
-    target: TargetName = "portable",
-    logits: Logits = "all",
-    precision: PrecisionName = "fp32",
-    block_size: BlockSize = 32,
-    asymmetric: Asymmetric = False,
-    head_precision: HeadPrecision = "int8",
-    rounding: Rounding = None,
-    budget: Budget = None,
-    activations: Activations = None,
-    verify: Verify = True,
-    cuda_graph: CudaGraph = False,
-    engine: Engines = None,
-    provider: ProviderName = None,
-    via: Via = "fx",
-    opset: Opset = None,
-    layout: LayoutName = "onnx",
-    cache_length: CacheLength = None,
-    cache_precision: CachePrecision = "float",
-    calibrate: Calibrate = None,
-    max_kl: MaxKl = None,
-    min_cosine: MinCosine = None,
+    *,
+    options: Mapping[str, Any],
     as_json: AsJson = False,
 ) -> None:
     """Export a model to ONNX and verify the files.
@@ -92,48 +49,25 @@ def export(
     """
     from dataclasses import asdict
 
+    from cli.options.default_directory import export_directory
     from cli.tables.export_tables import print_export
     from cli.terminal.render import print_json
+    from exporters.steps.options import ExportOptions
     from specs.language.load import load
 
     model_spec = load(spec, assignments or ())
-    settings = export_settings(
-        model_spec,
-        output,
-        target=target,
-        weights=weights,
-        seed=seed,
-        verify=verify,
-        engines=tuple(engine or ()),
-        provider=provider,
-        cuda_graph=cuda_graph,
-        via=via,
-        opset=opset,
-        logits=logits,
-        layout=layout,
-        cache_length=cache_length,
-        cache_precision=cache_precision,
-        calibrate=calibrate,
-        max_kl=max_kl,
-        min_cosine=min_cosine,
-        precision=precision,
-        block_size=block_size,
-        asymmetric=asymmetric,
-        head_precision=head_precision,
-        rounding=rounding,
-        budget=budget,
-        activations=activations,
-    )
-    written = run_export(model_spec, *settings, as_json)
-    changes = advice_on(model_spec, written, settings[1])
+    checked = ExportOptions(**options)
+    destination = output or export_directory(model_spec.name, checked)
+    written = run_export(model_spec, destination, checked, as_json)
+    changes = advice_on(model_spec, written, checked)
     if as_json:
-        advised = [asdict(each) for each in changes]
+        advised = [asdict(change) for change in changes]
         print_json({"directory": str(written.directory), **written.as_dict(), "advice": advised})
     else:
         print_export(written, changes)
 
 
-def advice_on(spec: Model, written: Export, options: Options) -> list[Advice]:
+def advice_on(spec: Model, written: Export, options: ExportOptions) -> list[Advice]:
     """The changes of one line that would fuse what the export left unfused."""
     from exporters.steps.advice import advice
 
@@ -141,16 +75,7 @@ def advice_on(spec: Model, written: Export, options: Options) -> list[Advice]:
     return advice(spec, options) if unfused else []
 
 
-def export_settings(spec: Model, output: Path | None, **options: Any) -> tuple[Path, Options]:
-    """The output directory and the export options."""
-    from cli.options.default_directory import export_directory
-    from exporters.steps.options import Options
-
-    settings = Options(**options)
-    return output or export_directory(spec.name, settings), settings
-
-
-def run_export(spec: Model, destination: Path, options: Options, as_json: bool) -> Export:
+def run_export(spec: Model, destination: Path, options: ExportOptions, as_json: bool) -> Export:
     """Export with a progress bar; exit with status 1 on a failed check or verification, an invalid graph or an exceeded budget."""
     import typer
 

@@ -10,7 +10,7 @@ import typer
 from cli.options.options import AsJson
 
 if TYPE_CHECKING:
-    from exporters.making.make import Made
+    from exporters.making.make import BuildResult
     from exporters.making.plan import MakePlan
 
 ZOO_SUFFIXES = (".yaml", ".yml")
@@ -87,18 +87,18 @@ def make(
         if check and plan.unlocked:
             raise typer.Exit(FAILED)
         return
-    made: list[Made] = []
-    with make_progress(plan, quiet=as_json) as (tell, done):
-        for each in make_artefacts(plan, cache, runner, tell, limit):
-            made.append(each)
-            done(each)
+    made: list[BuildResult] = []
+    with make_progress(plan, quiet=as_json) as (on_stage, done):
+        for result in make_artefacts(plan, cache, runner, on_stage, limit):
+            made.append(result)
+            done(result)
     if as_json:
         data = _plan_data(plan)
-        print_json({**data, "made": [each.as_dict() for each in made]})
+        print_json({**data, "made": [result.as_dict() for result in made]})
     else:
         print_made(plan, made)
         print_failures(made)
-    if any(each.state == "failed" for each in made):
+    if any(result.state == "failed" for result in made):
         raise typer.Exit(FAILED)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options.export_options import TargetName
+from cli.options.export_options import flag
 from cli.options.options import AsJson, Assignments, SpecArgument
 
 
@@ -19,7 +19,7 @@ def params(
         list[str] | None,
         typer.Option(metavar="MODULE", help="Count only this module; repeatable.", show_default=False),
     ] = None,
-    target: TargetName = "portable",
+    target: Annotated[str, flag("target")] = "portable",
     as_json: AsJson = False,
 ) -> None:
     """Count a model's parameters by module.

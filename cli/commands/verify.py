@@ -104,41 +104,41 @@ def verify(
             from exporters.verification.engines.replay import replay
             from exporters.verification.engines.table import engine_named
 
-            found, shown_by = replay(directory, engine_named(engine))
+            certificate, shown_by = replay(directory, engine_named(engine))
         elif provider is None or provider in PROVIDERS:
-            found = certify(directory, provider)
+            certificate = certify(directory, provider)
         else:
             from exporters.verification.engines.replay import replay_on
 
-            found = replay_on(directory, provider)
+            certificate = replay_on(directory, provider)
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"{directory} cannot be verified: {error}\n  Export the model again.") from None
     if signature is not None and not signature.valid:
-        found.faults.append(f"The signature does not hold: {signature.problem}")
+        certificate.faults.append(f"The signature does not hold: {signature.problem}")
     if as_json:
         print_json(
             {
-                **found.as_dict(),
+                **certificate.as_dict(),
                 "engine": None if shown_by is None else shown_by.as_dict(),
                 "signature": None if signature is None else signature.as_dict(),
             }
         )
     else:
         if shown_by is None or shown_by.outcome != "compiled":
-            _print(found)
+            _print(certificate)
         if shown_by is not None:
             say(str(shown_by), "green" if shown_by.passed else "red")
         if signature is not None and signature.valid:
             say(f"Signed with the key of {key}: {len(signature.files)} files.")
-    proven = found.passed if shown_by is None else shown_by.outcome in ("computed", "compiled")
-    if not proven or found.faults:
+    proven = certificate.passed if shown_by is None else shown_by.outcome in ("computed", "compiled")
+    if not proven or certificate.faults:
         raise typer.Exit(FAILED)
 
 
-def _print(found: Certificate) -> None:
+def _print(certificate: Certificate) -> None:
     from cli.terminal.render import Column, print_table, say
 
-    if found.outputs:
+    if certificate.outputs:
         print_table(
             [
                 Column("output", pinned=True),
@@ -147,14 +147,14 @@ def _print(found: Certificate) -> None:
             ],
             [
                 (name, f"{difference:.1e}", f"{tolerance:.1e}")
-                for name, (difference, tolerance) in found.outputs.items()
+                for name, (difference, tolerance) in certificate.outputs.items()
             ],
         )
         say()
-    for fault in found.faults:
+    for fault in certificate.faults:
         say(fault, "red", err=True)
-    if found.note:
-        say(found.note, "yellow", err=True)
-    ran = f", run on {found.provider}" if found.provider else ""
-    verdict = "as proven" if found.passed else "failed" if found.faults else "nothing was run"
-    say(f"{found.directory}: {verdict} ({found.files} files{ran}).")
+    if certificate.note:
+        say(certificate.note, "yellow", err=True)
+    ran = f", run on {certificate.provider}" if certificate.provider else ""
+    verdict = "as proven" if certificate.passed else "failed" if certificate.faults else "nothing was run"
+    say(f"{certificate.directory}: {verdict} ({certificate.files} files{ran}).")

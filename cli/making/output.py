@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cli.terminal.render import Column, print_table, say, styled
 
 if TYPE_CHECKING:
-    from exporters.making.make import Made
+    from exporters.making.make import BuildResult
     from exporters.making.plan import MakePlan
 
 _STYLES = {"current": "dim", "cached": "cyan", "build": "yellow", "failed": "bold red"}
@@ -28,7 +28,7 @@ def print_plan(plan: MakePlan, *, checked: bool) -> None:
         print_table(
             [Column("artefact", pinned=True), Column("action"), Column("reason", prose=30)],
             [
-                (step.wanted.name, styled(_ACTIONS[step.state], _STYLES[step.state]), step.why)
+                (step.artefact.name, styled(_ACTIONS[step.state], _STYLES[step.state]), step.why)
                 for step in stale
             ],
         )
@@ -36,7 +36,7 @@ def print_plan(plan: MakePlan, *, checked: bool) -> None:
     say(f"{len(plan.steps) - len(stale):,} of {_artefacts(len(plan.steps))} up to date.")
 
 
-def print_made(plan: MakePlan, made: Sequence[Made]) -> None:
+def print_made(plan: MakePlan, made: Sequence[BuildResult]) -> None:
     """Print what was done, and where the artefacts are."""
     from zoo.core.units import time_text
 
@@ -50,7 +50,7 @@ def print_made(plan: MakePlan, made: Sequence[Made]) -> None:
             ],
             [
                 (
-                    each.step.wanted.name,
+                    each.step.artefact.name,
                     styled(each.state, "bold red" if each.state == "failed" else "green"),
                     time_text(each.seconds) if each.seconds else "",
                     each.step.why.partition("\n")[0],
@@ -66,11 +66,11 @@ def print_made(plan: MakePlan, made: Sequence[Made]) -> None:
     say(f"{_artefacts(len(plan.steps))}: {', '.join(parts)}.")
 
 
-def print_failures(made: Sequence[Made]) -> None:
+def print_failures(made: Sequence[BuildResult]) -> None:
     """Print the errors of artefacts that could not be built, on standard error."""
     for each in made:
         if each.state == "failed":
-            say(f"\n{each.step.wanted.name}: {each.error}", "red", err=True)
+            say(f"\n{each.step.artefact.name}: {each.error}", "red", err=True)
 
 
 def _artefacts(count: int) -> str:

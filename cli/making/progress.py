@@ -12,7 +12,7 @@ from cli.terminal.render import say
 from specs.base.printable import printable
 
 if TYPE_CHECKING:
-    from exporters.making.make import Made
+    from exporters.making.make import BuildResult
     from exporters.making.plan import MakePlan
     from zoo.core.progress import Stage
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @contextmanager
 def make_progress(
     plan: MakePlan, *, quiet: bool
-) -> Iterator[tuple[Callable[[str, Stage], None], Callable[[Made], None]]]:
+) -> Iterator[tuple[Callable[[str, Stage], None], Callable[[BuildResult], None]]]:
     """What to call with every stage of a build, by artefact, and with everything made."""
     if quiet or not plan.stale:
         yield lambda name, stage: end_if_asked(), lambda made: end_if_asked()
@@ -45,7 +45,7 @@ def make_progress(
         running: dict[str, TaskID] = {}
         shown: dict[str, str] = {}
 
-        def tell(name: str, stage: Stage) -> None:
+        def on_stage(name: str, stage: Stage) -> None:
             end_if_asked()
             text = printable(f"  {name}: {stage.name}")
             if name not in running:
@@ -60,22 +60,22 @@ def make_progress(
                 refresh=is_new,  # show each stage, however short
             )
 
-        def done(made: Made) -> None:
-            if made.step.wanted.name in running:
-                bars.remove_task(running.pop(made.step.wanted.name))
+        def done(made: BuildResult) -> None:
+            if made.step.artefact.name in running:
+                bars.remove_task(running.pop(made.step.artefact.name))
             bars.advance(whole)
             finish(made)
 
-        yield tell, done
+        yield on_stage, done
 
 
-def _finished_lines(total: int) -> Callable[[Made], None]:
+def _finished_lines(total: int) -> Callable[[BuildResult], None]:
     count = 0
 
-    def done(made: Made) -> None:
+    def done(made: BuildResult) -> None:
         nonlocal count
         end_if_asked()
         count += 1
-        say(f"[{count}/{total}] {made.step.wanted.name}: {made.state}", err=True)
+        say(f"[{count}/{total}] {made.step.artefact.name}: {made.state}", err=True)
 
     return done

@@ -37,9 +37,10 @@ def print_report(report: Report, target: str, *, symbolic: bool = False, depth: 
 def print_advice(spec: Model, target: str, precision: str) -> None:
     """Print the changes of one line that would fuse more operations on a target."""
     from exporters.steps.advice import advice
-    from exporters.steps.options import Options
+    from exporters.steps.options import ExportOptions
 
-    if changes := advice(spec, Options(target=target, precision=precision)):
+    options = ExportOptions.of(target=target, precision=precision)
+    if changes := advice(spec, options):
         _heading("One change would fuse more", f"on {target} in {precision}")
         for change in changes:
             say(str(change))

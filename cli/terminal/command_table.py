@@ -7,7 +7,11 @@ from collections import UserDict
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 from typer.main import get_command
+
+LISTED = "NAME|..."
+"""The metavar of options whose names packages add to: help replaces it by the names that complete."""
 
 GROUPS = {
     "Start": {
@@ -59,6 +63,20 @@ GROUPS = {
 FUNCTIONS = {name: function for group in GROUPS.values() for name, function in group.items()}
 
 
+class Command(TyperCommand):
+    """A command whose help lists the names of options that packages add to."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        self.list_names(ctx)
+        super().format_options(ctx, formatter)
+
+    def list_names(self, ctx: Any) -> None:
+        """Put the names in the place of :data:`LISTED`."""
+        for parameter in self.params:
+            if parameter.metavar == LISTED:
+                parameter.metavar = "|".join(item.value for item in parameter.shell_complete(ctx, ""))
+
+
 class Commands(UserDict[str, Any]):
     """The commands of the program, as a mapping that builds them on demand."""
 
@@ -74,5 +92,5 @@ class Commands(UserDict[str, Any]):
 
 def _built(name: str, module: str, function: str) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(name)(getattr(importlib.import_module(module), function))
+    app.command(name, cls=Command)(getattr(importlib.import_module(module), function))
     return get_command(app)

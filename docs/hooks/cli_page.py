@@ -35,6 +35,7 @@ def _command(name: str, command: Any) -> Iterator[str]:
         "",
     )
     yield from _help(command.help)
+    command.list_names(context)
     yield from ("| argument or option | meaning |", "|---|---|")
     for parameter in command.params:
         if record := parameter.get_help_record(context):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cli_page import cli_page
-from guide_tables import layout_rows, target_rows
+from guide_tables import layout_rows, option_rows, target_rows
 from python_entry import python_entry
 from spec_page import spec_page
 
@@ -21,7 +21,11 @@ DOCS = ROOT / "docs"
 WHOLE: dict[str, Callable[[], str]] = {"reference/spec.md": spec_page, "reference/cli.md": cli_page}
 """Pages that are generated from their first line to their last."""
 
-TABLES: dict[str, Callable[[], list[str]]] = {"targets": target_rows, "layouts": layout_rows}
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "targets": target_rows,
+    "layouts": layout_rows,
+    "options": option_rows,
+}
 
 _PART = re.compile(r"^<!-- generated: ([^\n]+) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"```\w+.*\n")

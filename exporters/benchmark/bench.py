@@ -102,8 +102,8 @@ class BenchmarkReport:
             "device": self.device,
             "threads": self.threads,
             "bandwidth": asdict(self.bandwidth),
-            "variants": [each.as_dict() for each in self.loaded],
-            "timings": [self._timing(each, group[0]) for group in self.timings for each in group],
+            "variants": [variant.as_dict() for variant in self.loaded],
+            "timings": [self._timing(timing, group[0]) for group in self.timings for timing in group],
         }
 
     def _timing(self, timing: Timing, first: Timing) -> dict[str, Any]:
@@ -146,10 +146,12 @@ def bench(
         for variant in variants:
             progress(Stage(f"load {variant.label}"))
             running.load(variant, ending.enter_context(started()), threads)
-        workloads = dict.fromkeys(each for found in work.values() for each in found)
+        workloads = dict.fromkeys(
+            workload for workloads_of_one in work.values() for workload in workloads_of_one
+        )
         timings = [
-            running.time(each, [variant for variant in variants if each in work[variant]], seconds)
-            for each in workloads
+            running.time(workload, [variant for variant in variants if workload in work[variant]], seconds)
+            for workload in workloads
         ]
     bandwidth = bandwidth.or_better(_bandwidth(device, threads))
     return BenchmarkReport(
@@ -181,21 +183,21 @@ class _Running:
 
     def time(self, workload: Workload, variants: Sequence[Variant], seconds: float) -> list[Timing]:
         """Warm up all variants, then time them in turn."""
-        found: dict[Variant, list[float]] = {}
+        times: dict[Variant, list[float]] = {}
         read: dict[Variant, int | None] = {}
         for variant in variants:
             self._progress(Stage(f"{workload.label}: warm up {variant.label}"))
             if answer := self._ask(variant, {"prepare": asdict(workload)}):
-                found[variant], read[variant] = [], _bytes_read(variant, answer["bytes_read"])
+                times[variant], read[variant] = [], _bytes_read(variant, answer["bytes_read"])
         for _ in range(ROUNDS):
-            for variant in list(found):
+            for variant in list(times):
                 self._progress(Stage(f"{workload.label}: {variant.label}"))
                 if answer := self._ask(variant, {"time": seconds / ROUNDS}):
-                    found[variant] += answer["seconds"]
+                    times[variant] += answer["seconds"]
                     self.loaded[variant] = replace(self.loaded[variant], peak=answer["peak"])
                 else:
-                    del found[variant]
-        return [Timing(variant, workload, tuple(taken), read[variant]) for variant, taken in found.items()]
+                    del times[variant]
+        return [Timing(variant, workload, tuple(taken), read[variant]) for variant, taken in times.items()]
 
     def _ask(self, variant: Variant, request: Mapping[str, Any]) -> dict[str, Any] | None:
         """The answer of a variant; None where it has failed."""
@@ -218,8 +220,8 @@ def _recorded(variant: Variant) -> Mapping[str, float]:
     return {} if build is None or build.quality is None else build.quality.figures
 
 
-def _bytes_read(variant: Variant, told: int | None) -> int | None:
+def _bytes_read(variant: Variant, state_bytes: int | None) -> int | None:
     """The bytes that a step reads: as reported by its worker, plus the weights in the file of an export."""
-    if told is None or variant.runtime != "onnxruntime":
-        return told
-    return told + weights_read(open_export(variant.path).graphs[-1])
+    if state_bytes is None or variant.runtime != "onnxruntime":
+        return state_bytes
+    return state_bytes + weights_read(open_export(variant.path).graphs[-1])

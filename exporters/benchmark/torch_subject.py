@@ -94,7 +94,7 @@ class TorchSubject:
         decoder = self._model.decoder
         states = encoder_state(decoder) if cross else decoder.states
         ones = partial(torch.ones, dtype=self._dtype, device=self._device)
-        return [tuple(ones(each.shape(batch, length)) for each in state) for state in states]
+        return [tuple(ones(tensor.shape(batch, length)) for tensor in state) for state in states]
 
     def _generate(self, ids: Tensor, mask: Tensor, new: int) -> object:
         """Read a prompt and generate greedily, for the given number of tokens."""

@@ -69,10 +69,10 @@ def stored_bytes(shape: tuple[int, ...], dtype: torch.dtype) -> int:
 
 def contents(regions: Iterable[Region]) -> dict[Content, list[Region]]:
     """The parts of each content, in order."""
-    found: dict[Content, dict[int, Region]] = {}
+    parts_by_content: dict[Content, dict[int, Region]] = {}
     for region in regions:
-        found.setdefault(region.content, {})[region.part] = region
-    return {content: [parts[part] for part in sorted(parts)] for content, parts in found.items()}
+        parts_by_content.setdefault(region.content, {})[region.part] = region
+    return {content: [parts[part] for part in sorted(parts)] for content, parts in parts_by_content.items()}
 
 
 def read_region(path: Path, region: Region) -> Tensor:

@@ -56,27 +56,27 @@ class Following:
 
     def digests(self) -> DataDigests:
         """Compute the digests, each as soon as everything before it in the file is written."""
-        whole, at, found = hashlib.sha256(), 0, dict[ByteRange, str]()
+        whole, end, digests = hashlib.sha256(), 0, dict[ByteRange, str]()
         with ThreadPoolExecutor(2) as threads:
-            for place in sorted({*self._places.values()}):
-                self._wait(place)
+            for span in sorted({*self._places.values()}):
+                self._wait(span)
                 own = hashlib.sha256()
                 with self._path.open("rb", buffering=0) as file:
-                    for start, block in _blocks(file.fileno(), at, sum(place)):
-                        inside = memoryview(block)[max(0, place[0] - start) :]
+                    for start, block in _blocks(file.fileno(), end, sum(span)):
+                        inside = memoryview(block)[max(0, span[0] - start) :]
                         # Both leave the interpreter free.
-                        [*threads.map(lambda each: each[0].update(each[1]), ((whole, block), (own, inside)))]
-                at, found[place] = sum(place), own.hexdigest()
+                        [*threads.map(lambda pair: pair[0].update(pair[1]), ((whole, block), (own, inside)))]
+                end, digests[span] = sum(span), own.hexdigest()
         tensors = {
-            name: TensorRecord(offset=place[0], length=place[1], sha256=found[place])
-            for name, place in self._places.items()
+            name: TensorRecord(offset=span[0], length=span[1], sha256=digests[span])
+            for name, span in self._places.items()
         }
-        return DataDigests(FileRecord(size=at, sha256=whole.hexdigest()), tensors)
+        return DataDigests(FileRecord(size=end, sha256=whole.hexdigest()), tensors)
 
-    def _wait(self, place: ByteRange) -> None:
+    def _wait(self, span: ByteRange) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or place in self._written)
-            if place not in self._written:
+            self._changed.wait_for(lambda: self._ended or span in self._written)
+            if span not in self._written:
                 raise RuntimeError(f"{self._path} was not written")
 
 
@@ -106,11 +106,11 @@ def followed(path: Path, places: Mapping[str, ByteRange]) -> Iterator[tuple[Foll
 
 def external_places(graphs: Mapping[str, onnx.ModelProto]) -> dict[str, dict[str, ByteRange]]:
     """The places of weights as graphs declare them: by data file, then by name."""
-    found = dict[str, dict[str, ByteRange]]()
+    places = dict[str, dict[str, ByteRange]]()
     for path, graph in graphs.items():
         for tensor in graph.graph.initializer:
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
                 said = {entry.key: entry.value for entry in tensor.external_data}
                 file = PurePosixPath(path).with_name(said["location"]).as_posix()
-                found.setdefault(file, {})[tensor.name] = int(said["offset"]), int(said["length"])
-    return found
+                places.setdefault(file, {})[tensor.name] = int(said["offset"]), int(said["length"])
+    return places

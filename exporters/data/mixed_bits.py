@@ -8,7 +8,7 @@ from exporters.graph.precisions import PRECISIONS
 from zoo.record.records import MixedRecord
 from zoo.weights.blocks import Blocks
 
-Own = Mapping[str, Blocks | None]
+BlocksByWeight = Mapping[str, Blocks | None]
 """The blocks of weights by name; None for float16."""
 
 
@@ -22,6 +22,9 @@ def recorded_blocks(record: MixedRecord | None) -> dict[str, Blocks | None]:
     }
 
 
-def raised_limits(own: Own) -> dict[str, float]:
+def more_bits_limits(more_bits: BlocksByWeight) -> dict[str, float]:
     """The largest errors of stored weights that have more bits than the precision."""
-    return {name: PRECISIONS["fp16" if found is None else "int8"].weight_error for name, found in own.items()}
+    return {
+        name: PRECISIONS["fp16" if blocks is None else "int8"].weight_error
+        for name, blocks in more_bits.items()
+    }

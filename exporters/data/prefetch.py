@@ -68,7 +68,7 @@ class _Series(Generic[Item]):
 def prefetched(
     makers: Sequence[Callable[[], Iterable[Item]]], size: Callable[[Item], int]
 ) -> Iterator[Iterator[Iterator[Item]]]:
-    """Yield the items of each series in turn, while threads prepare those of the following series.
+    """Yield the items of each series in turn, while threads prepare the next series.
 
     ``size`` gives the bytes of an item. An error in making an item is raised where the item would be used.
     """

@@ -18,19 +18,23 @@ Key = tuple[str, Blocks | None, tuple[str, ...]]
 """A format, its blocks, and the precisions that keep its codes."""
 
 
-def quantized_weights(
+def prequantized_weights(
     model: nn.Module, source: WeightSource, target: Target, precision: Precision
 ) -> tuple[QuantizedRecord, ...]:
     """The weights of a model that a source stores quantized, grouped by format."""
-    found: dict[Key, list[str]] = {}
+    names_by_form: dict[Key, list[str]] = {}
     floats = unquantized(model, target)
     for name, tensor in weight_tensors(model):
         if (form := source.format(name)) is not None:
             codes = source.codes(name)
             blocks = None if codes is None else codes.blocks
             whole = blocks is None or not target.whole_blocks or blocks.divides(tensor.shape[-1])
-            able = () if blocks is None or name in floats or not whole else _carried_by(target, name, blocks)
-            found.setdefault((form, blocks, able), []).append(name)
+            able = (
+                ()
+                if blocks is None or name in floats or not whole
+                else _precisions_that_keep(target, name, blocks)
+            )
+            names_by_form.setdefault((form, blocks, able), []).append(name)
     return tuple(
         QuantizedRecord(
             format=form,
@@ -39,21 +43,23 @@ def quantized_weights(
             carried_by=able,
             weights=tuple(names),
         )
-        for (form, blocks, able), names in found.items()
+        for (form, blocks, able), names in names_by_form.items()
     )
 
 
-def _carried_by(target: Target, name: str, blocks: Blocks) -> tuple[str, ...]:
-    return tuple(each.name for each in PRECISIONS.values() if holds(target, name, blocks, each))
+def _precisions_that_keep(target: Target, name: str, blocks: Blocks) -> tuple[str, ...]:
+    return tuple(
+        candidate.name for candidate in PRECISIONS.values() if holds(target, name, blocks, candidate)
+    )
 
 
-def carried_blocks(quantized: Iterable[QuantizedRecord]) -> dict[str, Blocks]:
+def prequantized_blocks(quantized: Iterable[QuantizedRecord]) -> dict[str, Blocks]:
     """The blocks of the weights that an export carries, by name."""
     return {
-        name: Blocks(**each.blocks.model_dump())
-        for each in quantized
-        if each.carried and each.blocks is not None
-        for name in each.weights
+        name: Blocks(**record.blocks.model_dump())
+        for record in quantized
+        if record.carried and record.blocks is not None
+        for name in record.weights
     }
 
 
@@ -65,7 +71,7 @@ def weight_limits(quantized: Iterable[QuantizedRecord], source: WeightSource) ->
     """
     return {
         name: 0.0 if source.codes(name) is not None else _limit(blocks)
-        for name, blocks in carried_blocks(quantized).items()
+        for name, blocks in prequantized_blocks(quantized).items()
     }
 
 

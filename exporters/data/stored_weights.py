@@ -50,13 +50,13 @@ def take_stored(
 
     Where the source provides codes, the original is their dequantized value.
     """
-    held, found = dict(weight_tensors(model)), dict[str, StoredWeight]()
+    held, changes = dict(weight_tensors(model)), dict[str, StoredWeight]()
     for name, after in stored_weights(model, path, regions):
         before = held.pop(name)  # each is released as its successor is read
         if before.dim() > 1:
-            found[name] = _differs(_meant(before, source.codes(name)), after)
+            changes[name] = _differs(_meant(before, source.codes(name)), after)
         put(model, {id(before): alike(before, after)})
-    return found
+    return changes
 
 
 def _meant(original: Tensor, codes: Codes | None) -> Tensor:
@@ -74,9 +74,9 @@ def _differs(before: Tensor, after: Tensor) -> StoredWeight:
     """The change of a matrix, or the largest changes of several: one wrong expert of many hardly moves their mean."""
     if before.dim() == 2:
         return _matrix_differs(before, after)
-    found = [_matrix_differs(*pair) for pair in zip(before, after, strict=True)]
-    scale = max((each.scale for each in found), key=lambda scale: abs(scale - 1))
-    return StoredWeight(max(each.error for each in found), scale)
+    changes = [_matrix_differs(*pair) for pair in zip(before, after, strict=True)]
+    scale = max((change.scale for change in changes), key=lambda scale: abs(scale - 1))
+    return StoredWeight(max(change.error for change in changes), scale)
 
 
 def _matrix_differs(before: Tensor, after: Tensor) -> StoredWeight:

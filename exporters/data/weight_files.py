@@ -12,7 +12,7 @@ from exporters.data.digests import ByteRange
 from zoo.core.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
-Told = Callable[[Iterable[ByteRange]], None]
+OnWritten = Callable[[Iterable[ByteRange]], None]
 """Takes the places written since the last call."""
 
 
@@ -26,7 +26,7 @@ def write_weights(
     regions: Mapping[str, Region],
     source: WeightSource,
     progress: Progress,
-    told: Told = lambda places: None,
+    on_written: OnWritten = lambda places: None,
 ) -> None:
     """Write the data file once; all ``paths`` link to it."""
     done, size = 0, sum(region.length for region in regions.values())
@@ -34,7 +34,7 @@ def write_weights(
     def advance(written: Sequence[Region]) -> None:
         nonlocal done
         done += sum(region.length for region in written)
-        told((region.offset, region.length) for region in written)
+        on_written((region.offset, region.length) for region in written)
         progress(Stage("write weights", done, size))
 
     first, *others = paths

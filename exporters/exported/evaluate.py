@@ -10,15 +10,15 @@ from exporters.exported.model_source import ModelSource
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS
 from exporters.preprocessing import Preprocessing
-from exporters.quality.claim import speech_of, with_costs
 from exporters.quality.inputs import random_inputs, representative
 from exporters.quality.judge import check_judgeable, judge
 from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
+from exporters.quality.quality_inputs import speech_of, with_costs
 from exporters.quality.runners import Files, FloatModel, Runner
 from exporters.runtime.exported import Exported
 from exporters.runtime.text import find_text
-from exporters.steps.plan import graphs_of
+from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
 from zoo.core.progress import Progress, Stage
@@ -71,7 +71,10 @@ def files_of(exported: Exported) -> Files:
     """The graphs of an export, loaded as a client would."""
     options = options_of(exported)
     target = LAYOUTS[options.layout].target(TARGETS[options.target])
-    graphs = {exported.directory / name: task for name, task in graphs_of(exported.spec, options).items()}
+    graphs = {
+        exported.directory / name: task
+        for name, task in Plan.make(exported.spec, options).graph_paths.items()
+    }
     return Files.open(graphs, exported.spec, target, PRECISIONS[options.precision])
 
 
@@ -120,8 +123,8 @@ def _inputs(
     if text is None and random and takes_tokens:
         return random_inputs(exported.spec)
     places = [exported.directory]
-    found = find_text(exported.directory, tokenizer, needed=text is not None)
+    text_reader = find_text(exported.directory, tokenizer, needed=text is not None)
     if against is not None and against.exported is None:
         places.append(against.origin)
-        found = found or find_text(against.origin, None, needed=text is not None)
-    return representative(exported.spec, text, found, Preprocessing.beside(*places), calibrates=False)
+        text_reader = text_reader or find_text(against.origin, None, needed=text is not None)
+    return representative(exported.spec, text, text_reader, Preprocessing.beside(*places), calibrates=False)

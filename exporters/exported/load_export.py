@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -10,12 +11,14 @@ from torch import Tensor
 
 from exporters.data.data_file import Region
 from exporters.data.digests import ByteRange, external_places
+from exporters.data.mixed_bits import recorded_blocks
 from exporters.data.stored_weights import alike, stored_weights
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS
 from exporters.runtime.exported import Exported
-from exporters.steps.options import Options
-from exporters.steps.plan import data_places
+from exporters.steps.graphs import Graphs
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
 from zoo.builder import ZooModel, assemble
@@ -45,21 +48,29 @@ def weights_of(exported: Exported, model: ZooModel) -> Iterator[tuple[str, Tenso
 
     Raises :class:`specs.base.errors.UserError` where this version would write the files differently.
     """
-    found = readable_regions(exported)
-    if found is None:
+    readable = readable_regions(exported)
+    if readable is None:
         raise _unreadable(exported)
-    name, regions = found
+    name, regions = readable
     return stored_weights(model, exported.directory / name, regions)
 
 
-def readable_regions(exported: Exported) -> tuple[str, dict[str, Region]] | None:
+def readable_regions(exported: Exported) -> tuple[str, Mapping[str, Region]] | None:
     """The path of the data file and the region of each weight; None where this version would lay it out differently."""
     options = options_of(exported)
     if options.via != "fx":
         return None
-    name, regions = data_places(exported.spec, options, exported.manifest.quantized, exported.manifest.mixed)
+    plan = plan_of_export(exported, options)
+    name, regions = plan.data_paths[0], Graphs.of(plan).regions
     written = {name: (region.offset, region.length) for name, region in regions.items()} == _places(exported)
     return (name, regions) if written else None
+
+
+def plan_of_export(exported: Exported, options: ExportOptions) -> Plan:
+    """The plan that an export with these options was written from."""
+    manifest = exported.manifest
+    plan = Plan.make(exported.spec, options)
+    return replace(plan, quantized=manifest.quantized, more_bits=recorded_blocks(manifest.mixed))
 
 
 def _unreadable(exported: Exported) -> UserError:
@@ -69,7 +80,7 @@ def _unreadable(exported: Exported) -> UserError:
     )
 
 
-def options_of(exported: Exported) -> Options:
+def options_of(exported: Exported) -> ExportOptions:
     """The options of the export."""
     manifest = exported.manifest
     for name, value, known in (
@@ -82,12 +93,8 @@ def options_of(exported: Exported) -> Options:
                 f"{exported.directory / MANIFEST}: {name}: must be one of {', '.join(known)}\n"
                 f"  value: {value!r}\n  Export the model again."
             )
-    return Options(
-        target=manifest.target,
-        precision=manifest.precision,
-        layout=manifest.layout,
-        **manifest.options.model_dump(),
-    )
+    places = {"target": manifest.target, "precision": manifest.precision, "layout": manifest.layout}
+    return ExportOptions.of(**places, **manifest.options.model_dump())
 
 
 def _places(exported: Exported) -> dict[str, ByteRange]:
@@ -100,4 +107,4 @@ def _places(exported: Exported) -> dict[str, ByteRange]:
             f"{exported.directory}: the graphs cannot be read: {error}\n"
             "  Copy the directory again, or export the model again."
         ) from None
-    return {name: place for places in files for name, place in places.items()}
+    return {name: span for places in files for name, span in places.items()}

@@ -100,5 +100,5 @@ def model_source(reference: str, assignments: Sequence[str] = (), weights: str |
     from zoo.configs.importing import import_spec
     from zoo.weights.hub import snapshot_of
 
-    place = path.parent if path.suffix == ".json" else snapshot_of(path)
-    return ModelSource(import_spec(path), weights or str(place), place)
+    directory = path.parent if path.suffix == ".json" else snapshot_of(path)
+    return ModelSource(import_spec(path), weights or str(directory), directory)

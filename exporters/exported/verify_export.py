@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from exporters.data.mixed_bits import recorded_blocks
 from exporters.data.stored_scales import read_scales
-from exporters.exported.load_export import load_export, options_of, readable_regions
+from exporters.exported.load_export import load_export, options_of, plan_of_export, readable_regions
 from exporters.graph.quantization.cache_scales import cache_of
 from exporters.runtime.exported import Exported, open_export
-from exporters.steps.plan import ExportPlan
+from exporters.steps.graphs import Graphs
+from exporters.steps.plan import Plan
 from exporters.verification.cases import cases
 from exporters.verification.compare import verify
 from exporters.verification.engines.check import check_engines, check_installed
@@ -97,34 +97,28 @@ def verify_export(
     if manifest.weights == "none":
         return ExportVerification(directory, integrity, unproven="the export has no weights")
     exported = open_export(directory)
-    plan = plan_of_export(exported)
-    found = ExportVerification(directory, integrity)
+    plan = plan_of_export(exported, options_of(exported))
+    outcome = ExportVerification(directory, integrity)
     if readable_regions(exported) is None:
         reason = "another version of zoo wrote the files, or PyTorch's exporter did"
-        return replace(found, unproven=reason, fault=_run_once(exported, plan))
+        return replace(outcome, unproven=reason, fault=_run_once(exported, plan))
     if not has_room(plan.held_bytes):
-        return replace(found, unproven="the model does not fit in memory", fault=_run_once(exported, plan))
+        return replace(outcome, unproven="the model does not fit in memory", fault=_run_once(exported, plan))
     try:
-        return replace(found, verification=verify(proof_of_export(exported, plan, progress, engines)))
+        return replace(outcome, verification=verify(request_of_export(exported, plan, progress, engines)))
     except VerificationError as error:
-        return replace(found, verification=error.verification)
+        return replace(outcome, verification=error.verification)
 
 
-def plan_of_export(exported: Exported) -> ExportPlan:
-    """The plan that an export was written from."""
-    manifest = exported.manifest
-    plan = ExportPlan.make(exported.spec, options_of(exported))
-    return replace(plan, quantized=manifest.quantized, raised=recorded_blocks(manifest.mixed))
-
-
-def proof_of_export(
-    exported: Exported, plan: ExportPlan, progress: Progress, engines: Sequence[str]
+def request_of_export(
+    exported: Exported, plan: Plan, progress: Progress, engines: Sequence[str]
 ) -> VerificationRequest:
-    """What is verified of an export: its graphs, against the model with the weights of its files."""
-    read_scales(plan.graphs, exported.directory / plan.data_paths[0], plan.regions)
+    """The request to verify an export: its graphs, against the model with the weights of its files."""
+    traced = Graphs.of(plan)
+    graphs, data = traced.graphs, exported.directory / plan.data_paths[0]
     return VerificationRequest(
         graphs={exported.directory / name: task for name, task in plan.graph_paths.items()},
-        unrounded={graph.name: unrounded_values(graph) for graph in plan.graphs},
+        unrounded={graph.name: unrounded_values(graph) for graph in graphs},
         reference=Reference(plan.spec, lambda: load_export(exported)),
         target=plan.target,
         precision=plan.precision,
@@ -132,14 +126,14 @@ def proof_of_export(
         progress=lambda case: progress(Stage(f"verify: {case}")),
         written=lambda: None,
         take_stored=None,
-        padding=plan.graphs[-1].padding,
+        padding=graphs[-1].padding,
         main_only=plan.held_bytes > QUICK,
-        cache=cache_of(plan.graphs),
+        cache=cache_of(graphs, read_scales(graphs, data, traced.regions)),
         engines=[engine_named(name) for name in engines],
     )
 
 
-def _run_once(exported: Exported, plan: ExportPlan) -> str:
+def _run_once(exported: Exported, plan: Plan) -> str:
     """Return the reason why the graphs fail on a prompt and a step; empty where all outputs are finite."""
     dtype, padding = plan.precision.dtype_on(plan.target), exported.cache.padding
     slots = [*plan.graph_paths.values()][-1].cache_slots

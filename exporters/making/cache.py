@@ -92,10 +92,10 @@ class Cache:
 
     def check_writable(self) -> None:
         """Raise :class:`specs.base.errors.UserError` where artefacts cannot be added."""
-        place = self.root / "artefacts"
+        folder = self.root / "artefacts"
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=place).close()
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
         except OSError as error:
             raise UserError(
                 f"The cache {self.root} cannot be written: {error.strerror or error}.\n"
@@ -122,8 +122,8 @@ class Cache:
             entry.unlink()
         elif entry.is_dir():
             try:
-                with workplace(entry) as place:
-                    entry.rename(place / NEW)
+                with workplace(entry) as temporary:
+                    entry.rename(temporary / NEW)
             except FileNotFoundError:  # another process has removed it
                 return
             except OSError as error:
@@ -137,10 +137,10 @@ class Cache:
         for parent in (self.root / "artefacts").glob("??"):
             with contextlib.suppress(OSError):
                 clear_left_behind(parent, re.compile(r"\.[0-9a-f]{40}\.partial-[0-9a-f]{8}"))
-        found = self.entries()
-        total = sum(entry.size for entry in found)
+        entries = self.entries()
+        total = sum(entry.size for entry in entries)
         removed = []
-        for entry in found:
+        for entry in entries:
             if total > limit or (unused_since is not None and entry.used < unused_since):
                 self.remove(entry.key)
                 removed.append(entry)

@@ -57,23 +57,23 @@ def job_of(step: MakeStep, cache: Cache, root: Path) -> Job:
     """Return the job that builds the artefact of a step; ``root`` is the directory of the zoo file."""
     assert step.model is not None
     assert step.inputs is not None
-    wanted, model = step.wanted, step.model
-    options = wanted.options.model_dump(mode="json", exclude={"name"})
+    artefact, model = step.artefact, step.model
+    options = artefact.options.model_dump(mode="json", exclude={"name"})
     if options["calibrate"] is not None:
         options["calibrate"] = str((root / options["calibrate"]).absolute())
     is_path = model.commit is None and model.weights not in ("random", "none")
     return Job(
-        wanted.name,
+        artefact.name,
         step.inputs.key,
         str(cache.root.absolute()),
         resolved(model.spec),
         str(Path(model.weights).absolute()) if is_path else model.weights,
         model.commit,
-        {**options, "seed": wanted.entry.seed},
+        {**options, "seed": artefact.entry.seed},
         step.inputs.as_dict(),
-        wanted.resources.cpus,
-        parse_size(wanted.resources.memory) if wanted.resources.memory else 0,
-        wanted.resources.gpus,
+        artefact.resources.cpus,
+        parse_size(artefact.resources.memory) if artefact.resources.memory else 0,
+        artefact.resources.gpus,
     )
 
 
@@ -88,8 +88,8 @@ def outcome_of(job: Job, progress: Progress = lambda stage: None) -> JobResult:
         return JobResult(job.name, str(error), time.monotonic() - began)
     except OSError as error:
         reason = error.strerror or reason_of(error)
-        place = f"{error.filename}: " if error.filename else ""
-        return JobResult(job.name, f"{place}{reason}", time.monotonic() - began)
+        prefix = f"{error.filename}: " if error.filename else ""
+        return JobResult(job.name, f"{prefix}{reason}", time.monotonic() - began)
     except Exception:  # a failed job must not stop the others
         return JobResult(job.name, traceback.format_exc(), time.monotonic() - began)
     return JobResult(job.name, "", time.monotonic() - began)
@@ -97,7 +97,7 @@ def outcome_of(job: Job, progress: Progress = lambda stage: None) -> JobResult:
 
 def _build(job: Job, progress: Progress) -> None:
     from exporters.export import export
-    from exporters.steps.options import Options
+    from exporters.steps.options import ExportOptions
     from specs.base.errors import UserError
     from specs.language.document import Document
     from specs.language.validation import validate
@@ -113,13 +113,10 @@ def _build(job: Job, progress: Progress) -> None:
     if job.commit is not None:
         progress(Stage("fetch weights"))
         weights = str(fetch(weights, weights=True, revision=job.commit))
-    options = dict(job.options)
-    if options["calibrate"] is not None:
-        options["calibrate"] = Path(options["calibrate"])
     entry = cache.entry(job.key)
     entry.parent.mkdir(parents=True, exist_ok=True)  # other processes may do so at the same time
     spec = validate(Document(dict(job.spec)))
-    export(spec, entry, Options(**options, weights=weights), progress)
+    export(spec, entry, ExportOptions(**job.options, weights=weights), progress)
     build = read_object(entry / BUILD, UserError, entry)
     write_file(entry / BUILD, (json.dumps({**build, "made_from": job.made_from}, indent=2) + "\n").encode())
     os.utime(entry)

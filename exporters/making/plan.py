@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from exporters.making.artefacts import Wanted, Zoo
+from exporters.making.artefacts import ArtefactRequest, Zoo
 from exporters.making.cache import Cache, built_with
 from exporters.making.digests import FileDigests
 from exporters.making.inputs import Inputs, tool_versions
@@ -35,7 +35,7 @@ class MakeStep:
     ``why`` lists the changes since the artefact was built; a ``failed`` one cannot be built, and ``why`` is the error.
     """
 
-    wanted: Wanted
+    artefact: ArtefactRequest
     state: State
     why: str
     model: ModelInputs | None = None
@@ -44,8 +44,8 @@ class MakeStep:
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
         return {
-            "artefact": self.wanted.name,
-            "directory": str(self.wanted.directory),
+            "artefact": self.artefact.name,
+            "directory": str(self.artefact.directory),
             "state": self.state,
             "why": self.why,
             "key": None if self.inputs is None else self.inputs.key,
@@ -68,30 +68,30 @@ class MakePlan:
 
     @property
     def unlocked(self) -> tuple[MakeStep, ...]:
-        """Return the steps whose artefact is not current, and not recorded as wanted in the lock file where it is absent.
+        """Return the steps whose artefact is not current, and not recorded as artefact in the lock file where it is absent.
 
         Artefacts that were built elsewhere are up to date if the lock records them.
         """
         return tuple(step for step in self.stale if not self._is_locked(step))
 
     def _is_locked(self, step: MakeStep) -> bool:
-        entry = self.lock.artefacts.get(step.wanted.name, {})
-        here = step.wanted.directory.is_dir()
-        return not here and step.inputs is not None and entry.get("key") == step.inputs.key
+        entry = self.lock.artefacts.get(step.artefact.name, {})
+        is_present = step.artefact.directory.is_dir()
+        return not is_present and step.inputs is not None and entry.get("key") == step.inputs.key
 
     def locked(self, made: Collection[str]) -> Lock:
         """Return the lock after the steps of the named artefacts are done; entries of others that are not current remain."""
-        wanted = {each.name for each in self.zoo.wanted}
-        artefacts = {name: entry for name, entry in self.lock.artefacts.items() if name in wanted}
-        weights = {name: each for name, each in self.lock.weights.items() if name in self.zoo.file.models}
+        names = {artefact.name for artefact in self.zoo.artefacts}
+        artefacts = {name: entry for name, entry in self.lock.artefacts.items() if name in names}
+        weights = {name: digest for name, digest in self.lock.weights.items() if name in self.zoo.file.models}
         for step in self.steps:
             if step.inputs is None:
                 continue
-            weights[step.wanted.model] = step.inputs.weights
-            if step.state == "current" or step.wanted.name in made:
-                record = read_record(step.wanted.directory)
+            weights[step.artefact.model] = step.inputs.weights
+            if step.state == "current" or step.artefact.name in made:
+                record = read_record(step.artefact.directory)
                 if record.build is not None:
-                    artefacts[step.wanted.name] = {"key": step.inputs.key, "export": record.build.export}
+                    artefacts[step.artefact.name] = {"key": step.inputs.key, "export": record.build.export}
         return Lock({**self.lock.repositories, **self.repositories}, weights, artefacts)
 
 
@@ -106,24 +106,24 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
     lock = Lock.read(zoo.lock)
     digests, known = FileDigests(cache.memory), {} if update else dict(lock.repositories)
     models: dict[str, ModelInputs | UserError] = {}
-    for name in dict.fromkeys(wanted.model for wanted in chosen):
+    for name in dict.fromkeys(artefact.model for artefact in chosen):
         try:
             models[name] = model_inputs(zoo, name, digests, known)
         except UserError as error:
             models[name] = error
     faults = [
-        each for each in models.values() if isinstance(each, UserError) and not isinstance(each, HubError)
+        fault for fault in models.values() if isinstance(fault, UserError) and not isinstance(fault, HubError)
     ]
     steps = []
-    for wanted in chosen:
-        model = models[wanted.model]
+    for artefact in chosen:
+        model = models[artefact.model]
         if isinstance(model, UserError):
-            steps.append(MakeStep(wanted, "failed", str(model)))
+            steps.append(MakeStep(artefact, "failed", str(model)))
             continue
         try:
-            steps.append(_step(zoo, wanted, model, digests, cache, lock))
+            steps.append(_step(zoo, artefact, model, digests, cache, lock))
         except UserError as error:
-            faults.append(UserError(f"{zoo.path}: {wanted.name}: {error}"))
+            faults.append(UserError(f"{zoo.path}: {artefact.name}: {error}"))
     if faults:
         raise CombinedError(faults)
     digests.save()
@@ -131,30 +131,30 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
 
 
 def _step(
-    zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests, cache: Cache, lock: Lock
+    zoo: Zoo, artefact: ArtefactRequest, model: ModelInputs, digests: FileDigests, cache: Cache, lock: Lock
 ) -> MakeStep:
     """The step of an artefact.  Raises :class:`specs.base.errors.UserError` for options that no export takes."""
-    inputs = _inputs(zoo, wanted, model, digests)
-    why = _stale(wanted.directory, inputs, model, digests, lock.artefacts.get(wanted.name, {}))
+    inputs = _inputs(zoo, artefact, model, digests)
+    why = _stale(artefact.directory, inputs, model, digests, lock.artefacts.get(artefact.name, {}))
     if not why:
-        return MakeStep(wanted, "current", "", model, inputs)
-    step = MakeStep(wanted, "cached" if cache.has(inputs.key) else "build", why, model, inputs)
+        return MakeStep(artefact, "current", "", model, inputs)
+    step = MakeStep(artefact, "cached" if cache.has(inputs.key) else "build", why, model, inputs)
     if step.state == "build":
-        _check_options(wanted, model)
+        _check_options(artefact, model)
     return step
 
 
-def _check_options(wanted: Wanted, model: ModelInputs) -> None:
+def _check_options(artefact: ArtefactRequest, model: ModelInputs) -> None:
     """Raise :class:`specs.base.errors.UserError` for options that no export takes."""
-    from exporters.steps.options import Options
+    from exporters.steps.options import ExportOptions
 
-    options = wanted.options.model_dump(exclude={"name"})
-    Options(**options, weights=model.weights, seed=wanted.entry.seed)
+    options = artefact.options.model_dump(exclude={"name"})
+    ExportOptions(**options, weights=model.weights, seed=artefact.entry.seed)
 
 
-def _inputs(zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests) -> Inputs:
-    options = wanted.options.model_dump(mode="json")
-    if isinstance(wanted.options, ArtefactEntry):
+def _inputs(zoo: Zoo, artefact: ArtefactRequest, model: ModelInputs, digests: FileDigests) -> Inputs:
+    options = artefact.options.model_dump(mode="json")
+    if isinstance(artefact.options, ArtefactEntry):
         options.pop("name")
     calibrate = options.pop("calibrate")
     return Inputs(
@@ -204,8 +204,8 @@ def _spec_changes(directory: Path, model: ModelInputs) -> str:
         earlier = resolved(load(directory / "spec.yaml"))
     except UserError:
         return "spec"
-    found = [
+    changes = [
         f"{path_text(path)}: {shorten(before)} -> {shorten(now)}"
         for path, before, now in differences(earlier, resolved(model.spec))
     ]
-    return f"spec: {', '.join(found[:_LISTED])}" + (", ..." if len(found) > _LISTED else "")
+    return f"spec: {', '.join(changes[:_LISTED])}" + (", ..." if len(changes) > _LISTED else "")

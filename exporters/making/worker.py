@@ -22,10 +22,10 @@ def main() -> None:
     for line in sys.stdin:
         job = Job(**json.loads(line))
 
-        def tell(stage: Stage) -> None:
+        def on_stage(stage: Stage) -> None:
             print(json.dumps({"stage": asdict(stage)}), file=events)
 
-        outcome = outcome_of(job, tell)
+        outcome = outcome_of(job, on_stage)
         print(json.dumps({"outcome": asdict(outcome)}), file=events)
 
 

@@ -1,4 +1,4 @@
-"""Mixed precision by measurement: the bits of each group of matrices, chosen within a size by the cost of low bits."""
+"""Mixed precision by measurement: the bits of each group of matrices, chosen by the cost of low ones within a size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 import torch
 
 from exporters.data.data_file import Region, lay_out, total_bytes
-from exporters.data.mixed_bits import Own
+from exporters.data.mixed_bits import BlocksByWeight
 from exporters.graph.content import Content
 from exporters.graph.precisions import eight_bits
 from exporters.graph.quantization.matrix import QuantizedMatrix
@@ -24,8 +24,8 @@ from zoo.core.tensors import weight_tensors
 from zoo.record.records import BlocksRecord, GroupRecord, MixedRecord
 from zoo.weights.blocks import Blocks
 
-Lower = Callable[[Own], Sequence[Graph]]
-"""Makes the graphs of an export with individual blocks for some weights."""
+Lower = Callable[[BlocksByWeight], Sequence[Graph]]
+"""Makes the graphs of an export in which some weights have their own blocks."""
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,18 @@ class BitPlan:
     choices: tuple[BitChoice, ...]
 
     @property
-    def own(self) -> dict[str, Blocks | None]:
-        """The blocks of the weights with more bits than the precision."""
-        return {
-            name: choice.form.blocks
-            for choice in self.choices
-            if choice.raised
-            for name in choice.group.weights
-        }
+    def more_bits(self) -> dict[str, Blocks | None]:
+        """The blocks of the weights that get more bits than the precision has."""
+        return {name: each.form.blocks for each in self.choices if each.raised for name in each.group.weights}
 
     @property
     def record(self) -> MixedRecord:
-        """The record in ``export.json``."""
+        """As the record in ``export.json``."""
         return MixedRecord(
             budget=self.budget.text,
             size=self.size.data,
             bits_per_weight=round(self.size.bits, 4),
-            groups=tuple(_record(choice) for choice in self.choices),
+            groups=tuple(_record(each) for each in self.choices),
         )
 
 
@@ -78,10 +73,11 @@ def planned(
     measure: Measure,
     target: Target,
 ) -> BitPlan:
-    """Choose a form for every group of matrices, so that the data file fits a budget.
+    """The form of every group of matrices that fits the data file into a budget.
 
-    Groups are raised from the bits of the precision to 8, or from 8 to 16 if all can have 8 bits. ``carried`` weights keep the
-    codes of the checkpoint. Raises :class:`specs.base.errors.UserError` if even the smallest file exceeds the budget.
+    Groups are raised from the bits of the precision to 8, or from 8 to 16 where everything can have 8 bits.
+    ``carried`` weights keep the codes of the checkpoint. Raises :class:`specs.base.errors.UserError` where even the
+    smallest file exceeds the budget.
     """
     shapes = _shapes(model)
     low = lower({})
@@ -118,20 +114,20 @@ def planned(
         form = group.high if group.weights in keys and group.high is not None else group.low
         return BitChoice(group, form, group.weights[0] in chosen, costs.get(group.weights))
 
-    made = sorted(map(choice, groups), key=lambda chosen: -1.0 if chosen.cost is None else -chosen.cost)
-    made.sort(key=lambda chosen: chosen.cost is None)
+    made = sorted(map(choice, groups), key=lambda each: -1.0 if each.cost is None else -each.cost)
+    made.sort(key=lambda each: each.cost is None)
     return BitPlan(budget, size, tuple(made))
 
 
 def _in_eight_bits(blocks: Blocks, shape: torch.Size, target: Target) -> Blocks | None:
-    """The 8-bit blocks of a matrix; matrices of experts keep the block size of their low form."""
+    """The blocks of a matrix with 8 bits; all matrices of experts have the size that they have with fewer."""
     if len(shape) == 3:
         return replace(eight_bits(target, blocks.size), symmetric=blocks.symmetric)
     return fitted(eight_bits(target, INT8_BLOCK), shape[1], whole=target.whole_blocks)
 
 
 def check_smallest(model: ZooModel, budget: SizeBudget, low: Sequence[Graph]) -> None:
-    """Raise :class:`specs.base.errors.UserError` if the smallest graphs exceed a budget."""
+    """Raise :class:`specs.base.errors.UserError` where the smallest graphs exceed a budget."""
     smallest = _sizes(model, low)(_parameters(low))
     if not budget.allows(smallest):
         raise _too_small(budget, smallest)
@@ -142,7 +138,7 @@ def _shapes(model: ZooModel) -> dict[str, torch.Size]:
 
 
 def _sizes(model: ZooModel, low: Sequence[Graph]) -> Callable[[Iterable[Parameter]], Size]:
-    """Return a function for the size of parameters; mean bits count only the weights in blocks of ``low``."""
+    """Returns the size of parameters; bits are counted for the weights that ``low`` has in blocks."""
     shapes = _shapes(model)
     counts = {name: shapes[name].numel() for content in _all_matrices(low) for name in content.names}
 
@@ -168,33 +164,31 @@ def _parameters(graphs: Iterable[Graph]) -> Iterator[Parameter]:
 
 
 def _all_matrices(graphs: Iterable[Graph]) -> list[QuantizedMatrix]:
-    matrices = dict.fromkeys(p.content for p in _parameters(graphs) if isinstance(p.content, QuantizedMatrix))
-    return list(matrices)
+    found = dict.fromkeys(p.content for p in _parameters(graphs) if isinstance(p.content, QuantizedMatrix))
+    return list(found)
 
 
 def _matrices(graphs: Iterable[Graph], carried: frozenset[str]) -> list[QuantizedMatrix]:
-    """The quantized contents of graphs, except those with codes from the checkpoint."""
+    """The quantized contents of graphs whose codes are not fixed."""
     return [content for content in _all_matrices(graphs) if not carried & {*content.names}]
 
 
 def _stored(regions: Mapping[str, Region]) -> dict[Key, int]:
-    """The bytes of each content, by its source weights."""
-    sizes: dict[Key, int] = {}
-    regions_by_part: dict[tuple[Content, int], Region] = {
-        (stored.content, stored.part): stored for stored in regions.values()
-    }
-    for region in regions_by_part.values():
+    """The bytes of each content, by the weights that it is made of."""
+    found: dict[Key, int] = {}
+    places: dict[tuple[Content, int], Region] = {(each.content, each.part): each for each in regions.values()}
+    for region in places.values():
         names = region.content.names
         if names:
-            sizes[names] = sizes.get(names, 0) + region.length
-    return sizes
+            found[names] = found.get(names, 0) + region.length
+    return found
 
 
 def _groups(
-    contents: Iterable[QuantizedMatrix], low: Mapping[Key, int], high: Mapping[Key, int], own: Own
+    contents: Iterable[QuantizedMatrix], low: Mapping[Key, int], high: Mapping[Key, int], own: BlocksByWeight
 ) -> Iterator[Group]:
-    """Yield contents in groups: contents with common weights (a table in two layouts), or all experts of a mixture, which
-    one operation reads.
+    """Contents as groups: contents that share weights (a table in two layouts) form one group, and so do all experts
+    of a mixture, which one operation reads.
     """
     units: dict[str, dict[Key, QuantizedMatrix]] = {}
     for content in contents:
@@ -212,13 +206,13 @@ def _groups(
 
 
 def _unit(names: Key) -> str:
-    """The key of a group: the mixture for weights of experts, the weights themselves for all others."""
+    """The mixture of some experts, or else the weights themselves."""
     path, experts, _ = names[0].rpartition(".experts.")
     return f"{path}{experts}" if experts else " ".join(names)
 
 
 def _mixed(low: Iterable[Graph], high: Iterable[Graph], raised: Iterable[Group]) -> Iterator[Parameter]:
-    """Yield the parameters of the low graphs, and of the high graphs for raised groups."""
+    """The parameters of the low graphs, with those of the high graphs for raised groups."""
     names = {name for group in raised for name in group.weights}
     for first, second in zip(low, high, strict=True):
         yield from (p for p in first.parameters.values() if not names & {*p.content.names})

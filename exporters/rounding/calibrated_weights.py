@@ -1,8 +1,8 @@
-"""A source of weights with codes chosen for the inputs of their layers, and with the scales of these inputs."""
+"""Weights with codes chosen for the inputs of their layers, and the scales of these inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,9 @@ from zoo.weights.source import WeightSource
 
 @dataclass(frozen=True)
 class Rounding:
-    """The rounding of a matrix: its blocks, and the dtype of their scales.
+    """How to round a matrix: its blocks, and the dtype of their scales.
 
-    ``inputs``: the bits of the inputs of a product with static scales; ``names`` are then all weights of the product.
+    ``inputs`` are the bits of the inputs of a product with static scales; ``names`` are then all its weights.
     """
 
     blocks: Blocks
@@ -32,14 +32,14 @@ class Rounding:
 
     @classmethod
     def of(cls, matrix: QuantizedMatrix) -> Rounding:
-        """The rounding of a matrix of the data file."""
+        """As a matrix of the data file has it."""
         if isinstance(matrix, StaticMatrix):
             return cls(matrix.blocks, matrix.dtype, matrix.input_bits, matrix.names)
         return cls(matrix.blocks, matrix.dtype)
 
 
 class CalibratedWeights(WeightSource):
-    """A source of weights, with chosen codes for some matrices, stored as files in a directory."""
+    """A source with the codes of some of its matrices, which are files in a directory."""
 
     def __init__(self, source: WeightSource, directory: Path) -> None:
         self.description = source.description
@@ -72,7 +72,7 @@ class CalibratedWeights(WeightSource):
 
     @property
     def calibrated(self) -> list[str]:
-        """The matrices with chosen codes."""
+        """The matrices that have chosen codes."""
         return [*self._kept]
 
     def keep_inputs(self, names: tuple[str, ...], scales: InputScales) -> None:
@@ -86,13 +86,15 @@ class CalibratedWeights(WeightSource):
         save_file({"codes": codes.codes, "scales": codes.scales, "zeros": codes.zeros}, path)
         self._kept[name] = rounding, path
 
-    def forget(self, names: Iterable[str]) -> None:
-        """Drop chosen codes: matrices return to the values or the codes of the source."""
-        for name in names:
-            self._kept.pop(name, None)
+    def without(self, names: Container[str]) -> CalibratedWeights:
+        """The same source without the codes of some matrices: these have their original values, or the codes of its source."""
+        other = CalibratedWeights(self._source, self._directory)
+        other._inputs, other._count = self._inputs, self._count
+        other._kept = {name: kept for name, kept in self._kept.items() if name not in names}
+        return other
 
     def restored(self, name: str, width: int) -> Tensor | None:
-        """The dequantized codes of a matrix, N K; None if no codes were chosen."""
+        """The dequantized codes of a matrix, N K, or None where none were chosen."""
         codes = self.codes(name) if name in self._kept else None
         return None if codes is None else codes.values(width)
 

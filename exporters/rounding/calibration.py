@@ -1,4 +1,4 @@
-"""Rounding of an export's matrices for representative inputs."""
+"""Rounding the matrices of an export for representative inputs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from torch import Tensor
 from exporters.data.data_file import Region, contents
 from exporters.graph.quantization.matrix import QuantizedMatrix
 from exporters.graph.quantization.static_matrix import StaticMatrix
-from exporters.quality.claim import QualityInputs
 from exporters.quality.examples import DECODED, Example, joined, padded
 from exporters.quality.judge import cases_of, input_batch
 from exporters.quality.pairs import placeholder_of
+from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.streaming import Rows, Run, calibrate
 from exporters.verification.cases import Batch, Case
@@ -30,11 +30,11 @@ from zoo.models.dual_encoder import DualEncoder
 from zoo.weights.source import WeightSource
 
 LEAST_BITS = 8
-"""The least bits for which rounding to nearest is good enough, unless inputs have static scales."""
+"""The bits from which rounding to nearest is good enough, unless inputs have static scales."""
 
 
 def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[str, Rounding]:
-    """The roundings of a data file's quantized weights, except weights whose codes come from the source."""
+    """How to round the quantized weights of a data file, except those whose codes the source provides."""
     return {
         name: Rounding.of(content)
         for content in contents(regions.values())
@@ -46,21 +46,21 @@ def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[st
 
 
 def calibrated(source: WeightSource) -> Sequence[str]:
-    """The names of a source's weights with codes chosen for their inputs."""
+    """The names of the weights that a source has rounded for their inputs."""
     return source.calibrated if isinstance(source, CalibratedWeights) else ()
 
 
-def unwritten(claim: QualityInputs, rounding: str | None) -> QualityInputs:
-    """The inputs of an export whose model does not fit in memory to generate them: it is rounded to nearest.
+def unwritten(inputs: QualityInputs, rounding: str | None) -> QualityInputs:
+    """The inputs of an export whose model does not fit in memory to generate inputs: it is rounded to nearest.
 
-    Raises :class:`specs.base.errors.UserError` if ``rounding`` requires GPTQ.
+    Raises :class:`specs.base.errors.UserError` where ``rounding`` asks for GPTQ.
     """
     if rounding == "gptq":
         raise UserError(
-            f"{option_name('rounding')} gptq needs {claim.spec.name} itself in memory, to generate the inputs of its decoder\n"
+            f"{option_name('rounding')} gptq needs {inputs.spec.name} itself in memory, to generate the inputs of its decoder\n"
             f"  value: the model does not fit\n  Use a larger machine, or pass {option_name('rounding')} nearest."
         )
-    return replace(claim, unjudged="the model itself does not fit in memory")
+    return replace(inputs, unjudged="the model itself does not fit in memory")
 
 
 def rounded_for(
@@ -71,32 +71,30 @@ def rounded_for(
     directory: Path,
     progress: Progress,
 ) -> CalibratedWeights:
-    """Choose codes for some matrices of a model; they are kept in ``directory`` while in use.
+    """The weights of a model with chosen codes for some matrices, kept in ``directory`` while in use.
 
-    The examples of an encoder-decoder include the inputs of its decoder. Raises :class:`specs.base.errors.UserError` if a
-    layer with static scales was not reached.
+    The examples of an encoder-decoder include the inputs of its decoder. Raises :class:`specs.base.errors.UserError` where
+    a layer with static scales was not reached.
     """
 
-    def report(done: int, count: int) -> None:
+    def told(done: int, count: int) -> None:
         progress(Stage(f"round weights: {done} of {count} matrices"))
 
-    calibrated = calibrate(
-        assemble(spec), source, roundings, pass_over(calibration_batch(spec, examples)), directory, report
+    found = calibrate(
+        assemble(spec), source, roundings, pass_over(calibration_batch(spec, examples)), directory, told
     )
     for name, rounding in roundings.items():
-        if rounding.inputs is not None and calibrated.input_scales(rounding.names) is None:
+        if rounding.inputs is not None and found.input_scales(rounding.names) is None:
             raise UserError(
                 f"{option_name('activations')} static needs layers that run on every input\n"
                 f"  value: {name}, which calibration did not reach\n  Pass {option_name('activations')} dynamic."
             )
-    return calibrated
+    return found
 
 
 def pass_over(case: Case) -> Run:
-    """Return a pass over a case: images before texts, an encoder before its decoder.
-
-    The decoder of an encoder-decoder projects the encoder's output layer by layer.
-    """
+    """One pass over a case; over images before texts, and for an encoder-decoder first the encoder, then the decoder, which projects the encoder
+    output layer by layer."""
 
     def run(model: Any, rows: Rows) -> None:
         batch, source = case.batch, case.encoder
@@ -115,7 +113,7 @@ def pass_over(case: Case) -> Run:
 
 
 def _pass_over_images(model: Any, case: Case, images: Batch, rows: Rows) -> None:
-    """Run a pass over images, and then over texts, separate or with the images among their tokens."""
+    """One pass over images, and then over the texts beside them or with them."""
     texts = case.batch
     if isinstance(model, DualEncoder):
         model.vector("image", images.inputs)
@@ -132,7 +130,7 @@ def _pass_over_images(model: Any, case: Case, images: Batch, rows: Rows) -> None
 
 
 class _Projected(Sequence[State]):
-    """A decoder's cross-attention keys and values by layer, computed on access and not kept."""
+    """The keys and values of an encoder's output for each layer of a decoder, computed on access and not kept."""
 
     def __init__(
         self, blocks: Sequence[Any], hidden: Tensor, source: Tensor | None, target: Tensor | None, rows: Rows
@@ -145,9 +143,9 @@ class _Projected(Sequence[State]):
 
     def __getitem__(self, layer: Any) -> Any:
         self._rows(self._source)
-        projected = self._blocks[layer].cross_attention.keys_values(self._hidden)
+        found = self._blocks[layer].cross_attention.keys_values(self._hidden)
         self._rows(self._target)
-        return projected
+        return found
 
 
 def _tokens(batch: Batch) -> Tensor | None:
@@ -155,9 +153,9 @@ def _tokens(batch: Batch) -> Tensor | None:
 
 
 def calibration_batch(spec: Model, examples: Sequence[Example]) -> Case:
-    """Join examples into one batch, padded on the right: each layer must see all of its inputs at once."""
+    """Examples as one batch, padded on the right: each layer must see all of its inputs at once."""
     if spec.architecture != "encoder-decoder":
-        padding = int(placeholder_of(spec) == 0)  # not the image placeholder
+        padding = int(placeholder_of(spec) == 0)  # another token than that of images
         (case,) = cases_of(spec, [joined(examples, padding)])
         return case
     batch = input_batch(spec, joined(examples))

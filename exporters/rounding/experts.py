@@ -22,19 +22,24 @@ from zoo.weights.blocks import Quantized
 
 @dataclass
 class RoundedExperts:
-    """The experts of one mixture, with weights read, rounded and released expert by expert.
+    """The experts of one mixture, whose weights are read, rounded and released expert by expert.
 
-    ``names`` has the name of every weight on the meta device, by its id().
+    ``names`` gives the name of every weight on the meta device, by identity.
     """
 
     experts: Experts
-    calibrated: CalibratedWeights
+    weights: CalibratedWeights
     roundings: Mapping[str, Rounding]
     names: Mapping[int, str]
     _codes: dict[str, list[Quantized]] = field(default_factory=dict)
 
-    def run(self, x: Tensor, weights: Tensor, chosen: Tensor, real: Tensor | None) -> Tensor:
-        """Compute the mixture with rounded experts, 0 at padding: x ... D, weights and chosen ... K, real ... -> ... D."""
+    def run(
+        self, x: Tensor, weights: Tensor, chosen: Tensor, real: Tensor | None, *, of_input: bool = False
+    ) -> Tensor:
+        """The mixture of the rounded experts, 0 at padding: x ... D, weights and chosen ... K, real ... -> ... D.
+
+        of_input: weights multiply what experts read.
+        """
         rows, shares, choices = (tensor.flatten(0, -2) for tensor in (x, weights, chosen))
         if real is not None and real.shape == x.shape[:-1]:
             choices = choices.masked_fill(~real.flatten()[:, None], -1)
@@ -44,30 +49,31 @@ class RoundedExperts:
         total = torch.zeros_like(rows)
         for expert, (*first, last) in enumerate(zip(*matrices, strict=True)):
             row, choice = (choices == expert).nonzero(as_tuple=True)
-            inputs = rows[row]  # N D
-            products = _Products(inputs)
+            share = shares[row, choice, None]  # N 1
+            read = rows[row] * share if of_input else rows[row]  # N D
+            products = _Products(read)
             hidden = self.experts.inner(
                 *(
-                    F.linear(inputs, self._rounded(part, matrix, products), bias[expert])
+                    F.linear(read, self._rounded(part, matrix, products), bias[expert])
                     for part, matrix, bias in zip(into, first, biases, strict=False)
                 )
             )  # N H
             down = self._rounded(self.experts.down, last, _Products(hidden))
-            result = F.linear(hidden, down, biases[-1][expert]) * shares[row, choice, None]  # N D
-            total.index_add_(0, row, result)
+            result = F.linear(hidden, down, biases[-1][expert])  # N D
+            total.index_add_(0, row, result if of_input else result * share)
         for name, codes in self._codes.items():
-            self.calibrated.keep(name, self.roundings[name], Quantized.joined(codes))
+            self.weights.keep(name, self.roundings[name], Quantized.joined(codes))
         return total.view_as(x)
 
     def _name(self, part: Matrices) -> str:
         return self.names[id(part.weight)]
 
     def _matrices(self, part: Matrices) -> Iterator[Tensor]:
-        """Yield one expert's matrix after another, from chosen codes if it has any: N K each."""
+        """The matrix of one expert after the other, from chosen codes if there are any: N K each."""
         name, (_, rows, width) = self._name(part), part.weight.shape
-        codes = self.calibrated.codes(name) if name in self.calibrated.calibrated else None
+        codes = self.weights.codes(name) if name in self.weights.calibrated else None
         pieces = (
-            self.calibrated.pieces(name)
+            self.weights.pieces(name)
             if codes is None
             else (codes.blocks.restore(piece, width).flatten() for piece in codes.rows())
         )
@@ -75,17 +81,17 @@ class RoundedExperts:
             yield matrix.view(rows, width).float()
 
     def _biases(self, part: Matrices) -> Any:
-        """The bias of each expert; None for each without biases."""
+        """The bias of each expert, or None for each."""
         if part.bias is None:
             return [None] * len(part.weight)
-        flat = torch.cat([*self.calibrated.pieces(self.names[id(part.bias)])])
+        flat = torch.cat([*self.weights.pieces(self.names[id(part.bias)])])
         return flat.view(part.bias.shape).float()
 
     def _rounded(self, part: Matrices, matrix: Tensor, products: _Products) -> Tensor:
-        """A matrix in its stored form."""
+        """A matrix as it will be stored."""
         name = self._name(part)
         rounding = self.roundings.get(name)
-        if rounding is None or name in self.calibrated.calibrated:
+        if rounding is None or name in self.weights.calibrated:
             return matrix
         codes = gptq(rounding.blocks, matrix, products(), rounding.dtype)
         self._codes.setdefault(name, []).append(codes)
@@ -93,7 +99,7 @@ class RoundedExperts:
 
 
 class _Products:
-    """The products of rows, N K -> K K, computed on first use."""
+    """The products of some rows, N K -> K K, computed when they are first asked for."""
 
     def __init__(self, rows: Tensor) -> None:
         self._rows = rows

@@ -1,19 +1,21 @@
-"""Rounding of weights for their inputs, in one streaming pass of a model over calibration inputs.
+"""Rounding weights for their inputs, in one streaming pass of a model over calibration inputs.
 
-Each linear layer is rounded when the pass reaches it and then runs with its rounded weight, so that later layers see the same
-inputs as in use. Only the weights of one layer are in memory at a time.
+Each linear layer is rounded when the pass reaches it and continues with its rounded weight, so that later layers see
+the inputs that they will see in use. Only the weights of one layer are held at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map_only
+from torch.utils.hooks import RemovableHandle
 
 from exporters.graph.quantization.matrix import whole_rows
 from exporters.graph.quantization.scheme import is_table
@@ -22,6 +24,7 @@ from exporters.rounding.experts import RoundedExperts
 from exporters.rounding.gptq import gptq, products_of
 from exporters.rounding.input_search import searched_inputs
 from exporters.rounding.scales import searched
+from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import State
 from zoo.components.mixture import Experts, Matrices
@@ -35,13 +38,13 @@ from zoo.weights.materialize import whole
 from zoo.weights.source import WeightSource
 
 Rows = Callable[[Tensor | None], None]
-"""Sets the rows of layer inputs that are real tokens: B T booleans; None for all."""
+"""Sets which rows of the inputs of layers are tokens and not padding: B T booleans; None for all."""
 
 Run = Callable[[ZooModel, Rows], object]
-"""Runs a model once over all calibration inputs, and marks the rows that are real tokens."""
+"""Runs a model once over all calibration inputs, and marks the rows that are tokens."""
 
 OnProgress = Callable[[int, int], None]
-"""Reports the number of matrices rounded, and the total."""
+"""Receives the number of matrices rounded, and the total."""
 
 
 def calibrate(
@@ -50,23 +53,27 @@ def calibrate(
     roundings: Mapping[str, Rounding],
     run: Run,
     directory: Path,
-    report: OnProgress,
+    on_progress: OnProgress,
 ) -> CalibratedWeights:
-    """Round matrices of a model for the inputs of ``run``; the model is on the meta device and stays there.
+    """Round matrices of a model, which is on the meta device and stays there, for the inputs that ``run`` provides.
 
-    Linear layers are rounded by GPTQ (:mod:`exporters.rounding.gptq`), shared layers for their first use, experts for the
-    tokens that choose them, and tables with the scales of least error. Errors of the source and of ``run`` are passed on.
+    Linear layers are rounded by GPTQ (:mod:`exporters.rounding.gptq`), shared ones for their first use; experts for the
+    tokens that choose them; tables by the scales of least error. Errors of the source and of ``run`` are passed on.
     """
-    weights = CalibratedWeights(source, directory)
+    calibrated = CalibratedWeights(source, directory)
     tables = [name for name in roundings if is_table((name,))]
-    passing = _Pass(model, weights, roundings, lambda done: report(len(tables) + done, len(roundings)))
+    streamed = _Pass(
+        model, calibrated, roundings, lambda done: on_progress(len(tables) + done, len(roundings))
+    )
     with torch.no_grad():
         for done, name in enumerate(tables):
-            report(done, len(roundings))
-            weights.keep(name, roundings[name], _searched(source, name, roundings[name], passing.width(name)))
-        with passing.hooked(), suppress(_ScoringError):
-            run(model, passing.set_real_rows)
-    return weights
+            on_progress(done, len(roundings))
+            calibrated.keep(
+                name, roundings[name], _searched(source, name, roundings[name], streamed.width(name))
+            )
+        with streamed.hooked(), streamed:
+            run(model, streamed.see)
+    return calibrated
 
 
 def _searched(source: WeightSource, name: str, rounding: Rounding, width: int) -> Quantized:
@@ -76,34 +83,56 @@ def _searched(source: WeightSource, name: str, rounding: Rounding, width: int) -
     )
 
 
-class _ScoringError(Exception):
-    """Ends the pass after the last layer, before the vocabulary is scored."""
+class _Pass(TorchFunctionMode):
+    """One pass through a model whose weights are loaded when needed, and released.
 
-
-class _Pass:
-    """One pass through a model whose weights are loaded when needed, and released."""
+    Experts are run one by one. From the scores of the vocabulary on, nothing is computed: those tensors are on the meta
+    device, as the weight of the scores is.
+    """
 
     def __init__(
         self,
         model: ZooModel,
-        weights: CalibratedWeights,
+        calibrated: CalibratedWeights,
         roundings: Mapping[str, Rounding],
-        report: Callable[[int], None],
+        on_progress: Callable[[int], None],
     ) -> None:
-        self._model, self._weights, self._roundings, self._report = model, weights, roundings, report
+        super().__init__()
+        self._model, self._calibrated, self._roundings, self._on_progress = (
+            model,
+            calibrated,
+            roundings,
+            on_progress,
+        )
         self._real: Tensor | None = None
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
-        self._seen: tuple[Tensor, InputScales | None, Tensor] | None = None
+        self._products_of: tuple[Tensor, InputScales | None, Tensor] | None = None
         self._done = 0
-        self._reused = set[nn.Module]()
+        self._scored = False
+        self._experts = {
+            id(module.up.weight): module for module in model.modules() if isinstance(module, Experts)
+        }
+        stacks = [module for module in model.modules() if isinstance(module, Stack)]
+        self._reused = {stack.blocks[source] for stack in stacks for source in stack.reused_layers()}
+        """The blocks whose keys and values a later block reads."""
         positions = (module for module in model.modules() if isinstance(module, Position))
-        self._position_modules = {module for position in positions for module in position.modules()}
-        """Position modules: owned by blocks, called by the stack before them."""
+        self._of_positions = {module for position in positions for module in position.modules()}
+        """The modules of positions: owned by blocks, called by the stack before them."""
 
-    def set_real_rows(self, real: Tensor | None) -> None:
-        """Set the rows of layer inputs that are real tokens, from now on."""
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        options = kwargs or {}
+        if function is functional.mixture_of_experts:
+            return self._run_experts(*args, **options)
+        if self._scored:
+            args, options = tree_map_only(Tensor, lambda tensor: tensor.to("meta"), (args, options))
+        return function(*args, **options)
+
+    def see(self, real: Tensor | None) -> None:
+        """Set the rows that layers see from now on."""
         self._real = None if real is None or bool(real.all()) else real
 
     def width(self, name: str) -> int:
@@ -116,40 +145,34 @@ class _Pass:
         blocks = {
             block for path, block in self._model.named_modules() if path.rpartition(".")[0].endswith("blocks")
         }
-        within = {module for block in blocks for module in block.modules()} - self._position_modules
-        stacks = [stack for stack in self._model.modules() if isinstance(stack, Stack)]
-        self._reused = {stack.blocks[source] for stack in stacks for source in stack.reused_layers()}
-        with ExitStack() as hooks:
-            hooks.callback(self._leave_all)
+        within = {module for block in blocks for module in block.modules()} - self._of_positions
+        handles: list[RemovableHandle] = []
+        try:
             for module in self._model.modules():
-                if isinstance(module, Matrices):
-                    continue  # read expert by expert
-                self._hook(module, hooks, is_block=module in blocks, is_within=module in within)
+                handles += self._hooks(module, is_block=module in blocks, in_block=module in within)
                 if module not in within and not self._is_matrix(module):
                     self._fill(module)
             yield
+        finally:
+            for handle in handles:
+                handle.remove()
+            for module in {module for module, _ in self._meta}:
+                self._leave(module)
 
-    def _hook(self, module: nn.Module, hooks: ExitStack, *, is_block: bool, is_within: bool) -> None:
-        """Load and release a module's weights around its calls, until ``hooks`` are closed."""
-        before: Callable[..., Any] | None = None
-        after: Callable[..., Any] | None = None
-        if isinstance(module, Experts):
-            module.forward = partial(self._run_experts, module)  # type: ignore[method-assign]
-            hooks.callback(delattr, module, "forward")
-        elif self._is_matrix(module):  # a router chooses after its product, and is released with its block
-            before, after = self._enter_matrix, None if isinstance(module, Router) else self._leave
+    def _hooks(self, module: nn.Module, *, is_block: bool, in_block: bool) -> Iterator[RemovableHandle]:
+        """Load the weights of a module when it is called, and release them after."""
+        if isinstance(module, Matrices):
+            return  # read expert by expert
+        if self._is_matrix(module):
+            yield module.register_forward_pre_hook(self._enter_matrix)
+            if not isinstance(module, Router):  # it chooses after its product, and is left with its block
+                yield module.register_forward_hook(self._leave)
         elif is_block:
-            before, after = self._enter_block, self._leave_block
-        elif is_within and not [*module.children()]:  # norms are called outside blocks, too
-            before, after = self._enter, self._leave
-        if before is not None:
-            hooks.callback(module.register_forward_pre_hook(before).remove)
-        if after is not None:
-            hooks.callback(module.register_forward_hook(after).remove)
-
-    def _leave_all(self) -> None:
-        for module in {module for module, _ in self._meta}:
-            self._leave(module)
+            yield module.register_forward_pre_hook(self._enter_block)
+            yield module.register_forward_hook(self._leave_block)
+        elif in_block and not [*module.children()]:  # norms are called outside blocks, too
+            yield module.register_forward_pre_hook(self._enter)
+            yield module.register_forward_hook(self._leave)
 
     def _is_matrix(self, module: nn.Module) -> bool:
         if isinstance(module, nn.Embedding):
@@ -157,17 +180,17 @@ class _Pass:
         return isinstance(module, nn.Linear)
 
     def _enter_block(self, block: nn.Module, args: object) -> None:
-        for module in set(block.modules()) - self._position_modules:
+        for module in set(block.modules()) - self._of_positions:
             if not self._is_matrix(module) and not isinstance(module, Matrices):
                 self._fill(module)
 
     def _leave_block(
         self, block: nn.Module, args: object, result: tuple[Tensor, State]
     ) -> tuple[Tensor, State]:
-        """Release the weights of a block, and its state unless a later block reads it."""
+        """Release the weights of a block, and its state where no later block reads it."""
         for module in block.modules():
             self._leave(module)
-        self._seen = None
+        self._products_of = None
         x, state = result
         if block in self._reused:
             return result
@@ -177,78 +200,86 @@ class _Pass:
         self._fill(module)
 
     def _enter_matrix(self, module: nn.Module, args: tuple[Tensor]) -> Tensor | None:
-        """Round a layer's weight, and its inputs if their scales are static."""
+        """Round a layer's weight, and its inputs where their scales are static."""
         weight = module.weight
         assert isinstance(weight, Tensor)
         name = self._names[id(weight)]
         if isinstance(module, nn.Linear) and is_table((name,)):
-            raise _ScoringError
+            self._scored = True
+            return args[0].to("meta")
         rounding = self._roundings.get(name)
         if rounding is None:
             self._fill(module)
             return None
         width, x = weight.shape[-1], args[0]
         scales = None if rounding.inputs is None else self._input_scales(rounding, x)
-        rounded = self._weights.restored(name, width)
+        rounded = self._calibrated.restored(name, width)
         if rounded is None:
-            values = whole(weight, self._weights.pieces(name))
+            values = whole(weight, self._calibrated.pieces(name))
             values = values if scales is None else values / scales.multipliers
             products = self._products(x, scales)
-            self._weights.keep(name, rounding, gptq(rounding.blocks, values, products, rounding.dtype))
+            self._calibrated.keep(name, rounding, gptq(rounding.blocks, values, products, rounding.dtype))
             self._done += 1
-            self._report(self._done)
-            rounded = self._weights.restored(name, width)
+            self._on_progress(self._done)
+            rounded = self._calibrated.restored(name, width)
             assert rounded is not None
         self._fill(module, weight=rounded)
         return None if scales is None else scales.rounded(x)
 
-    def _run_experts(self, experts: Experts, x: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:
-        """Round the experts of a mixture, and return the mixture of the rounded experts."""
-        rounded = RoundedExperts(experts, self._weights, self._roundings, self._names)
-        before = len(self._weights.calibrated)
-        result = rounded.run(x.float(), weights.float(), chosen, self._real).to(x.dtype)
-        self._done += len(self._weights.calibrated) - before
-        self._report(self._done)
+    def _run_experts(
+        self,
+        x: Tensor,
+        weights: Tensor,
+        chosen: Tensor,
+        into: tuple[functional.ExpertMatrices, ...],
+        *others: Any,
+        of_input: bool,
+    ) -> Tensor:
+        """Round the experts of a mixture, and return the result of :func:`zoo.functional.mixture_of_experts`."""
+        experts = self._experts[id(into[0].weight)]
+        rounded = RoundedExperts(experts, self._calibrated, self._roundings, self._names)
+        before = len(self._calibrated.calibrated)
+        result = rounded.run(x.float(), weights.float(), chosen, self._real, of_input=of_input).to(x.dtype)
+        self._done += len(self._calibrated.calibrated) - before
+        self._on_progress(self._done)
         return result
 
     def _input_scales(self, rounding: Rounding, x: Tensor) -> InputScales:
-        """The scales of a product's inputs, searched at the first of its layers."""
-        known = self._weights.input_scales(rounding.names)
+        """How to round the inputs of a product, found at the first of its layers."""
+        known = self._calibrated.input_scales(rounding.names)
         if known is not None:
             return known
         assert rounding.inputs is not None
         weights = [
-            whole(torch.empty(self._shapes[name], device="meta"), self._weights.pieces(name))
+            whole(torch.empty(self._shapes[name], device="meta"), self._calibrated.pieces(name))
             for name in rounding.names
         ]
-        input_scales = searched_inputs(
-            self._rows(x), torch.cat(weights).float(), rounding.blocks, rounding.inputs
-        )
-        self._weights.keep_inputs(rounding.names, input_scales)
-        return input_scales
+        scales = searched_inputs(self._rows(x), torch.cat(weights).float(), rounding.blocks, rounding.inputs)
+        self._calibrated.keep_inputs(rounding.names, scales)
+        return scales
 
     def _products(self, x: Tensor, scales: InputScales | None) -> Tensor:
-        """The products of all real tokens, ... K -> K K, of x as multiplied; parallel layers share x."""
-        if self._seen is None or self._seen[0] is not x or self._seen[1] is not scales:
+        """The products of all tokens, ... K -> K K, of x as it is multiplied; parallel layers share x."""
+        if self._products_of is None or self._products_of[0] is not x or self._products_of[1] is not scales:
             rows = self._rows(x)
             rows = rows if scales is None else scales.rounded(rows) * scales.multipliers
-            self._seen = x, scales, products_of(rows)
-        return self._seen[2]
+            self._products_of = x, scales, products_of(rows)
+        return self._products_of[2]
 
     def _rows(self, x: Tensor) -> Tensor:
-        """The real tokens, ... K -> M K."""
+        """The tokens without padding, ... K -> M K."""
         padded = self._real is not None and x.shape[:-1] == self._real.shape
         return (x[self._real] if padded else x.flatten(0, -2)).float()
 
     def _fill(self, module: nn.Module, **known: Tensor) -> None:
-        """Load a module's weights, unless they are loaded."""
+        """Load a module's weights, except those that are loaded already."""
         for held in (module._parameters, module._buffers):
             for leaf, tensor in held.items():
                 if tensor is None or id(tensor) not in self._names:
                     continue
                 values = known.get(leaf)
                 if values is None:
-                    values = whole(tensor, self._weights.pieces(self._names[id(tensor)]))
+                    values = whole(tensor, self._calibrated.pieces(self._names[id(tensor)]))
                 self._meta[module, leaf] = tensor
                 held[leaf] = nn.Parameter(values, False) if isinstance(tensor, nn.Parameter) else values  # type: ignore[assignment]
 

@@ -1,15 +1,16 @@
-"""What one changed line would fuse: the same model in another precision, or with heads of another width."""
+"""Operations that one changed line would fuse: the same model in another precision, or with heads of another width."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from exporters.steps.options import Options
-from exporters.steps.plan import ExportPlan
+from exporters.steps.graphs import Graphs
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.base import Spec
 from specs.base.roles import Role, fields_by_role
@@ -34,24 +35,24 @@ class Advice:
         return f"{self.change}: {', '.join(self.fuses)}"
 
 
-def advice(spec: Model, options: Options) -> list[Advice]:
+def advice(spec: Model, options: ExportOptions) -> list[Advice]:
     """The changes of one line that leave fewer operations unfused, for the target of the options.
 
     Only a model of few layers is traced, without weights; where nothing is left unfused, nothing is tried.
     """
     small = fewer_layers(spec)
     unfused = _unfused(small, options)
-    found = []
+    advised = []
     for change, other, settings in _changes(small, options) if unfused else ():
         if fused := unfused - _unfused(other, settings):
-            found.append(Advice(change, tuple(sorted(fused))))
-    return found
+            advised.append(Advice(change, tuple(sorted(fused))))
+    return advised
 
 
-def _changes(spec: Model, options: Options) -> Iterator[tuple[str, Model, Options]]:
+def _changes(spec: Model, options: ExportOptions) -> Iterator[tuple[str, Model, ExportOptions]]:
     """Each change as a line that a user would write, the changed model, and the changed options."""
     if options.precision == "fp32":
-        yield "--precision fp16", spec, replace(options, precision="fp16")
+        yield "--precision fp16", spec, options.changed(precision="fp16")
     for width in sorted(_head_widths(spec) - set(HEAD_WIDTHS)):
         other = min((usual for usual in HEAD_WIDTHS if usual > width), default=HEAD_WIDTHS[-1])
         try:
@@ -61,21 +62,21 @@ def _changes(spec: Model, options: Options) -> Iterator[tuple[str, Model, Option
 
 
 def _head_widths(spec: Model) -> set[int]:
-    found = set[int]()
+    widths = set[int]()
 
     def note(part: Spec, d_model: int) -> dict[str, Any]:
-        found.update(width for _, width in _stated(part, d_model))
+        widths.update(width for _, width in _stated(part, d_model))
         return {}
 
     rewritten_stacks(spec, note)
-    return found
+    return widths
 
 
 def _with_head_width(spec: Model, width: int, other: int) -> Model:
     """The model with heads of another width.  Raises :class:`pydantic.ValidationError` where a kind does not allow it."""
 
     def widen(part: Spec, d_model: int) -> dict[str, Any]:
-        return {name: other for name, stated in _stated(part, d_model) if stated == width}
+        return {name: other for name, value in _stated(part, d_model) if value == width}
 
     return checked(rewritten_stacks(spec, widen))
 
@@ -90,9 +91,9 @@ def _stated(part: Spec, d_model: int) -> Iterator[tuple[str, int]]:
         yield name, value or d_model // heads[0]
 
 
-def _unfused(spec: Model, options: Options) -> set[str]:
+def _unfused(spec: Model, options: ExportOptions) -> set[str]:
     """The operations that are not fused somewhere."""
     if TARGETS[options.target].static_cache and options.cache_length is None:
-        options = replace(options, cache_length=SLOTS)
-    graphs = ExportPlan.make(spec, options).graphs
+        options = options.changed(cache_length=SLOTS)
+    graphs = Graphs.of(Plan.make(spec, options)).graphs
     return {reason.partition(":")[0] for graph in graphs for reason in graph.unfused}

@@ -42,14 +42,14 @@ def write_card(directory: Path, spec: Model, manifest: Manifest, origin: Path) -
     """Write the card of an export with its ``manifest``; ``origin`` is the checkpoint, if its weights are from one."""
     from_checkpoint = manifest.weights == "checkpoint"
     base_model = base_model_of(origin) if from_checkpoint else None
-    stated = license_of(origin) if from_checkpoint else {}
-    (directory / CARD).write_bytes(sealed(card(spec, manifest, base_model, stated)))
+    license_fields = license_of(origin) if from_checkpoint else {}
+    (directory / CARD).write_bytes(sealed(card(spec, manifest, base_model, license_fields)))
 
 
-def card(spec: Model, manifest: Manifest, base_model: str | None, stated: dict[str, str]) -> str:
+def card(spec: Model, manifest: Manifest, base_model: str | None, license_fields: dict[str, str]) -> str:
     """The card as Markdown; ``stated`` are the license fields of the checkpoint's own card."""
     front = yaml.safe_dump(
-        _front_matter(spec, manifest, base_model, stated), sort_keys=False, allow_unicode=True
+        _front_matter(spec, manifest, base_model, license_fields), sort_keys=False, allow_unicode=True
     )
     parts = [
         f"---\n{front}---",
@@ -69,8 +69,8 @@ def card(spec: Model, manifest: Manifest, base_model: str | None, stated: dict[s
 
 def base_model_of(origin: Path) -> str | None:
     """The hub repository that a checkpoint is a snapshot of; None for others."""
-    found = _SNAPSHOT.search(origin.absolute().as_posix())
-    return f"{found[1]}/{found[2]}" if found else None
+    match = _SNAPSHOT.search(origin.absolute().as_posix())
+    return f"{match[1]}/{match[2]}" if match else None
 
 
 def license_of(origin: Path) -> dict[str, str]:
@@ -91,14 +91,14 @@ def license_of(origin: Path) -> dict[str, str]:
         data = yaml.safe_load(front[1]) if front else None
     except (AttributeError, RecursionError, TypeError, ValueError, yaml.YAMLError):  # not our concern
         return {}
-    found = data if isinstance(data, dict) else {}
-    return {name: found[name] for name in _LICENSE if isinstance(found.get(name), str)}
+    fields = data if isinstance(data, dict) else {}
+    return {name: fields[name] for name in _LICENSE if isinstance(fields.get(name), str)}
 
 
 def _front_matter(
-    spec: Model, manifest: Manifest, base_model: str | None, stated: dict[str, str]
+    spec: Model, manifest: Manifest, base_model: str | None, license_fields: dict[str, str]
 ) -> dict[str, Any]:
-    front: dict[str, Any] = {**stated, "library_name": "onnx"}
+    front: dict[str, Any] = {**license_fields, "library_name": "onnx"}
     if pipeline := purpose_of(spec).pipeline:
         front["pipeline_tag"] = pipeline
     if base_model is not None:

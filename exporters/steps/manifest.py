@@ -78,7 +78,7 @@ class Export(Tabular):
 
     @property
     def graphs(self) -> dict[str, dict[str, Any]]:
-        """What a client needs to know about each graph, as JSON data."""
+        """The record of each graph, as JSON data."""
         return {name: graph.model_dump(mode="json") for name, graph in self.manifest.graphs.items()}
 
     def as_dict(self) -> dict[str, Any]:
@@ -155,8 +155,8 @@ def graph_record(
     unfused: Sequence[str] = (),
     kernels: KernelTable | None = None,
 ) -> GraphRecord:
-    """What a client needs to know about a graph before loading it; ``longest`` is the largest number of tokens in a
-    row, and ``kernels`` are those of the target's provider."""
+    """The facts that a client needs before loading a graph; ``longest`` is the largest number of tokens in a
+    row, and ``kernels`` are the kernels of the target's provider."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     used = Counter(node.op_type for node in model.graph.node)
     return GraphRecord(

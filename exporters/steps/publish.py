@@ -23,10 +23,8 @@ from exporters.steps.manifest import (
     metadata_of,
     write_records,
 )
-from exporters.steps.options import SHAPING
-from exporters.steps.plan import ExportPlan
-from exporters.steps.verify import Proven
-from exporters.steps.weight_preparation import Contents
+from exporters.steps.plan import Plan
+from exporters.steps.verify import Verified
 from exporters.target.kernels.table import table_of
 from exporters.target.profiles import longest_sequence, profile, provider_options
 from specs.forms.resolved import resolved
@@ -42,19 +40,18 @@ from zoo.weights.source import WeightSource
 def publish(
     destination: Path,
     directory: Path,
-    contents: Contents,
+    verified: Verified,
     files: Mapping[str, onnx.ModelProto],
     data: Mapping[str, DataDigests],
-    proven: Proven,
 ) -> Export:
     """Complete a directory that has its graphs (``files`` by path) and their ``data``; it will become
     ``destination``.
 
     Raises :class:`exporters.graph.checking.InvalidGraphError`.
     """
-    plan, options = contents.plan, contents.plan.options
+    weights, plan, options = verified.weights, verified.weights.plan, verified.weights.plan.options
     checked = {name: check_graph(name, graph) for name, graph in files.items()}
-    unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in plan.graphs}
+    unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in weights.graphs.graphs}
     longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
     kernels = table_of(plan.target.providers[0])
     cache = cache_record([*files.values()][-1], plan.tasks[-1])
@@ -63,7 +60,7 @@ def publish(
     )
     _write_settings(plan, deployment, directory, shared=cache is not None and cache.kind == "shared")
     (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")
-    weights = _kind_of(contents.source, options.weights)
+    kind = _kind_of(weights.source, options.weights)
     manifest = Manifest(
         format=FORMAT,
         zoo=version("zoo"),
@@ -73,29 +70,31 @@ def publish(
         providers=plan.target.providers,
         precision=options.precision,
         layout=plan.layout.name,
-        options=ShapingRecord(**{name: getattr(options, name) for name in SHAPING}),
-        weights=weights,
-        seed=options.seed if weights == "random" else None,
+        options=ShapingRecord(**options.model_dump(include={*ShapingRecord.model_fields})),
+        weights=kind,
+        seed=options.seed if kind == "random" else None,
         cache=cache,
         graphs={
             name: graph_record(graph, checked[name], longest[name], unfused.get(name, ()), kernels)
             for name, graph in files.items()
         },
         quantized=plan.quantized,
-        mixed=contents.mixed,
+        mixed=weights.mixed,
         files=file_records(directory, {name: digests.file for name, digests in data.items()}),
         tensors={name: digests.tensors for name, digests in data.items()},
-        calibrated_on=_inputs_record(contents.calibrated_on),
-        judged_on=_inputs_record(proven.judged_on),
-        engines=tuple(each.claim for each in proven.verification.engines) if proven.verification else (),
+        calibrated_on=_inputs_record(weights.calibrated_on),
+        judged_on=_inputs_record(verified.judged_on),
+        engines=tuple(engine.claim for engine in verified.verification.engines)
+        if verified.verification
+        else (),
     )
     write_card(directory, plan.spec, manifest, deployment.origin)
-    origin = "none: the graph alone" if contents.source is None else contents.source.description
-    build = write_records(directory, manifest, origin, proven.verification, proven.quality)
-    return Export(destination, manifest, build, proven.verification, proven.quality, proven.unjudged)
+    origin = "none: the graph alone" if weights.source is None else weights.source.description
+    build = write_records(directory, manifest, origin, verified.verification, verified.quality)
+    return Export(destination, manifest, build, verified.verification, verified.quality, verified.unjudged)
 
 
-def metadata(plan: ExportPlan, source: WeightSource | None) -> dict[str, str]:
+def metadata(plan: Plan, source: WeightSource | None) -> dict[str, str]:
     """The metadata of every graph."""
     weights: str = _kind_of(source, plan.options.weights)
     if weights == "random":
@@ -109,7 +108,7 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
     return "random" if weights == "random" else "checkpoint"
 
 
-def _write_settings(plan: ExportPlan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
+def _write_settings(plan: Plan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
     if isinstance(deployment.spec.head, Pooled):
         for name in (SETTINGS, PROMPTS):

@@ -4,45 +4,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from exporters.quality.claim import QualityInputs
-from exporters.steps.plan import ExportPlan
+from exporters.quality.quality_inputs import QualityInputs
+from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
 
 
-def with_activations(plan: ExportPlan, claim: QualityInputs | None) -> ExportPlan:
+def with_activations(plan: Plan, inputs: QualityInputs | None) -> Plan:
     """The plan with its activations chosen: as asked for, otherwise static wherever scales can be calibrated.
 
-    None where there is no choice. Raises :class:`specs.base.errors.UserError` where static scales are requested and
+    The plan itself if there is no choice. Raises :class:`specs.base.errors.UserError` where static scales are requested and
     impossible.
     """
     asked, unfit = plan.options.activations, _unfit(plan)
     if asked is None and unfit:
         return plan
-    refusal = unfit or _without_inputs(claim)
+    refusal = unfit or _without_inputs(inputs)
     if asked == "static" and refusal:
         raise UserError(
             f"{option_name('activations')} static {refusal}\n  Pass {option_name('activations')} dynamic, or leave it out."
         )
     chosen = asked or ("dynamic" if refusal else "static")
-    return replace(plan, options=replace(plan.options, activations=chosen))
+    return replace(plan, options=plan.options.changed(activations=chosen))
 
 
-def may_be_static(plan: ExportPlan) -> bool:
+def may_be_static(plan: Plan) -> bool:
     """Whether the available inputs decide between static and dynamic scales."""
     return plan.options.real and plan.options.activations != "dynamic" and not _unfit(plan)
 
 
-def _without_inputs(claim: QualityInputs | None) -> str:
+def _without_inputs(inputs: QualityInputs | None) -> str:
     """Return the reason why calibration is impossible; empty where it is possible."""
-    if claim is None:
+    if inputs is None:
         return "needs real weights\n  value: random weights, or none"
-    if claim.inputs is None or not claim.inputs.calibration:
-        return f"needs calibration inputs\n  value: {claim.unjudged or 'none'}"
+    if inputs.representative is None or not inputs.representative.calibration:
+        return f"needs calibration inputs\n  value: {inputs.unjudged or 'none'}"
     return ""
 
 
-def _unfit(plan: ExportPlan) -> str:
+def _unfit(plan: Plan) -> str:
     """Return the reason why the inputs of a model's products cannot have static scales; empty where they can."""
     spec, stack = plan.spec, plan.spec.encoder
     if plan.precision.name != "int8":

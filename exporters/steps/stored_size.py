@@ -54,16 +54,16 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
     layers: Layers = {
         name: [kinds[name, layer] for layer in dict.fromkeys(stack.owners())] for name, stack in spec.stacks()
     }
-    place, sizes, traced = TARGETS[target], dict[str, int](), dict[Hashable, list[TracedTask]]()
+    row, sizes, traced = TARGETS[target], dict[str, int](), dict[Hashable, list[TracedTask]]()
     for name, precision in PRECISIONS.items():
-        if name in place.unsupported_precisions:
+        if name in row.unsupported_precisions:
             continue
-        dtype = precision.dtype_on(place)
-        taken = frozenset(operation for operation in place.operations if place.takes(operation, dtype))
+        dtype = precision.dtype_on(row)
+        taken = frozenset(operation for operation in row.operations if row.takes(operation, dtype))
         key = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large
         if key not in traced:
-            traced[key] = _traced(small, place, dtype)
-        sizes[name] = _size(_items(traced[key], precision, place, small), layers)
+            traced[key] = _traced(small, row, dtype)
+        sizes[name] = _size(_items(traced[key], precision, row, small), layers)
     return sizes
 
 
@@ -84,17 +84,17 @@ def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, s
     """The stored tensors of a reduced model, in the order of its data file."""
     decodes = small.decodes
     parameters: list[Parameter] = []
-    for each in traced:
+    for traced_task in traced:
         quantization = quantization_of(
             precision,
             target,
             decodes=decodes,
-            graph_decodes=decodes and each.task.name != ENCODER,
+            graph_decodes=decodes and traced_task.task.name != ENCODER,
             blocks=BLOCK,
             table_bits=8,
-            own=unquantized(each.model, target),
+            own=unquantized(traced_task.model, target),
         )
-        parameters += each.graph(quantization).parameters.values()
+        parameters += traced_task.graph(quantization).parameters.values()
     regions = {region.offset: region for region in lay_out(parameters).values()}
     return [_Item(region.length, _kind(region)) for region in regions.values()]
 
@@ -102,8 +102,8 @@ def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, s
 def _kind(region: Region) -> str | None:
     """The layer of the reduced model whose weights a region holds, or None."""
     names = [name for name in region.content.names if ".attention.position." not in name]  # shared by layers
-    found = {".".join(name.split(".")[:3]) for name in names}
-    return found.pop() if len(found) == 1 and ".blocks." in min(found) else None
+    layers = {".".join(name.split(".")[:3]) for name in names}
+    return layers.pop() if len(layers) == 1 and ".blocks." in min(layers) else None
 
 
 def _size(items: Sequence[_Item], layers: Layers) -> int:
@@ -120,14 +120,14 @@ def _repeated(items: Sequence[_Item], layers: Layers) -> Iterator[int]:
 
     A reduced model may have two layers of one kind under different names: the second counts for none.
     """
-    for stack, run in groupby(_marked(items), lambda each: each[0]):
-        found = [item for _, item in run]
+    for stack, run in groupby(_marked(items), lambda pair: pair[0]):
+        stored = [item for _, item in run]
         if stack is None:
-            yield from (item.length for item in found)
+            yield from (item.length for item in stored)
             continue
         own: dict[str, list[_Item]] = {}
-        kind = next(item.kind for item in found if item.kind)
-        for item in found:
+        kind = next(item.kind for item in stored if item.kind)
+        for item in stored:
             kind = item.kind or kind
             own.setdefault(kind, []).append(item)
         seen = set[str]()
@@ -137,8 +137,7 @@ def _repeated(items: Sequence[_Item], layers: Layers) -> Iterator[int]:
 
 
 def _marked(items: Sequence[_Item]) -> list[tuple[str | None, _Item]]:
-    """Each item with the stack whose layers it belongs to: that of the item before, if an item of the same stack
-    follows."""
+    """Each item with the stack whose layers it belongs to: the stack of the item before, if an item of it follows."""
     marked: list[tuple[str | None, _Item]] = []
     following: str | None = None
     after: list[str | None] = []

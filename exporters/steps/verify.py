@@ -1,28 +1,29 @@
-"""Verification of the files of an export, and judgement of its rounding."""
+"""The fifth stage of an export: its weights written, its files verified, and its rounding judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from exporters.data.mixed_bits import raised_limits
+from exporters.data.mixed_bits import more_bits_limits
 from exporters.data.prequantized import weight_limits
 from exporters.data.stored_weights import StoredWeight, stored_weights, take_stored
-from exporters.data.weight_files import Told, write_weights
-from exporters.graph.quantization.cache_scales import cache_of
+from exporters.data.weight_files import OnWritten, write_weights
+from exporters.graph.quantization.cache_scales import Scales, cache_of
 from exporters.graph.trace import write_graphs
 from exporters.graph.values import Graph
-from exporters.quality.claim import QualityInputs, UserLimits
 from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
+from exporters.quality.quality_inputs import QualityInputs, UserLimits
 from exporters.rounding.calibration import calibrated
-from exporters.rounding.quantized_cache.calibrate import calibrate_caches, random_case
-from exporters.steps.plan import ExportPlan
-from exporters.steps.weight_preparation import Contents
+from exporters.rounding.quantized_cache.calibrate import calibrated_scales, random_case
+from exporters.steps.graphs import Graphs
+from exporters.steps.plan import Plan
+from exporters.steps.weights import Weights
 from exporters.target.providers import on_provider
 from exporters.target.targets import OPERATIONS, Target
 from exporters.verification.compare import verify
@@ -33,164 +34,160 @@ from exporters.verification.probes import write_probe
 from exporters.verification.reference import Reference, reference_of
 from exporters.verification.request import VerificationRequest
 from exporters.verification.result import Verification, VerificationError
-from exporters.verification.verified_model import VerifiedModel, wiring_subject
-from specs.model.model import Model
+from exporters.verification.verified_model import VerifiedModel, narrow_models, probing_model
 from zoo.builder import ZooModel
 from zoo.core.progress import Progress, Stage
 from zoo.weights.held import HeldWeights
 
 
 @dataclass(frozen=True)
-class Proven:
-    """The result: the verification and the quality, each None where not asked for.
+class Verified:
+    """Written weights, with their verification and quality: None each where not asked for.
 
     ``unjudged`` is the reason why ``quality`` is missing where rounding could have been judged.
     """
 
+    weights: Weights
     verification: Verification | None = None
     quality: Quality | None = None
     judged_on: Representative | None = None
     unjudged: str = ""
 
 
-def write_and_prove(contents: Contents, directory: Path, told: Told, progress: Progress) -> Proven:
-    """Write the weights of a directory that has its graphs, and verify what the options ask for.
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files of some weights in a directory, and the reference that they are compared with."""
+
+    weights: Weights
+    directory: Path
+    reference: Reference
+
+
+def write_and_verify(
+    weights: Weights, directory: Path, on_written: OnWritten, progress: Progress
+) -> Verified:
+    """Write the weights to a directory that has their graphs, and verify what the options ask for.
 
     Raises :class:`exporters.verification.result.VerificationError` and :class:`exporters.quality.quality.QualityError`.
     """
-    plan, source, subject, claim = contents.plan, contents.source, contents.subject, contents.claim
+    plan, model, inputs = weights.plan, weights.verified_model, weights.quality_inputs
     paths = [directory / name for name in plan.data_paths]
-    unjudged = "" if claim is None else claim.unjudged
-    if subject is not None and not subject.is_reduced:
-        reference = contents.reference or reference_of(subject, progress)
+    unjudged = "" if inputs is None else inputs.unjudged
+    if model is not None and not model.is_reduced:
+        files = ModelFiles(weights, directory, weights.reference or reference_of(model, progress))
 
         def write() -> None:
-            write_weights(paths, plan.regions, HeldWeights(reference.model, subject.source), progress, told)
+            held = HeldWeights(files.reference.model, model.source)
+            write_weights(paths, weights.regions, held, progress, on_written)
 
-        verification = _main_verified(plan, directory, subject, reference, write, progress)
-        reference.drop()
-        found = Proven(verification, unjudged=unjudged)
-        if claim is None or unjudged:
-            return found
-        return _judged(found, plan, claim, directory, reference_of(subject, progress), progress)
-    if source is not None:
-        write_weights(paths, plan.regions, source, progress, told)
-    if subject is None:
-        return Proven(unjudged=unjudged)
-    wiring, theirs = _wiring_verified(plan, directory, progress), plan.of(subject.spec)
-    with reduced_model_files(theirs, subject, directory, progress) as (place, reference):
-        verification = verified(theirs, place, subject, reference, progress, main_only=True)
-        verification = verification.followed_by(wiring)
-        compiled = compile_files(proof_of(plan, directory, subject, reference, progress, compilers=True))
-    verification = replace(verification, engines=(*verification.engines, *compiled))
-    if not verification.passed:
-        raise VerificationError(verification)
-    if claim is not None:
+        verification = _verify_main(files, write, progress)
+        files.reference.drop()
+        verified = Verified(weights, verification, unjudged=unjudged)
+        if inputs is None or unjudged:
+            return verified
+        files = replace(files, reference=reference_of(model, progress))
+        return _judged(verified, inputs, files, progress)
+    if weights.source is not None:
+        write_weights(paths, weights.regions, weights.source, progress, on_written)
+    if model is None:
+        return Verified(weights, unjudged=unjudged)
+    if inputs is not None:
         unjudged = unjudged or "the model itself does not fit in memory"
-    return Proven(verification, unjudged=unjudged)
+    return Verified(weights, _verify_reduced(weights, model, directory, progress), unjudged=unjudged)
 
 
-def _main_verified(
-    plan: ExportPlan,
-    directory: Path,
-    subject: VerifiedModel,
-    reference: Reference,
-    write: Callable[[], None],
-    progress: Progress,
-) -> Verification:
+def _verify_main(files: ModelFiles, write: Callable[[], None], progress: Progress) -> Verification:
     """The verification of the model itself, whose weights are written at the same time, and of a reduced model."""
+    graphs, directory = files.weights.graphs, files.directory
     with ThreadPoolExecutor(1) as writer:
-        if plan.precision.rounds:  # rounding keeps the processor busy
-            wiring = _wiring_verified(plan, directory, progress)
+        if graphs.plan.precision.rounds:  # rounding keeps the processor busy
+            wiring = _verify_wiring(graphs, directory, progress)
             writing = writer.submit(write)
         else:  # copying does not
             writing = writer.submit(write)
-            wiring = _wiring_verified(plan, directory, progress)
-        main = verified(
-            plan, directory, subject, reference, progress, writing.result, main_only=True, record=True
+            wiring = _verify_wiring(graphs, directory, progress)
+        main = verify(
+            verification_request(files, progress, writing.result, main_only=True, record=True, compilers=True)
         )
         return main.followed_by(wiring)
 
 
-def _judged(
-    found: Proven,
-    plan: ExportPlan,
-    claim: QualityInputs,
-    directory: Path,
-    reference: Reference,
-    progress: Progress,
-) -> Proven:
+def _verify_reduced(
+    weights: Weights, model: VerifiedModel, directory: Path, progress: Progress
+) -> Verification:
+    """The verification of reduced models alone, and the compilation of the files themselves."""
+    wiring = _verify_wiring(weights.graphs, directory, progress)
+    reduced = Graphs.of(weights.plan.for_spec(model.spec))
+    with reduced_model_files(reduced, model, directory, progress) as files:
+        verification = verify(verification_request(files, progress, main_only=True)).followed_by(wiring)
+        itself = ModelFiles(weights, directory, files.reference)
+        compiled = compile_files(verification_request(itself, progress, compilers=True))
+    verification = replace(verification, engines=(*verification.engines, *compiled))
+    if not verification.passed:
+        raise VerificationError(verification)
+    return verification
+
+
+def _judged(verified: Verified, inputs: QualityInputs, files: ModelFiles, progress: Progress) -> Verified:
     """The result with the quality. Raises :class:`exporters.quality.quality.QualityError`."""
-    quality, inputs = claim.hold(
-        reference.model,
-        {directory / name: task for name, task in plan.graph_paths.items()},
+    plan, regions = files.weights.plan, files.weights.regions
+    quality, judged_on = inputs.hold(
+        files.reference.model,
+        {files.directory / name: task for name, task in plan.graph_paths.items()},
         plan.target,
         plan.precision,
         UserLimits(plan.options.max_kl, plan.options.min_cosine),
-        lambda model: stored_weights(model, directory / plan.data_paths[0], plan.regions),
+        lambda model: stored_weights(model, files.directory / plan.data_paths[0], regions),
         progress,
         plan.options.cache_precision,
     )
-    return replace(found, quality=quality, judged_on=inputs)
+    return replace(verified, quality=quality, judged_on=judged_on)
 
 
-def _wiring_verified(plan: ExportPlan, directory: Path, progress: Progress) -> Verification:
+def _verify_wiring(graphs: Graphs, directory: Path, progress: Progress) -> Verification:
     """The verification of a reduced model in all cases, with temporary files next to ``directory``."""
-    wanted, tried = _fused(plan.graphs), list[ExportPlan]()
+    reduced = _narrowest_alike(graphs)
+    model = probing_model(reduced.plan.spec)
+    with reduced_model_files(reduced, model, directory, progress) as files:
+        return verify(verification_request(files, progress))
 
-    def alike(spec: Model) -> bool:
-        """Whether a model has the same fused operations: a narrow one may not fit them."""
-        tried.append(plan.of(spec))
-        return _fused(tried[-1].graphs) == wanted
 
-    subject = wiring_subject(plan.spec, alike)
-    theirs = next(each for each in reversed(tried) if each.spec is subject.spec)
-    with reduced_model_files(theirs, subject, directory, progress) as (place, reference):
-        return verified(theirs, place, subject, reference, progress)
+def _narrowest_alike(graphs: Graphs) -> Graphs:
+    """The graphs of the narrowest reduced model with the same fused operations: a narrow one may not fit them.
+
+    The widest reduced model if none has.
+    """
+    wanted = _fused(graphs.graphs)
+    for spec in narrow_models(graphs.plan.spec):
+        reduced = Graphs.of(graphs.plan.for_spec(spec))
+        if _fused(reduced.graphs) == wanted:
+            break
+    return reduced
 
 
 @contextmanager
 def reduced_model_files(
-    plan: ExportPlan, subject: VerifiedModel, directory: Path, progress: Progress
-) -> Iterator[tuple[Path, Reference]]:
-    """Yield a directory with the files of a reduced model, and the reduced model."""
-    reference = reference_of(subject, progress)
+    graphs: Graphs, model: VerifiedModel, directory: Path, progress: Progress
+) -> Iterator[ModelFiles]:
+    """Yield the files of a reduced model, in a temporary directory next to ``directory``."""
+    plan, reference = graphs.plan, reference_of(model, progress)
     with TemporaryDirectory(dir=directory.parent, prefix=f".{directory.name}.reduced-") as name:
-        place = Path(name)
-        held = HeldWeights(reference.model, subject.source)
-        if plan.options.cache is not None:
-            calibrate_caches(plan.graphs, plan.spec, subject.source, random_case(plan.spec), progress)
-        write_weights([place / path for path in plan.data_paths], plan.regions, held, progress)
-        write_graphs(place, plan.messages(), {})
-        yield place, reference
+        weights = Weights(graphs, model.source, model, scales=_random_scales(plan, model, progress))
+        held = HeldWeights(reference.model, model.source)
+        write_weights([Path(name, path) for path in plan.data_paths], weights.regions, held, progress)
+        write_graphs(Path(name), graphs.messages(), {})
+        yield ModelFiles(weights, Path(name), reference)
 
 
-def verified(
-    plan: ExportPlan,
-    place: Path,
-    subject: VerifiedModel,
-    reference: Reference,
-    progress: Progress,
-    written: Callable[[], None] = lambda: None,
-    *,
-    main_only: bool = False,
-    record: bool = False,
-) -> Verification:
-    """The verification of the files of a plan.  Raises :class:`exporters.verification.result.VerificationError`."""
-    # Compilers take the recorded files, those of the model itself: narrower ones may not fit their kernels.
-    return verify(
-        proof_of(
-            plan, place, subject, reference, progress, written,
-            main_only=main_only, record=record, compilers=record,
-        )
-    )  # fmt: skip
+def _random_scales(plan: Plan, model: VerifiedModel, progress: Progress) -> Scales:
+    """The cache scales of a reduced model, for random inputs; empty for a float cache."""
+    if plan.options.cache is None:
+        return {}
+    return calibrated_scales(plan.options.cache, plan.spec, model.source, random_case(plan.spec), progress)
 
 
-def proof_of(
-    plan: ExportPlan,
-    place: Path,
-    subject: VerifiedModel,
-    reference: Reference,
+def verification_request(
+    files: ModelFiles,
     progress: Progress,
     written: Callable[[], None] = lambda: None,
     *,
@@ -198,48 +195,54 @@ def proof_of(
     record: bool = False,
     compilers: bool = False,
 ) -> VerificationRequest:
-    """What is verified of the files of a plan in ``place``, whose weights are complete when ``written`` returns.
+    """The request to verify some files, whose weights are complete when ``written`` returns.
 
-    With ``record``, one case is recorded there for :mod:`zoo.record.certificate`. Engines that only compile take part with
-    ``compilers``.
+    With ``record``, one case is recorded beside them for :mod:`zoo.record.certificate`. Engines that only compile take part
+    with ``compilers``, for the files of the model itself: narrower ones may not fit their kernels.
     """
+    weights, directory, plan = files.weights, files.directory, files.weights.plan
+    graphs, model = weights.graphs.graphs, weights.verified_model
+    assert model is not None
 
     def tell(case: str) -> None:
         progress(Stage(f"verify: {case}"))
 
-    def take(model: ZooModel) -> dict[str, StoredWeight]:
-        return take_stored(model, place / plan.data_paths[0], plan.regions, subject.source)
+    def take(module: ZooModel) -> dict[str, StoredWeight]:
+        return take_stored(module, directory / plan.data_paths[0], weights.regions, model.source)
 
-    graphs = {task.name: name for name, task in plan.graph_paths.items()}
+    names = {task.name: name for name, task in plan.graph_paths.items()}
+    limits = weight_limits(plan.quantized, model.source) | dict.fromkeys(calibrated(model.source), 0.0)
     return VerificationRequest(
-        {place / name: task for name, task in plan.graph_paths.items()},
-        {graph.name: unrounded_values(graph) for graph in plan.graphs},
-        reference,
-        _verified_on(plan),
-        plan.precision,
-        subject.description,
-        tell,
-        written,
-        take if plan.precision.rounds else None,
-        plan.graphs[-1].padding if plan.graphs else "either",
-        main_only,
-        cache_of(plan.graphs),
-        weight_limits(plan.quantized, subject.source)
-        | dict.fromkeys(calibrated(subject.source), 0.0)
-        | raised_limits(plan.raised),
-        (lambda probe: write_probe(place, graphs, probe)) if record else None,
-        [each for each in map(engine_named, plan.options.engines) if compilers or each.shows == "computes"],
+        graphs={directory / name: task for name, task in plan.graph_paths.items()},
+        unrounded={graph.name: unrounded_values(graph) for graph in graphs},
+        reference=files.reference,
+        target=_verified_on(plan),
+        precision=plan.precision,
+        subject=model.description,
+        progress=tell,
+        written=written,
+        take_stored=take if plan.precision.rounds else None,
+        padding=graphs[-1].padding if graphs else "either",
+        main_only=main_only,
+        cache=cache_of(graphs, weights.scales),
+        limits=limits | more_bits_limits(plan.more_bits),
+        record=(lambda probe: write_probe(directory, names, probe)) if record else None,
+        engines=[
+            engine
+            for engine in map(engine_named, plan.options.engines)
+            if compilers or engine.shows == "computes"
+        ],
     )
 
 
-def _verified_on(plan: ExportPlan) -> Target:
+def _verified_on(plan: Plan) -> Target:
     """The target with the provider that was asked for."""
     if plan.options.provider is None:
         return plan.target
     return replace(plan.target, providers=tuple(on_provider(plan.options.provider)))
 
 
-def _fused(graphs: list[Graph]) -> set[tuple[str, frozenset[str], tuple[bool, ...]]]:
+def _fused(graphs: Sequence[Graph]) -> set[tuple[str, frozenset[str], tuple[bool, ...]]]:
     """The target-specific operations of all graphs: their attributes, and which of their inputs are given.
 
     Inputs can depend on head widths: GroupQueryAttention rotates only wide enough heads.

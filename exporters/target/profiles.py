@@ -1,6 +1,6 @@
-"""Optimization profiles: the range of each size for which a compiler prepares a graph, derived from the spec.
+"""Optimization profiles: the sizes that a compiler prepares a graph for, from the spec.
 
-A dim has the same range in every input, and derived sizes are consistent at each end of the ranges.
+A dim has the same sizes in every input, and sizes that follow from others do so at each end.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from zoo.tracing.symbols import summands
 from zoo.tracing.task import ENCODER, ENCODER_LENGTH, IMAGES, VECTORS, Task
 
 ROWS = 8
-"""The largest batch, and the largest number of images per call."""
+"""The largest batch, and the largest number of images of a call."""
 
 TOKENS = 2048
-"""The largest number of tokens per call: a decoder reads longer prompts in pieces."""
+"""The largest number of tokens of a call: longer prompts of a decoder are given in pieces."""
 
 COMMON = 128
-"""The length to optimize an encoder for."""
+"""The length that an encoder is optimized for."""
 
 UNLIMITED = 1024
-"""The largest length of a model without a limit."""
+"""The largest length where the model limits none."""
 
 
 ENDS = ("min", "opt", "max")
-"""The option names of the smallest, the common and the largest shapes."""
+"""The words of options for the smallest, the common and the largest shapes."""
 
 
 class Sizes(NamedTuple):
-    """The smallest size of a dim, the size to optimize for, and the largest."""
+    """The smallest size of a dim, the one to optimize for, and the largest."""
 
     least: int
     common: int
@@ -41,7 +41,7 @@ class Sizes(NamedTuple):
 
 
 class ShapeRange(NamedTuple):
-    """The smallest shape of an input, the shape to optimize for, and the largest."""
+    """The same of an input's shape."""
 
     least: tuple[int, ...]
     common: tuple[int, ...]
@@ -53,57 +53,51 @@ Shapes = Mapping[str, ShapeRange]
 
 
 def profile(spec: Model, task: Task) -> Shapes:
-    """The shapes of all inputs of a task's graph by name, static shapes included."""
-    free = _free_sizes(spec, task)
-    numbers_by_end = [task.numbers({name: sizes[end] for name, sizes in free.items()}) for end in range(3)]
+    """The shapes of the inputs of a task's graph by name, static shapes included."""
+    ranges = _given(spec, task)
+    ends = [task.numbers({name: sizes[end] for name, sizes in ranges.items()}) for end in range(3)]
     return {
-        placeholder.name: ShapeRange(
-            *(tuple(_size(dim, numbers) for dim in placeholder.dims) for numbers in numbers_by_end)
-        )
-        for placeholder in task.inputs
+        value.name: ShapeRange(*(tuple(_size(dim, numbers) for dim in value.dims) for numbers in ends))
+        for value in task.inputs
     }
 
 
 def provider_options(shapes: Shapes) -> dict[str, str]:
-    """A profile as options of ONNX Runtime's TensorRT provider; trtexec takes the same values."""
+    """A profile as options of ONNX Runtime's TensorRT provider, in the syntax of trtexec."""
     varying = {name: shape for name, shape in shapes.items() if shape.least != shape.most}
     return {
         f"trt_profile_{end}_shapes": ",".join(
-            f"{name}:{'x'.join(map(str, shape[end_index]))}" for name, shape in varying.items()
+            f"{name}:{'x'.join(map(str, shape[index]))}" for name, shape in varying.items()
         )
-        for end_index, end in enumerate(ENDS)
+        for index, end in enumerate(ENDS)
     }
 
 
 def read_options(options: Mapping[str, str]) -> Shapes:
-    """Read the shapes from the result of :func:`provider_options`."""
-    read: dict[str, list[tuple[int, ...]]] = {}
+    """The shapes that :func:`provider_options` states."""
+    shapes_by_name: dict[str, list[tuple[int, ...]]] = {}
     for end in ENDS:
-        for option in options[f"trt_profile_{end}_shapes"].split(","):
-            name, _, dims = option.rpartition(":")
-            read.setdefault(name, []).append(tuple(map(int, dims.split("x"))))
-    return {name: ShapeRange(*shapes) for name, shapes in read.items()}
+        for text in options[f"trt_profile_{end}_shapes"].split(","):
+            name, _, dims = text.rpartition(":")
+            shapes_by_name.setdefault(name, []).append(tuple(map(int, dims.split("x"))))
+    return {name: ShapeRange(*shapes) for name, shapes in shapes_by_name.items()}
 
 
 def _size(dim: int | str, numbers: Mapping[str, int]) -> int:
-    return dim if isinstance(dim, int) else sum(numbers[symbol] for symbol in summands(dim))
+    return dim if isinstance(dim, int) else sum(numbers[name] for name in summands(dim))
 
 
-def _free_sizes(spec: Model, task: Task) -> dict[str, Sizes]:
-    """The sizes of all symbols that are not derived from others."""
+def _given(spec: Model, task: Task) -> dict[str, Sizes]:
+    """The sizes of all symbols that do not follow from others."""
     names = [
-        name
-        for placeholder in task.inputs
-        for dim in placeholder.dims
-        if isinstance(dim, str)
-        for name in summands(dim)
+        name for value in task.inputs for dim in value.dims if isinstance(dim, str) for name in summands(dim)
     ]
     names = [task.derived[name].source if name in task.derived else name for name in dict.fromkeys(names)]
     return {name: _sizes(spec, task, name, names) for name in names}
 
 
 def _sizes(spec: Model, task: Task, name: str, names: Sequence[str]) -> Sizes:
-    optional = any(placeholder.name == IMAGE_FEATURES for placeholder in task.inputs)  # text without images
+    optional = any(value.name == IMAGE_FEATURES for value in task.inputs)  # text without images
     if name.endswith("batch_size") or name == IMAGES:
         return Sizes(int(name != IMAGES or not optional), 1, ROWS)
     if name == ENCODER_LENGTH and spec.encoder is not None:
@@ -115,7 +109,7 @@ def _sizes(spec: Model, task: Task, name: str, names: Sequence[str]) -> Sizes:
     most = min(longest or UNLIMITED, TOKENS)
     if name == VECTORS:
         return Sizes(int(not optional), min(COMMON, most), most)
-    generates = any(placeholder.name.startswith("past_") for placeholder in task.inputs)
+    generates = any(value.name.startswith("past_") for value in task.inputs)
     if not generates or name == ENCODER_LENGTH:
         return Sizes(1, min(COMMON, most), most)
     if not any(other.startswith("past_") for other in names):
@@ -125,7 +119,7 @@ def _sizes(spec: Model, task: Task, name: str, names: Sequence[str]) -> Sizes:
 
 
 def longest_sequence(task: Task, spec: Model) -> int | None:
-    """The largest number of tokens per row of a graph, past tokens and padding included; None without a limit.
+    """The largest number of tokens in a row of a graph, past tokens and padding included; None without a limit.
 
     Beyond it the tables of positions and rotations end, and ONNX Runtime fails.
     """

@@ -1,7 +1,7 @@
-"""Execution providers of ONNX Runtime: the available ones by name, and the device of their tensors.
+"""Execution providers of ONNX Runtime: those that can be tried here, by name, and the device of their tensors.
 
-A provider can be named if it has a row below, is in the installed build, or comes as a plugin in a package
-``onnxruntime_ep_NAME``.
+Besides the rows below, every provider that the installed build has can be named, and every one that a package
+``onnxruntime_ep_NAME`` brings as a plugin.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from specs.base.suggest import suggestion
 
 @dataclass(frozen=True)
 class Provider:
-    """An execution provider: the device of its tensors, the libraries it may load (one must be present), and the options of its
-    sessions.
+    """An execution provider: the device of its tensors, the libraries it loads, one of which must be present, and the
+    options of its sessions.
 
     Without any of the libraries, the provider is listed by ONNX Runtime but fails to load.
     """
@@ -53,11 +53,11 @@ PROVIDERS = {
 SUFFIX = "ExecutionProvider"
 
 PLUGIN_MODULES = "onnxruntime_ep_"
-"""The name prefix of modules that bring a provider as a plugin."""
+"""How the modules of packages begin that bring a provider as a plugin."""
 
 
 def present(wanted: Iterable[str]) -> list[str]:
-    """The providers among ``wanted`` that this machine can try, in the same order; the CPU provider if there are no others."""
+    """The providers among ``wanted`` that this machine can try, in the same order; the CPU's if there are no others."""
     import onnxruntime
 
     built_in = onnxruntime.get_available_providers()
@@ -70,7 +70,7 @@ def provider_name(full: str) -> str:
 
 
 def known_providers() -> list[str]:
-    """The short names of all providers that can be requested: rows, providers of the installed build, and plugins."""
+    """The short names of the providers that can be named: rows, providers of the installed build, and plugins."""
     import onnxruntime
 
     return list(
@@ -79,7 +79,7 @@ def known_providers() -> list[str]:
 
 
 def on_provider(name: str) -> list[str]:
-    """The provider of a name, such as ``cuda`` or ``CUDAExecutionProvider``, followed by the CPU provider for missing kernels.
+    """The provider of a name, such as ``cuda`` or ``CUDAExecutionProvider``, then the CPU's, which runs what it lacks.
 
     Raises :class:`specs.base.errors.UserError` for an unknown provider, or one that this machine cannot load.
     """
@@ -113,7 +113,7 @@ def on_provider(name: str) -> list[str]:
 
 @functools.cache
 def plugins() -> dict[str, str]:
-    """The library paths of provider plugins in installed packages, by provider name."""
+    """The paths of the libraries of providers that packages bring as plugins, by the providers' names."""
     libraries = {}
     for module in pkgutil.iter_modules():
         if module.name.startswith(PLUGIN_MODULES):
@@ -124,7 +124,7 @@ def plugins() -> dict[str, str]:
 
 @functools.cache
 def plugin_devices(full: str) -> tuple[Any, ...]:
-    """The devices of a plugin's provider; empty for a name without a plugin."""
+    """The devices on which a plugin provides; none for a name that is no plugin's."""
     import onnxruntime
 
     if full not in plugins():
@@ -140,7 +140,7 @@ def plugin_devices(full: str) -> tuple[Any, ...]:
 
 
 def with_options(providers: Iterable[str]) -> list[tuple[str, dict[str, str]]]:
-    """Pairs of each provider and its session options, for ONNX Runtime."""
+    """Each provider with the options of its sessions, as ONNX Runtime takes them."""
     return [
         (provider, dict(PROVIDERS[provider].options if provider in PROVIDERS else {}))
         for provider in providers
@@ -167,10 +167,10 @@ def _can_load(provider: str) -> bool:
 
 @functools.cache
 def _preload_cuda() -> None:
-    """Load the CUDA libraries of Python packages, which the system linker does not find."""
+    """Load the CUDA libraries that Python packages carry, which the system does not find by itself."""
     import onnxruntime
 
     with contextlib.redirect_stdout(
         io.StringIO()
-    ):  # it prints missing libraries; loading a session reports them as well
+    ):  # it prints what it cannot find; loading a session says so, too
         onnxruntime.preload_dlls()

@@ -1,9 +1,9 @@
-"""The first ONNX Runtime version that computes a graph, from a table of actual runs.
+"""The first ONNX Runtime that computes a graph: looked up in a table of what was run.
 
 ``runtimes.json`` is written by ``python -m tests.engines runtimes``, which runs files of every kind on every version of ONNX Runtime
-that is installed. A graph is described by its features: its opset, its operators, and the uses of operators that not every
-version has. A feature works from the first version that computed a file with it; a graph needs the newest version of its features,
-or of combinations of features that work only in later versions. For a feature that was never run, the newest version is claimed.
+that is installed. A graph is described by its features: its opset, its operators, and how it uses those that not every version has.
+A feature works in a version where a file that has it was computed there, and in every later version; a graph needs the
+newest of its features' versions, or of the combinations of features that work only in later versions. Where a feature was never run, the newest version that was run is claimed, and no older one.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _SIZES = frozenset(
      "scale", "k", "group", "chunk_size", "quantize_axis", "gather_axis", "keepdims", "activation_alpha", "activation_beta",
      "swiglu_limit", "beta", "axes", "cubic_coeff_a", "num_scan_inputs", "q_num_heads", "decay_rate")
 )  # fmt: skip
-"""Attributes that are parameters of a model rather than features of a kernel."""
+"""Attributes that hold a value of the model rather than a way to compute."""
 
 _VALUES = frozenset(("bits", "expert_weight_bits", "kv_cache_bit_width", "accuracy_level", "to"))
-"""Integer attributes with a separate kernel per value."""
+"""Integers that each need their own kernel."""
 
 _NARROW: dict[int, str] = {TensorProto.FLOAT16: "float16", TensorProto.BFLOAT16: "bfloat16"}
 
 _UNIVERSAL = 18
-"""The opset whose operators are in every recorded version of ONNX Runtime."""
+"""Operators of this opset are in every version of ONNX Runtime that is run."""
 
 _KERNELS = frozenset(
     (
@@ -46,12 +46,12 @@ _KERNELS = frozenset(
         "ConvInteger",
     )
 )
-"""Older operators with later changes in their kernels."""
+"""Older operators whose kernels have changed since."""
 
 
 EXACT_SINCE = "1.30.0"
-"""The first version that keeps sums of 8-bit products exact on x86-64 processors without VNNI, if a session requests it. Measured
-on such a processor, with versions 1.20.1, 1.24.1, 1.26.0 and 1.30.0, and not from the table, which names its machine."""
+"""The first version that keeps sums of 8-bit products exact on x86-64 processors without VNNI, where a session asks for it. It is from
+measurements on such a processor, of versions 1.20.1, 1.24.1, 1.26.0 and 1.30.0: not from the table, whose machine is named there."""
 
 
 def multiplies_integers(operations: Iterable[str]) -> bool:
@@ -60,11 +60,11 @@ def multiplies_integers(operations: Iterable[str]) -> bool:
 
 
 def minimum_runtime(model: onnx.ModelProto) -> str:
-    """The first ONNX Runtime version that computes a graph."""
-    recorded, used = table(), features(model)
-    known: dict[str, str] = recorded["features"]
-    versions = [known.get(feature, recorded["versions"][-1]) for feature in used]
-    versions += [version for names, version in recorded["combinations"] if used.issuperset(names)]
+    """The version of the first ONNX Runtime that computes a graph."""
+    stored, used = table(), features(model)
+    known: dict[str, str] = stored["features"]
+    versions = [known.get(feature, stored["versions"][-1]) for feature in used]
+    versions += [version for names, version in stored["combinations"] if used.issuperset(names)]
     return max(versions, key=version_key)
 
 
@@ -72,15 +72,15 @@ def features(model: onnx.ModelProto) -> set[str]:
     """The features of ONNX Runtime that a graph uses."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     narrow = {_NARROW[code] for code in _element_types(model) if code in _NARROW}
-    needed = {f"opset {opset}", *narrow}
+    names = {f"opset {opset}", *narrow}
     for node in _nodes(model.graph):
         if not _is_dated(node, opset):
             continue
         name = node.op_type if node.domain or node.op_type not in _BOTH else f"standard {node.op_type}"
-        needed.add(name)
-        needed |= {f"{name} in {dtype}" for dtype in narrow}
-        needed |= {f"{name} {use}" for use in _uses(node)}
-    return needed
+        names.add(name)
+        names |= {f"{name} in {dtype}" for dtype in narrow}
+        names |= {f"{name} {use}" for use in _uses(node)}
+    return names
 
 
 def version_key(version: str) -> list[int]:
@@ -90,12 +90,12 @@ def version_key(version: str) -> list[int]:
 
 @functools.cache
 def table() -> Any:
-    """The table of recorded runs."""
+    """The table of what was run."""
     return json.loads(TABLE.read_text("utf-8"))
 
 
 def _is_dated(node: NodeProto, opset: int) -> bool:
-    """Whether some version lacks an operator, or part of it."""
+    """Whether not every version has an operator, or has it in full."""
     if node.domain not in ("", "ai.onnx") or node.op_type in _KERNELS:
         return True
     return bool(onnx.defs.get_schema(node.op_type, opset).since_version > _UNIVERSAL and node.op_type in _NEW)
@@ -113,11 +113,11 @@ _NEW = frozenset(
         "Swish",
     )
 )
-"""Standard operators newer than :data:`_UNIVERSAL`; new versions of older operators come with their opset."""
+"""Standard operators that are newer than :data:`_UNIVERSAL`; new versions of older ones come with their opset."""
 
 
 _BOTH = frozenset(("LinearAttention", "CausalConvWithState"))
-"""Operators with the same name in standard ONNX and in ONNX Runtime's domain: the standard ones have other kernels, or none."""
+"""Operators that standard ONNX has under the same names as ONNX Runtime: they have other kernels, or none."""
 
 
 def _uses(node: NodeProto) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _uses(node: NodeProto) -> Iterator[str]:
 
 
 _REQUIRED = 3
-"""The number of leading inputs that are not counted as uses: nearly every operator requires them."""
+"""The number of inputs that nearly every operator requires, which do not count as uses."""
 
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[NodeProto]:

@@ -1,7 +1,7 @@
-"""The deployment targets: one row each, with the operations that a graph may use.
+"""The deployment targets: one row each decides which operations a graph may use.
 
-An emitter asks its target for an operation, and otherwise writes equivalent standard operations. A new target is a row in
-``TARGETS``, a new operation a row in ``OPERATIONS``.
+An emitter asks its target whether it takes an operation, and otherwise writes equivalent standard operations. A new
+target is a row in ``TARGETS``, a new operation a row in ``OPERATIONS``.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CONTRIB = "com.microsoft"
 
 @dataclass(frozen=True)
 class OnnxOperator:
-    """An operation that some targets lack: its domain ("" is standard ONNX), and the first version with it.
+    """An operation that not every target has: its domain ("" is standard ONNX), and the first version with it.
 
-    ``standard``: the first opset of standard ONNX that also has an operation of another domain.
+    ``standard`` is the first opset of standard ONNX that has an operation of another domain as well.
     """
 
     name: str
@@ -65,12 +65,12 @@ OPERATIONS = {
 Padding = Literal["either", "right"]
 
 IN_HALF_ALREADY = {"q4f16": "its int4 is float16 elsewhere already"}
-"""The unsupported precision of targets whose quantized products run only in float16, with the reason."""
+"""The precision that targets with quantized products in float16 alone lack."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A place where graphs run, with all of its particulars."""
+    """A place where graphs run, with everything that is particular to it."""
 
     name: str
     guide: tuple[str, str]
@@ -78,67 +78,67 @@ class Target:
     providers: tuple[str, ...]
     operations: Mapping[str, frozenset[torch.dtype]]
     padding: Padding = "either"
-    """The side of padding in a decoder's graph. With "right", the tokens of every row are at the front of its cache, as operations
-    with a shared buffer of keys and values require."""
+    """The side on which a decoder's graph takes padding.  With "right", the tokens of every row are together at the front of its
+    cache, which operations with a shared buffer of keys and values need."""
     packs_tokens: bool = False
-    """Whether an encoder's graph removes padding everywhere except in attention."""
+    """Whether an encoder's graph removes padding everywhere but in attention."""
     static_cache: bool = False
-    """Whether a decoder's keys and values are in static caches, at the slots in position_ids."""
+    """Whether a decoder's keys and values are in caches of fixed length, at the slots that position_ids give."""
     quantized_dtype: torch.dtype = torch.float32
-    """The dtype of all unquantized tensors of a quantized export, including the inputs of products."""
+    """The dtype of everything that a quantized export leaves unquantized, the inputs of its products included."""
     zero_points: bool = True
     """Whether blocks of weights may have zero points."""
     positive_scales: bool = False
-    """Whether scales of 8-bit weights must be positive; codes then reach one step less above 0 than below."""
+    """Whether scales of 8-bit weights are positive; the codes of a block reach one step less far above 0 than below."""
     repeats_quantized: bool = True
-    """Whether several products may read one quantized matrix; if not, weights shared by layers stay floats."""
+    """Whether several products may read one quantized matrix: the weights of layers that share them are floats elsewhere."""
     whole_blocks: bool = False
-    """Whether blocks must divide the width of a matrix; otherwise the last block may be shorter."""
+    """Whether blocks divide the width of a matrix; elsewhere the last one may be shorter."""
     block_products: frozenset[str] = frozenset()
-    """The optional features of MatMulNBits that its kernels support: ``accuracy_level``, which rounds inputs, and ``bias``."""
+    """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
     attention_widths: range = range(1, 2**31)
-    """The head widths for which its Attention has a kernel."""
+    """The widths of heads for which its Attention has a kernel."""
     biases_group_queries: bool = False
-    """Whether its GroupQueryAttention takes a bias of the scores."""
+    """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     masks_keys: bool = True
-    """Whether its MultiHeadAttention takes a mask of the keys; if not, a bias masks them."""
+    """Whether its MultiHeadAttention takes a mask of the keys; otherwise a bias masks them."""
     appends_nothing: bool = True
-    """Whether its MultiHeadAttention takes a past without new keys, as in cross-attention after the first step."""
+    """Whether its MultiHeadAttention takes a past without new keys, such as an encoder's after the first step."""
     cache_bits: frozenset[int] = frozenset()
-    """The bit widths of quantized caches that its attention supports."""
+    """The widths in bits of quantized caches, whose scales its attention reads."""
     static_shapes: bool = False
-    """Whether no size in a graph may depend on data; mixtures then compute every expert."""
+    """Whether no size in a graph may depend on data, so that mixtures compute every expert."""
     expert_parts: int = 1
-    """The number of parts into which hidden layers of MoE's experts are cut; each part becomes an expert. Threads divide experts by
-    ranges of indices, so with parts no single thread gets all experts of a token."""
+    """The parts into which the hidden layers of MoE's experts are divided, which it takes as experts of their own. Its threads
+    share experts by ranges of indices: part by part, no thread is left with all that a token chose."""
     sizes_on_device: bool = False
-    """Whether sizes in arithmetic with tensors are computed on the device: shapes are on the host, and a copy from there would
-    prevent graph capture."""
+    """Whether a size that tensors are computed with is computed beside them, where the shapes of tensors are on the host: a copy
+    would otherwise move it, and rule out that the graph is captured."""
     chunks_delta_rules: bool = True
-    """Whether delta rules compute many tokens in chunks; if not, one token after another, with fewer computed sizes."""
+    """Whether delta rules compute many tokens in chunks; elsewhere one token after another, with fewer computed sizes."""
     attention_beside_scans: bool = True
-    """Whether its Attention has a kernel in blocks that also run a recurrence."""
+    """Whether its Attention has a kernel where a recurrence runs beside it in the same block."""
     profiles: str | None = None
-    """The file of optimization profiles (:mod:`exporters.target.profiles`), for compilers that need the sizes of inputs."""
+    """The file of optimization profiles (:mod:`exporters.target.profiles`), for compilers that ask for the sizes of inputs."""
     opsets: Mapping[int, Mapping[str, frozenset[torch.dtype]]] = field(default_factory=dict)
-    """The opsets that can be requested, with the operations that each adds."""
+    """The opsets that can be asked for, with the operations that each of them adds."""
     opset: int | None = None
-    """The requested opset; None for the lowest that a graph needs."""
+    """The opset that was asked for; None for the lowest that a graph needs."""
     unsupported_precisions: Mapping[str, str] = field(default_factory=dict)
-    """The precisions that it does not support, with the reasons."""
+    """The precisions that it does not have, with the reasons."""
     coarse_sines: bool = False
     """Whether its sines and cosines are inexact, so that a graph computes them itself (:mod:`exporters.graph.emitters.sines`)."""
     largest_tensor: int | None = None
-    """The size limit of a weight in bytes, due to its buffers; None for no limit."""
+    """The bytes of the largest weight that fits one of its buffers; None for no limit."""
 
     def in_opset(self, opset: int | None) -> Target:
-        """The target with a requested opset; None for the lowest that each graph needs."""
+        """The target with graphs of one of its opsets; None for the lowest that each graph needs."""
         if opset is None:
             return self
         return replace(self, opset=opset, operations={**self.operations, **self.opsets[opset]})
 
     def domain(self, operation: str) -> str:
-        """The domain of an operation of ``OPERATIONS``: "" if standard ONNX has it in the requested opset."""
+        """The domain of an operation of ``OPERATIONS``: "" where standard ONNX has it in the opset that was asked for."""
         known = OPERATIONS[operation]
         if self.opset is None or known.standard is None or known.standard > self.opset:
             return known.domain
@@ -150,7 +150,7 @@ class Target:
 
     @property
     def quantizes_in_half(self) -> bool:
-        """Whether quantized products read float16: weights are dequantized and inputs are not rounded."""
+        """Whether quantized products read float16, so that weights are dequantized and no inputs are rounded."""
         return self.quantized_dtype == torch.float16
 
     @property
@@ -301,12 +301,12 @@ TARGETS = {
         # --8<-- [end:webgpu]
     )
 }
-"""The targets by name. A package adds one with ``TARGETS[target.name] = target``."""
+"""The targets by name.  A package adds one with ``TARGETS[target.name] = target``."""
 
 BASE_OPSET = 18
-"""The lowest opset of any graph: reductions take their axes as inputs from this one on."""
+"""The lowest opset written, from which on reductions take their axes as inputs."""
 
 BFLOAT16_SINCE = dict.fromkeys(
     ("Conv", "Cos", "Elu", "HardSigmoid", "HardSwish", "Mish", "Selu", "Sin", "Softplus", "Softsign"), 22
 )
-"""The first opset in which an operation takes bfloat16, for operations that otherwise work in lower opsets."""
+"""The first opset in which operations take bfloat16, for operations that are otherwise written in lower opsets."""

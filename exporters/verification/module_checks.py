@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporters.verification.verified_model import wiring_subject
+from exporters.verification.verified_model import narrowest_model
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
 from zoo.checks.behaviour import BehaviourReport, run_checks
@@ -28,7 +28,7 @@ def check_module(spec: Model) -> None:
 
     Raises :class:`BehaviourError`.
     """
-    reduced = wiring_subject(spec, lambda _: True)
+    reduced = narrowest_model(spec)
     subject = subject_of(reduced.spec)
     report = BehaviourReport(
         reduced.description, subject.weights.description, tuple(run_checks(subject, cached=False))

@@ -1,9 +1,9 @@
-"""The model used to verify an export: the model itself, or a reduced model that fits in memory."""
+"""The model that an export is verified on: the model itself, or a reduced model that fits in memory."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -28,13 +28,13 @@ from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightSource
 
 COPIES = 3
-"""The copies of the model in memory during verification: in PyTorch, in ONNX Runtime, and packed for its kernels."""
+"""Copies of the model in memory during verification: in PyTorch, in ONNX Runtime, and packed for its kernels."""
 
 SPARE = 300_000_000
-"""The bytes of memory to leave free."""
+"""Bytes of memory to leave free."""
 
 QUICK = 1_000_000_000
-"""The size limit of reduced models, in bytes of weights: initialized and run within seconds."""
+"""The largest size, in bytes of weights, that is initialized and run within seconds: the limit for reduced models."""
 
 
 class MemoryShortageError(UserError):
@@ -43,7 +43,7 @@ class MemoryShortageError(UserError):
 
 @dataclass(frozen=True)
 class VerifiedModel:
-    """The model that runs, its weights, and its description in reports."""
+    """The model that is run, its weights, and its description in reports."""
 
     spec: Model
     source: WeightSource
@@ -51,13 +51,11 @@ class VerifiedModel:
     description: str
 
 
-def choose_subject(
-    spec: Model, size_of: Callable[[Model], int], source: WeightSource | None
-) -> VerifiedModel:
-    """Choose the model with its weights if memory allows, otherwise the largest reduced model that runs quickly.
+def choose_model(spec: Model, size_of: Callable[[Model], int], source: WeightSource | None) -> VerifiedModel:
+    """The model with its weights where memory allows; otherwise the largest reduced model that runs quickly.
 
     ``size_of`` gives the bytes of one copy of a spec's model, with everything it needs to run. Raises
-    :class:`MemoryShortageError` if not even a narrow reduced model fits.
+    :class:`MemoryShortageError` where not even a narrow reduced model fits.
     """
     available = available_memory() - SPARE
     size = size_of(spec)
@@ -94,19 +92,25 @@ def _shortage(what: str, needed: int, instead: str) -> MemoryShortageError:
     )
 
 
-def wiring_subject(spec: Model, alike: Callable[[Model], bool]) -> VerifiedModel:
-    """The narrowest reduced model that is ``alike``, with weights that make every part of the graph matter.
-
-    Randomly initialized weights hide much: biases are 0, the weights of norms 1, and attention is nearly uniform.
-    """
+def narrow_models(spec: Model) -> Iterator[Model]:
+    """The reduced models in which every part of a graph shows, the narrowest first."""
     shallow = short_switch_lengths(
         fewer_experts(small_limits(small_tables(small_inputs(fewer_layers(spec)))))
     )
     for divisor in (16, 8, 4, 2, 1):
         with contextlib.suppress(ValidationError):
-            small = narrowed(shallow, divisor)
-            if alike(small):
-                break
-    return VerifiedModel(
-        small, ProbeWeights(assemble(small), small), True, "a reduced model with probing weights"
-    )
+            yield narrowed(shallow, divisor)
+
+
+def probing_model(spec: Model) -> VerifiedModel:
+    """A reduced model with weights that make every part of the graph show.
+
+    Randomly initialized weights hide much: biases are 0, the weights of norms 1, and attention is nearly uniform.
+    """
+    source = ProbeWeights(assemble(spec), spec)
+    return VerifiedModel(spec, source, True, "a reduced model with probing weights")
+
+
+def narrowest_model(spec: Model) -> VerifiedModel:
+    """The narrowest reduced model, with probing weights."""
+    return probing_model(next(narrow_models(spec)))

@@ -43,7 +43,8 @@ class Device(Spec):
 def device_names() -> list[str]:
     """The built-in devices, largest memory first."""
     return [
-        device.name for device in sorted(map(_read, DEVICES.glob("*.yaml")), key=lambda each: -each.memory)
+        device.name
+        for device in sorted(map(_read, DEVICES.glob("*.yaml")), key=lambda device: -device.memory)
     ]
 
 
@@ -53,14 +54,14 @@ def load_device(reference: str | os.PathLike[str]) -> Device:
     Raises :class:`specs.base.errors.UserError` for an unknown device, and :class:`specs.base.errors.SpecError` with every problem
     of a file.
     """
-    given = os.fspath(reference)
-    if (DEVICES / f"{given}.yaml").is_file() and os.sep not in given:
-        return _read(DEVICES / f"{given}.yaml")
-    if Path(given).suffix in (".yaml", ".yml") or Path(given).is_file():
-        return _read(Path(given))
-    remedy = suggestion(given, [*device_names(), "this"])
+    name = os.fspath(reference)
+    if (DEVICES / f"{name}.yaml").is_file() and os.sep not in name:
+        return _read(DEVICES / f"{name}.yaml")
+    if Path(name).suffix in (".yaml", ".yml") or Path(name).is_file():
+        return _read(Path(name))
+    remedy = suggestion(name, [*device_names(), "this"])
     raise UserError(
-        f"A device must be a known name, `this`, or a file.\n  value: {given!r}\n  {remedy}\n  Or pass the path of a YAML file."
+        f"A device must be a known name, `this`, or a file.\n  value: {name!r}\n  {remedy}\n  Or pass the path of a YAML file."
     )
 
 

@@ -82,7 +82,8 @@ def json_schema() -> dict[str, Any]:
 
 def zoo_file_schema() -> dict[str, Any]:
     """The schema of a zoo file."""
-    from specs.files.zoo_file import ArtefactOptions, ZooFile
+    from specs.files.export_options import ArtefactOptions
+    from specs.files.zoo_file import ZooFile
 
     models: list[type[BaseModel]] = [ZooFile, ArtefactOptions]
     references, generated = models_json_schema(
@@ -106,10 +107,10 @@ def zoo_file_schema() -> dict[str, Any]:
 
 def _extends() -> dict[str, Any]:
     """The schema of ``extends``: completes the presets, and accepts any path."""
-    found = presets()
+    listed = presets()
     names = {
-        "enum": [preset.name for preset in found],
-        "enumDescriptions": [preset.summary for preset in found],
+        "enum": [preset.name for preset in listed],
+        "enumDescriptions": [preset.summary for preset in listed],
     }
     return {
         "description": "Base of this spec, which states only its changes: a preset, or the path of a file relative to this one.",

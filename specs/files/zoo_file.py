@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
 from specs.base.base import Spec, custom_error
 from specs.base.errors import Problem, SpecError
 from specs.base.suggest import suggestion
+from specs.files.export_options import ArtefactOptions, WeightOptions
 from specs.language.document import Document
 from specs.language.merging import merge
 from specs.language.spec_file import read_file
@@ -31,8 +32,8 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|KB|MB|GB|TB)")
 
 def parse_size(text: str) -> int:
     """The bytes of a size such as ``16GB``.  Raises a pydantic error for anything else."""
-    found = _SIZE.fullmatch(text)
-    size = int(Decimal(found[1]) * _UNITS[found[2]]) if found else _MOST
+    match = _SIZE.fullmatch(text)
+    size = int(Decimal(match[1]) * _UNITS[match[2]]) if match else _MOST
     if size >= _MOST:
         raise custom_error("must be a size: a number and B, KB, MB, GB or TB", "16GB would work")
     return size
@@ -56,51 +57,6 @@ Values = Annotated[tuple[Any, ...], Field(strict=False, min_length=1)]
 Combinations = Annotated[tuple[dict[str, Any], ...], Field(strict=False)]
 
 
-class ArtefactOptions(Spec):
-    """How one artefact is exported: the options of ``zoo export`` under the same names."""
-
-    target: str = "portable"
-    """Where the graph runs: portable, cpu, cuda, tensorrt or webgpu, or the target of a package."""
-    precision: str = "fp32"
-    """How weights are stored: fp32, fp16, bf16, int8 or int4."""
-    layout: str = "onnx"
-    """The client that loads the directory: onnx, optimum, genai or transformers-js, or the layout of a package."""
-    logits: Literal["all", "last"] = "all"
-    """Scores of every token, or only of the last token of each row."""
-    via: Literal["fx", "torch"] = "fx"
-    """The tracer: ours, or PyTorch's exporter."""
-    opset: Annotated[int, Field(gt=0)] | None = None
-    """The opset of all graphs: 27 (portable only). Default: the lowest that each graph needs."""
-    verify: bool = True
-    """Whether the files are compared with the PyTorch model. Files that are not verified have no certificate."""
-    engines: Strings = ()
-    """Engines on which the files are proven as well, such as openvino: `zoo engines` lists them."""
-    block_size: Annotated[int, Field(gt=0)] = 32
-    """Quantization block size (int4 only)."""
-    asymmetric: bool = False
-    """Whether blocks have zero points (int4 only)."""
-    head_precision: str = "int8"
-    """How embeddings and vocabulary heads are stored (int4 only): int8 or int4."""
-    rounding: str | None = None
-    """How int4 rounds: gptq or nearest. Default: gptq for trained weights."""
-    budget: str | None = None
-    """The largest data file, such as 105MB, or mean bits per weight, such as 4.8bits (int4 only)."""
-    activations: str | None = None
-    """Scales of 8-bit inputs: static or dynamic (int8 only). Default: static for trained encoders."""
-    cache_length: Annotated[int, Field(gt=0)] | None = None
-    """Cache slots of targets whose caches do not grow. Default: the context length."""
-    cache_precision: str = "float"
-    cuda_graph: bool = False
-    """Whether the client captures each step as a CUDA graph (target cuda, layout genai)."""
-    """How a decoder caches keys and values: float, int8 or int4."""
-    calibrate: str | None = None
-    """Representative inputs: a file or directory, relative to the zoo file."""
-    max_kl: Annotated[float, Field(ge=0)] | None = None
-    """The largest KL divergence from the float model, in nats. Default: that of the precision."""
-    min_cosine: Annotated[float, Field(ge=-1, le=1)] | None = None
-    """The smallest mean cosine to the float model. Default: that of the precision."""
-
-
 class ArtefactEntry(ArtefactOptions):
     """One artefact, with options of its own."""
 
@@ -109,7 +65,7 @@ class ArtefactEntry(ArtefactOptions):
 
 
 class Resources(Spec):
-    """What building one artefact of a model needs from the machine that builds it."""
+    """The reservations of one build: cores, memory and GPUs."""
 
     cpus: Annotated[int, Field(gt=0)] = 1
     """Processor cores."""
@@ -119,19 +75,15 @@ class Resources(Spec):
     """GPUs."""
 
 
-class ModelEntry(Spec):
-    """A model, and the artefacts wanted of it."""
+class ModelEntry(WeightOptions):
+    """A model, and the artefacts wanted of it. Paths are relative to the zoo file."""
 
     spec: str | None = None
     """A preset or the path of a spec. Default: the spec of the weights, or else the preset of the model's name."""
     set: Strings = ()
     """Assignments laid over the spec, such as position.kind=rope."""
-    weights: str = "random"
-    """A path relative to the zoo file, a repository of the Hugging Face hub (org/name), random, or none (the graph alone)."""
     revision: str | None = None
     """The branch, tag or commit of a hub repository. The lock file pins its commit. Default: main."""
-    seed: Annotated[int, Field(ge=0)] = 0
-    """Seed of random weights."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of every artefact of this model."""
     matrix: dict[str, Values] = Field(default_factory=dict)
@@ -139,13 +91,13 @@ class ModelEntry(Spec):
     exclude: Combinations = ()
     """Combinations of the matrix to leave out: those that have all the values of an entry."""
     artefacts: Annotated[tuple[ArtefactEntry, ...], Field(strict=False)] = ()
-    """Further artefacts, beside those of the matrix."""
+    """Further artefacts, in addition to the matrix."""
     resources: Resources = Resources()
-    """What a build of this model needs, for executors that place builds on machines."""
+    """Reservations of a build of this model, for executors that place builds on machines."""
 
 
 class Defaults(Spec):
-    """What holds for every model that does not state it itself."""
+    """Options, matrix and resources of every model without its own."""
 
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of every artefact."""
@@ -163,7 +115,7 @@ class ZooFile(Spec):
     output: Annotated[str, AfterValidator(_inside)] | None = None
     """The directory for artefacts, relative to the zoo file: each is in OUTPUT/MODEL/ARTEFACT. Default: build for zoo.yaml, and build/NAME for NAME.yaml."""
     defaults: Defaults = Defaults()
-    """What holds for every model that does not state it itself."""
+    """Options, matrix and resources of every model without its own."""
     models: Annotated[dict[Name, ModelEntry], Field(min_length=1)]
     """The models by name."""
     groups: dict[Name, Strings] = Field(default_factory=dict)
@@ -177,30 +129,30 @@ def load_zoo_file(path: Path) -> tuple[ZooFile, Document]:
     """
     document = _extended(path)
     try:
-        found = ZooFile.model_validate(document.data)
+        zoo = ZooFile.model_validate(document.data)
     except ValidationError as error:
         raise SpecError(problems(error, document, ZooFile)) from None
-    if faults := [*_group_faults(found, document), *_option_faults(found, document)]:
+    if faults := [*_group_faults(zoo, document), *_option_faults(zoo, document)]:
         raise SpecError(faults)
-    return found, document
+    return zoo, document
 
 
 def _extended(path: Path) -> Document:
-    documents, files, here = [read_file(path)], [path.resolve()], path
+    documents, files, extending = [read_file(path)], [path.resolve()], path
     while "extends" in documents[-1].data:
         document = documents[-1]
         base = document.data["extends"]
         mark = document.mark_of(("extends",))
-        place = here.parent / base if isinstance(base, str) else None
-        if place is None or place.suffix not in (".yaml", ".yml") or not place.is_file():
+        target = extending.parent / base if isinstance(base, str) else None
+        if target is None or target.suffix not in (".yaml", ".yml") or not target.is_file():
             rule, remedy = "must be the path of a zoo file", "Give a YAML file, relative to this one."
             raise SpecError([Problem(rule, ("extends",), base, remedy, mark)])
-        if place.resolve() in files or len(files) >= MAX_EXTENDS:
+        if target.resolve() in files or len(files) >= MAX_EXTENDS:
             rule = f"must not lead back to itself, nor through more than {MAX_EXTENDS} files"
             raise SpecError([Problem(rule, ("extends",), base, "Extend a file that extends none.", mark)])
-        documents.append(read_file(place))
-        files.append(place.resolve())
-        here = place
+        documents.append(read_file(target))
+        files.append(target.resolve())
+        extending = target
     document, *overrides = reversed(documents)
     for override in (*overrides, Document({})):
         data = {key: value for key, value in document.data.items() if key != "extends"}
@@ -210,38 +162,38 @@ def _extended(path: Path) -> Document:
     return document
 
 
-def _group_faults(found: ZooFile, document: Document) -> list[Problem]:
+def _group_faults(zoo: ZooFile, document: Document) -> list[Problem]:
     faults = []
-    for group, members in found.groups.items():
-        if group in found.models:
+    for group, members in zoo.groups.items():
+        if group in zoo.models:
             rule, remedy = "must not have the name of a model", "Rename the group."
             faults.append(
                 Problem(rule, ("groups", group), group, remedy, document.mark_of(("groups", group)))
             )
-        for place, member in enumerate(members):
-            if member not in found.models:
-                where = ("groups", group, place)
-                remedy = suggestion(member, found.models)
+        for index, member in enumerate(members):
+            if member not in zoo.models:
+                where = ("groups", group, index)
+                remedy = suggestion(member, zoo.models)
                 faults.append(
                     Problem("must be the name of a model", where, member, remedy, document.mark_of(where))
                 )
     return faults
 
 
-def _option_faults(found: ZooFile, document: Document) -> list[Problem]:
+def _option_faults(zoo: ZooFile, document: Document) -> list[Problem]:
     """The keys of options, matrices and exclusions that no export has, and values that it does not take."""
     faults: list[Problem] = []
     places: list[tuple[tuple[str, ...], Defaults | ModelEntry]] = [
-        (("defaults",), found.defaults),
-        *((("models", name), entry) for name, entry in found.models.items()),
+        (("defaults",), zoo.defaults),
+        *((("models", name), entry) for name, entry in zoo.models.items()),
     ]
     for where, part in places:
         faults += _faults_of((*where, "options"), part.options, document)
         for option, values in part.matrix.items():
-            for place, value in enumerate(values):
-                faults += _faults_of((*where, "matrix"), {option: value}, document, (option, place))
-        for place, excluded in enumerate(part.exclude):
-            faults += _faults_of((*where, "exclude", place), excluded, document)
+            for index, value in enumerate(values):
+                faults += _faults_of((*where, "matrix"), {option: value}, document, (option, index))
+        for index, excluded in enumerate(part.exclude):
+            faults += _faults_of((*where, "exclude", index), excluded, document)
     return faults
 
 
@@ -249,20 +201,20 @@ def _faults_of(
     where: tuple[str | int, ...],
     options: dict[str, Any],
     document: Document,
-    at: tuple[str | int, ...] | None = None,
+    place_in_file: tuple[str | int, ...] | None = None,
 ) -> list[Problem]:
     try:
         ArtefactOptions.model_validate(options)
     except ValidationError as error:
-        found = problems(error, Document(options), ArtefactOptions)
+        faults = problems(error, Document(options), ArtefactOptions)
         return [
             Problem(
-                each.rule,
-                (*where, *(at or each.path)),
-                each.value,
-                each.remedy,
-                document.mark_of((*where, *(at or each.path))),
+                fault.rule,
+                (*where, *(place_in_file or fault.path)),
+                fault.value,
+                fault.remedy,
+                document.mark_of((*where, *(place_in_file or fault.path))),
             )
-            for each in found
+            for fault in faults
         ]
     return []

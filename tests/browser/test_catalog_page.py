@@ -12,7 +12,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from exporters.export import export
 from exporters.making.catalog import catalog
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.catalog import preset_names
 from specs.language.load import load
 from tests.browser.conftest import Browser
@@ -31,7 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def made(name: str, preset: str, *assignments: str, **options: Any) -> None:
         values = {"weights": "none", "verify": False, **options}
-        export(load(preset, assignments), directory / name, Options(**values))
+        export(load(preset, assignments), directory / name, ExportOptions(**values))
 
     made("gpt/fp32", "tiny-gpt", weights="random", verify=True)
     made("gpt/cpu-int8", "tiny-gpt", weights="random", target="cpu", precision="int8")

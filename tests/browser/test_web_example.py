@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.clients.checkpoints import checkpoint, maker
 from tests.clients.chromium import SECONDS, chromium, hosts, served, site
 from zoo import import_checkpoint
@@ -39,7 +39,7 @@ def pressed(driver: webdriver.Chrome, device: str, text: str, tokens: int) -> di
 
 def test_a_decoder_continues_a_text(tmp_path: Path) -> None:
     origin = checkpoint(maker("llama"), tmp_path / "origin", 7)
-    options = Options(weights=str(origin.directory), layout="transformers-js", target="webgpu")
+    options = ExportOptions(weights=str(origin.directory), layout="transformers-js", target="webgpu")
     export(import_checkpoint(origin.directory), tmp_path / "model", options)
     text, count = "The quick brown fox", 12
     (expected,) = origin.greedy([text], count)

@@ -12,7 +12,7 @@ from PIL import Image
 from sklearn.datasets import load_sample_images
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.load import load
 from tests.clients.checkpoints import SEEDS, Checkpoint, checkpoint, maker
 from tests.clients.client import Client
@@ -65,7 +65,7 @@ def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
     ) -> None:
         origin = made(name)
         spec = import_checkpoint(origin.directory)
-        options = Options(
+        options = ExportOptions.of(
             weights=str(origin.directory), layout=layout, target=target, logits=logits, verify=verify
         )
         export(spec, tmp_path / "deployed", options)
@@ -95,7 +95,7 @@ def near(tmp_path: Path) -> Near:
 
     def check(client: Client, layout: str, target: str, head: str = "pooler", **request: Any) -> None:
         minilm = load_minilm()
-        options = Options(weights=str(minilm.directory), layout=layout, target=target)
+        options = ExportOptions(weights=str(minilm.directory), layout=layout, target=target)
         spec = load(SPEC) if head == "pooler" else import_checkpoint(minilm.directory)
         assert spec.head.kind == head
         export(spec, tmp_path / "deployed", options)
@@ -118,7 +118,7 @@ def hears(tmp_path: Path) -> Hears:
         origin = tmp_path / "reference"
         origin.mkdir()
         reference = moonshine_of(origin)
-        options = Options(weights=str(origin), layout=layout, target=target)
+        options = ExportOptions(weights=str(origin), layout=layout, target=target)
         export(import_checkpoint(origin), tmp_path / "deployed", options)
         generator = torch.Generator().manual_seed(2)
         recordings = [torch.randn(count, generator=generator) * 0.1 for count in (5000, 9000)]
@@ -139,7 +139,7 @@ def fits(made: Callable[[str], Checkpoint], tmp_path: Path) -> Fits:
 
     def check(client: Client, layout: str, target: str, **request: Any) -> None:
         origin, images = made("clip"), photos(32)
-        options = Options(weights=str(origin.directory), layout=layout, target=target)
+        options = ExportOptions(weights=str(origin.directory), layout=layout, target=target)
         export(import_checkpoint(origin.directory), tmp_path / "deployed", options)
         texts = ["A sentence of words", "The quick brown fox has words"]
         rows = [origin.tokenizer(text).input_ids for text in texts]

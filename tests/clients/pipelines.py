@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.clients.checkpoints import EOS, Checkpoint, checkpoint
 from tests.clients.client import TRANSFORMERS_JS
 from zoo import import_checkpoint
@@ -30,7 +30,7 @@ def deployed(make: Callable[[], Any], processor: Any, tmp_path: Path, *marks: st
         origin.tokenizer.mask_token = MASK
     origin.tokenizer.padding_side, origin.tokenizer.sep_token = "right", EOS
     origin.tokenizer.save_pretrained(origin.directory)
-    options = Options(weights=str(origin.directory), layout="transformers-js", verify=False)
+    options = ExportOptions(weights=str(origin.directory), layout="transformers-js", verify=False)
     export(import_checkpoint(origin.directory), tmp_path / "deployed", options)
     return origin
 

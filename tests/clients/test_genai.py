@@ -16,7 +16,7 @@ from exporters.export import export
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
 from exporters.runtime.text import find_text
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.clients.checkpoints import Checkpoint, gemma3
 from tests.clients.client import GENAI
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree
@@ -89,7 +89,7 @@ MARKS = ["<start_of_image>", "<image_soft_token>", "<end_of_image>"]
 def test_what_is_said_about_an_image(target: str, tmp_path: Path) -> None:
     """Gemma 3, whose decoder sees the vectors of an image in both directions; and a prompt without an image."""
     origin = gemma3(tmp_path / "reference", MARKS)
-    options = Options(weights=str(origin.directory), layout="genai", target=target)
+    options = ExportOptions(weights=str(origin.directory), layout="genai", target=target)
     export(import_checkpoint(origin.directory), tmp_path / "deployed", options)
     photos = [Image.fromarray(each).crop((100, 60, 164, 124)) for each in load_sample_images().images]
     for name, photo in zip(("temple", "flower"), photos, strict=True):
@@ -124,7 +124,7 @@ def test_what_is_said_about_an_image(target: str, tmp_path: Path) -> None:
 def _same_as_own_runtime(origin: Path, place: Path, target: str = "cpu", **rounded: Any) -> None:
     """Check that an export, in few bits, generates the same tokens as in zoo's own runtime, which verification compares with
     PyTorch."""
-    options = Options(weights=str(origin), layout="genai", target=target, max_kl=10.0, **rounded)
+    options = ExportOptions(weights=str(origin), layout="genai", target=target, max_kl=10.0, **rounded)
     export(import_checkpoint(origin), place / "deployed", options)
     (answer,) = GENAI(place / "deployed", batches=[TEXTS[:1]], new_tokens=NEW_TOKENS)
     text = find_text(place / "deployed", None, needed=True)

@@ -9,7 +9,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.clients.client import OPTIMUM, SENTENCE_TRANSFORMERS
 from tests.clients.conftest import Agree, Fits, Hears, Near
 from tests.parity.minilm import SENTENCES, load_minilm
@@ -57,7 +57,7 @@ def test_texts_fit_images(target: str, fits: Fits) -> None:
 def test_a_sentence_encoder_in_sentence_transformers(target: str, tmp_path: Path) -> None:
     minilm = load_minilm()
     spec = import_checkpoint(minilm.directory)
-    options = Options(weights=str(minilm.directory), layout="optimum", target=target)
+    options = ExportOptions(weights=str(minilm.directory), layout="optimum", target=target)
     export(spec, tmp_path / "deployed", options)
     answer = SENTENCE_TRANSFORMERS(tmp_path / "deployed", texts=list(SENTENCES))
     expected = torch.from_numpy(

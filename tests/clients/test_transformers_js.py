@@ -33,7 +33,7 @@ from transformers import (
 )
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.clients.checkpoints import Checkpoint, checkpoint, encoder, encoder_of_images
 from tests.clients.client import TRANSFORMERS_JS
 from tests.clients.conftest import NEW_TOKENS, TEXTS, Agree, Fits, Hears, Near, photos
@@ -171,7 +171,7 @@ def test_encoders_of_images(model_type: str, tmp_path: Path) -> None:
 
 def deploy(origin: Checkpoint, directory: Path) -> None:
     """Export a checkpoint for the client; its graphs are proven elsewhere."""
-    options = Options(weights=str(origin.directory), layout="transformers-js", verify=False)
+    options = ExportOptions(weights=str(origin.directory), layout="transformers-js", verify=False)
     export(import_checkpoint(origin.directory), directory / "deployed", options)
 
 
@@ -190,7 +190,11 @@ def test_words_from_recordings(target: str, tmp_path: Path) -> None:
     processor = processor_of(origin)
     letters_of(WORDS).save(str(origin / "tokenizer.json"))
     spec = import_checkpoint(origin)
-    export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
+    export(
+        spec,
+        tmp_path / "deployed",
+        ExportOptions(weights=str(origin), layout="transformers-js", target=target),
+    )
     generator = torch.Generator().manual_seed(2)
     recordings = [torch.randn(count, generator=generator) * 0.1 for count in (5000, 9000)]
     expected = []
@@ -220,7 +224,11 @@ def test_words_from_spectrograms(name: str, target: str, tmp_path: Path) -> None
     if name == "bert":
         letters_of(WORDS).save(str(origin / "tokenizer.json"))
     spec = import_checkpoint(origin)
-    export(spec, tmp_path / "deployed", Options(weights=str(origin), layout="transformers-js", target=target))
+    export(
+        spec,
+        tmp_path / "deployed",
+        ExportOptions(weights=str(origin), layout="transformers-js", target=target),
+    )
     recordings, expected = [], []
     for file, seconds in (
         ("a", 0.9),
@@ -253,7 +261,7 @@ def test_tokens_from_recordings(target: str, hears: Hears) -> None:
 def test_tokens_from_spectrograms(target: str, tmp_path: Path) -> None:
     origin = tmp_path / "reference"
     features, expected = whisper(origin, NEW_TOKENS)
-    options = Options(weights=str(origin), layout="transformers-js", target=target)
+    options = ExportOptions(weights=str(origin), layout="transformers-js", target=target)
     export(import_checkpoint(origin), tmp_path / "deployed", options)
     answers = TRANSFORMERS_JS(
         tmp_path / "deployed",
@@ -414,7 +422,7 @@ def test_what_is_said_about_images_of_any_size(name: str, target: str, tmp_path:
     reference = build(model_class, config, 3)
     reference.save_pretrained(tmp_path / "reference")
     spec = import_checkpoint(tmp_path / "reference")
-    options = Options(weights=str(tmp_path / "reference"), layout="transformers-js", target=target)
+    options = ExportOptions(weights=str(tmp_path / "reference"), layout="transformers-js", target=target)
     export(spec, tmp_path / "deployed", options)
     grids = [[1, 4, 6], [1, 2, 10]]
     pixels = torch.randn(44, 96, generator=torch.Generator().manual_seed(4))
@@ -446,7 +454,7 @@ def test_what_is_said_about_images(name: str, target: str, tmp_path: Path) -> No
     spec, images = import_checkpoint(tmp_path / "reference"), photos(32)
     if name in ("idefics3", "smolvlm"):  # others take images in order, and these those of each row
         images = images[None]
-    options = Options(weights=str(tmp_path / "reference"), layout="transformers-js", target=target)
+    options = ExportOptions(weights=str(tmp_path / "reference"), layout="transformers-js", target=target)
     export(spec, tmp_path / "deployed", options)
     ids = [1, *[7] * vectors, 40, 41, *[7] * vectors, 50, 51]
     given = torch.tensor([ids])
@@ -471,7 +479,7 @@ def test_what_is_said_about_images(name: str, target: str, tmp_path: Path) -> No
 def test_words_from_images(target: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
     origin, images = made("trocr"), photos(32)
     spec = import_checkpoint(origin.directory)
-    options = Options(weights=str(origin.directory), layout="transformers-js", target=target)
+    options = ExportOptions(weights=str(origin.directory), layout="transformers-js", target=target)
     export(spec, tmp_path / "deployed", options)
     expected = [origin.generated(NEW_TOKENS, pixel_values=image[None]) for image in images]
     (answer,) = TRANSFORMERS_JS(

@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.load import load
 from tests.clients.chromium import WASM, WEBGPU, Chromium
 from tests.clients.conftest import NEW_TOKENS, Agree, Near
@@ -41,7 +41,7 @@ def test_a_decoder(client: Chromium, name: str, agrees: Agree) -> None:
 def test_tokens_from_spectrograms(client: Chromium, tmp_path: Path) -> None:
     origin = tmp_path / "reference"
     features, expected = whisper(origin, NEW_TOKENS)
-    options = Options(weights=str(origin), layout="transformers-js", target="webgpu")
+    options = ExportOptions(weights=str(origin), layout="transformers-js", target="webgpu")
     export(import_checkpoint(origin), tmp_path / "deployed", options)
     answers = client(
         tmp_path / "deployed",
@@ -57,7 +57,9 @@ def test_tokens_from_spectrograms(client: Chromium, tmp_path: Path) -> None:
 
 def test_a_wrong_scale_of_attention_is_seen_on_the_provider(tmp_path: Path) -> None:
     minilm = load_minilm()
-    options = Options(weights=str(minilm.directory), layout="transformers-js", target="webgpu", verify=False)
+    options = ExportOptions(
+        weights=str(minilm.directory), layout="transformers-js", target="webgpu", verify=False
+    )
     export(load(SPEC), tmp_path / "deployed", options)
     path = tmp_path / "deployed" / "onnx" / "model.onnx"
     model = onnx.load(path, load_external_data=False)

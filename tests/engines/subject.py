@@ -12,13 +12,15 @@ from typing import Any
 import onnx
 
 from exporters.export import export
+from exporters.exported.load_export import plan_of_export
 from exporters.exported.model_source import model_source
-from exporters.exported.verify_export import plan_of_export, proof_of_export
+from exporters.exported.verify_export import request_of_export
 from exporters.runtime.exported import open_export
-from exporters.steps.options import Options
-from exporters.steps.plan import ExportPlan
+from exporters.steps.graphs import Graphs
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from exporters.steps.preconditions import check_options
-from exporters.steps.verify import proof_of, reduced_model_files
+from exporters.steps.verify import reduced_model_files, verification_request
 from exporters.verification.compare import verify
 from exporters.verification.engines.engine import Engine
 from exporters.verification.engines.result import EngineResult
@@ -44,10 +46,10 @@ class Kind:
         more = "".join(f" {name}={value}" for name, value in self.options)
         return f"{self.preset} {self.target} {self.precision}{more}"
 
-    def plan(self) -> ExportPlan:
+    def plan(self) -> Plan:
         """The plan of its export.  Raises :class:`specs.base.errors.UserError` where the combination is refused."""
-        options = Options(target=self.target, precision=self.precision, **dict(self.options))
-        plan = ExportPlan.make(structure(self.preset), options)
+        options = ExportOptions.of(target=self.target, precision=self.precision, **dict(self.options))
+        plan = Plan.make(structure(self.preset), options)
         check_options(plan.model, plan.spec, options)
         return plan
 
@@ -60,7 +62,7 @@ def graphs_of(kind: Kind) -> list[onnx.ModelProto]:
     """The graphs of a kind, without weights; none where the combination is refused."""
     try:
         if CALIBRATED not in kind.options:
-            return [*kind.plan().messages().values()]
+            return [*Graphs.of(kind.plan()).messages().values()]
         with proof_for(kind) as proof:
             return [onnx.load(path, load_external_data=False) for path in proof.graphs]
     except UserError:
@@ -86,18 +88,18 @@ def proof_for(kind: Kind) -> Iterator[VerificationRequest]:
         place = Path(name) / "out"
         if CALIBRATED in kind.options:
             origin = str(checkpoints.bert(Path(name)))
-            options = Options(
+            options = ExportOptions.of(
                 target=kind.target, precision=kind.precision, weights=origin, **dict(kind.options)
             )
             export(model_source(origin).spec, place, options)
             exported = open_export(place)
-            yield proof_of_export(exported, plan_of_export(exported), _quiet, ())
+            yield request_of_export(exported, plan_of_export(exported, options), _quiet, ())
             return
         plan = kind.plan()
         source = RandomWeights(plan.model, plan.spec)
         subject = VerifiedModel(plan.spec, source, is_reduced=True, description=str(kind))
-        with reduced_model_files(plan, subject, place, _quiet) as (files, reference):
-            yield proof_of(plan, files, subject, reference, _quiet)
+        with reduced_model_files(Graphs.of(plan), subject, place, _quiet) as files:
+            yield verification_request(files, _quiet)
 
 
 def _quiet(stage: object) -> None:

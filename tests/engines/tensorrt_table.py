@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from exporters.export import export
 from exporters.graph.precisions import PRECISIONS
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from exporters.verification.engines.replay import replay
 from exporters.verification.engines.table import ENGINES
@@ -57,7 +57,7 @@ def cell(name: str, precision: str) -> dict[str, Any]:
     """What the compiler says of one structure in one precision."""
     spec, begun = wide_heads(name), time.monotonic()
     length = 64 if spec.decodes else None
-    options = Options(target="tensorrt", precision=precision, cache_length=length, verify=False)
+    options = ExportOptions.of(target="tensorrt", precision=precision, cache_length=length, verify=False)
     with TemporaryDirectory() as place:
         _, found = replay(export(spec, Path(place) / "x", options).directory, ENGINES["tensorrt-rtx"])
     seconds = round(time.monotonic() - begun, 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.engines import prove
 from exporters.verification.engines.find import interpreter_of
 from exporters.verification.engines.process import EngineProcess
@@ -47,7 +47,7 @@ COMPUTING = (*RUNTIMES, "openvino", "webgpu")
 def proven(spec: Model, place: Path, engine: str, precision: str = "fp32") -> None:
     """Export on an engine, which computes what PyTorch does."""
     assert interpreter_of(engine_named(engine)) is not None, f"{engine} is missing: run `make engines`"
-    found = export(spec, place / "out", Options(engines=(engine,), precision=precision)).verification
+    found = export(spec, place / "out", ExportOptions.of(engines=(engine,), precision=precision)).verification
     assert found is not None
     (result,) = found.engines
     assert result.outcome == "computed"
@@ -89,12 +89,12 @@ def test_a_wrong_graph_fails_on_every_engine(
 ) -> None:
     monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
     with pytest.raises(VerificationError, match=rf"{engine}.*: failed: .* allowed"):
-        export(gpt2(), tmp_path / "out", Options(engines=(engine,)))
+        export(gpt2(), tmp_path / "out", ExportOptions(engines=(engine,)))
     assert not (tmp_path / "out").exists()
 
 
 def test_the_compiler_of_tensorrt_takes_a_model(tmp_path: Path) -> None:
-    options = Options(target="tensorrt", precision="fp16", engines=("tensorrt-rtx",))
+    options = ExportOptions(target="tensorrt", precision="fp16", engines=("tensorrt-rtx",))
     found = export(WIDE, tmp_path / "out", options).verification
     assert found is not None
     (result,) = found.engines
@@ -114,7 +114,7 @@ def test_the_compiler_of_tensorrt_refuses_what_is_wrong(
         return compiled(proof, process)
 
     monkeypatch.setattr(prove, "_compiled", changed)
-    options = Options(target="tensorrt", precision="fp16", engines=("tensorrt-rtx",))
+    options = ExportOptions(target="tensorrt", precision="fp16", engines=("tensorrt-rtx",))
     with pytest.raises(VerificationError, match=r"tensorrt-rtx .*: failed at node .*Plugin not found"):
         export(WIDE, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import FLOATS, TARGETS, Target
 from exporters.verification.engines.compile_export import compile_export
 from exporters.verification.engines.replay import replay
@@ -29,7 +29,7 @@ def exported(preset: str, precision: str, place: Path) -> Path:
     """The files of a reduced model, not compared with anything."""
     spec = structure(preset)
     length = 64 if spec.decodes else None
-    options = Options(target="tensorrt", precision=precision, cache_length=length, verify=False)
+    options = ExportOptions.of(target="tensorrt", precision=precision, cache_length=length, verify=False)
     return export(spec, place, options).directory
 
 
@@ -58,7 +58,7 @@ def test_a_structure_compiles(preset: str, precision: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "int4"])
 def test_an_export_with_fused_attention_is_proven_on_the_compiler(precision: str, tmp_path: Path) -> None:
-    options = Options(target="tensorrt", precision=precision, engines=(COMPILER.name,))
+    options = ExportOptions.of(target="tensorrt", precision=precision, engines=(COMPILER.name,))
     result = export(gpt2(d_model=64), tmp_path / "x", options)
     assert result.graphs["model.onnx"]["operations"]["Attention"] == 2
     assert result.verification is not None

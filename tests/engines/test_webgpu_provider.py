@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.engines import prove
 from exporters.verification.exact.graph import Constants, exact_file
 from exporters.verification.result import VerificationError
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
 
 @pytest.mark.parametrize("name", ["bert-base", "llama-3.2-1b"])
 def test_the_provider_computes_what_the_model_does(name: str, tmp_path: Path) -> None:
-    options = Options(target="webgpu", engines=("webgpu",))
+    options = ExportOptions(target="webgpu", engines=("webgpu",))
     verification = export(structure(name), tmp_path / "out", options).verification
     assert verification is not None
     (found,) = verification.engines
@@ -37,7 +37,7 @@ def test_the_provider_computes_what_the_model_does(name: str, tmp_path: Path) ->
 
 
 def test_what_an_adapter_cannot_run_is_named(tmp_path: Path) -> None:
-    options = Options(target="webgpu", precision="q4f16", engines=("webgpu",))
+    options = ExportOptions(target="webgpu", precision="q4f16", engines=("webgpu",))
     verification = export(bert(), tmp_path / "out", options).verification
     assert verification is not None
     assert "the files as stored were not run, as it has no float16 on this machine" in str(
@@ -59,5 +59,5 @@ def test_a_wrong_scale_of_attention_fails_the_export(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(prove, "exact_file", sabotaged)
     with pytest.raises(VerificationError, match=r"webgpu 0\.4.*: failed: .* allowed"):
-        export(bert(), tmp_path / "out", Options(target="webgpu", engines=("webgpu",)))
+        export(bert(), tmp_path / "out", ExportOptions(target="webgpu", engines=("webgpu",)))
     assert not (tmp_path / "out").exists()

@@ -16,19 +16,19 @@ from exporters.graph.trace import trace_and_lower
 from exporters.graph.values import Graph
 from exporters.layouts import DEFAULT, LAYOUTS
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.tracing.tasks import tasks
 
-GRAPH_ONLY = Options(weights="none", verify=False)
-UNVERIFIED = Options(verify=False)
+GRAPH_ONLY = ExportOptions(weights="none", verify=False)
+UNVERIFIED = ExportOptions(verify=False)
 
 
 def written(spec: Model, directory: Path, **options: Any) -> Export:
     """The export of a spec to a directory."""
-    return export(spec, directory, Options(**options))
+    return export(spec, directory, ExportOptions(**options))
 
 
 def graphs(spec: Model) -> dict[str, Graph]:

@@ -22,7 +22,7 @@ from exporters.runtime.encoding import EncoderRunner
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.providers import CPU, TENSORRT, device_of, present
 from exporters.target.targets import TARGETS
 from specs.language.load import load
@@ -72,7 +72,7 @@ def exported(name: str, target: str, precision: str, place: Path) -> Export:
     """A model, exported and verified."""
     spec = MODELS[name]()
     length = 40 if TARGETS[target].static_cache and spec.decodes else None
-    return export(spec, place, Options(target=target, precision=precision, cache_length=length))
+    return export(spec, place, ExportOptions.of(target=target, precision=precision, cache_length=length))
 
 
 @pytest.mark.parametrize(

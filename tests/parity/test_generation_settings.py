@@ -22,7 +22,7 @@ from transformers import (
 from exporters.export import export
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from tests.parity.reference import build, load
 from tests.thinned import one_in
@@ -116,7 +116,7 @@ def made(reference, directory):
     reference.save_pretrained(directory / "checkpoint")
     (directory / "checkpoint/generation_config.json").unlink()
     spec = import_spec(directory / "checkpoint")
-    export(spec, directory / "onnx", Options(weights=str(directory / "checkpoint")))
+    export(spec, directory / "onnx", ExportOptions(weights=str(directory / "checkpoint")))
     return reference, directory, spec, load(spec, directory / "checkpoint")
 
 

@@ -15,7 +15,7 @@ from sentence_transformers.cross_encoder.modules import LogitScore, Transformer
 from torch import Tensor
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from tests.parity.reference import assert_close, load, redraw
 from tests.parity.test_sentence_families import SHAPE, tokenizer
@@ -65,7 +65,7 @@ def test_the_scores_of_padded_pairs(family: str, tokens: tuple[int, int | None],
         ours = load(spec, directory)(batch["input_ids"], batch["attention_mask"]).logits
     assert_close(ours[:, 0], expected)
 
-    export(spec, tmp_path / "onnx", Options(target="cpu", weights=str(directory)))
+    export(spec, tmp_path / "onnx", ExportOptions(target="cpu", weights=str(directory)))
     session = onnxruntime.InferenceSession(tmp_path / "onnx" / "model.onnx")
     given = {name.name: batch[name.name].numpy() for name in session.get_inputs()}
     (found,) = session.run(["logits"], given)

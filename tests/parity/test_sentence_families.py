@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.parity.reference import assert_close, load, redraw
 from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
@@ -107,7 +107,7 @@ def test_the_vectors_of_padded_sentences(family: str, side: str, tmp_path: Path)
         ours = load(spec, directory)(batch["input_ids"], batch["attention_mask"]).sentence_embedding
     assert_close(ours, expected)
 
-    export(spec, tmp_path / "onnx", Options(target="cpu", weights=str(directory)))
+    export(spec, tmp_path / "onnx", ExportOptions(target="cpu", weights=str(directory)))
     session = onnxruntime.InferenceSession(tmp_path / "onnx" / "model.onnx")
     batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
     (found,) = session.run(

@@ -18,7 +18,7 @@ from exporters.runtime.encoding import EncoderRunner
 from exporters.runtime.exported import open_export
 from exporters.runtime.sentences import SentenceUsage
 from exporters.runtime.text import find_text
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from tests.parity.minilm import SENTENCES, minilm_directory
 from tests.parity.reference import redraw
@@ -54,7 +54,7 @@ def test_an_export_is_used_as_the_checkpoint_says(tmp_path: Path, module_files: 
         settings |= {"max_seq_length": 7, "do_lower_case": True}
         (directory / "sentence_bert_config.json").write_text(json.dumps(settings))
     expected = SentenceTransformer(str(directory), device="cpu").encode(TEXTS)
-    export(import_spec(directory), tmp_path / "onnx", Options(weights=str(directory)))
+    export(import_spec(directory), tmp_path / "onnx", ExportOptions(weights=str(directory)))
     exported = open_export(tmp_path / "onnx")
     tokenizer = find_text(tmp_path / "onnx", None, needed=True)
     assert tokenizer is not None

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from specs.base.base import custom_error
+from specs.files.export_options import CacheOptions, GraphOptions
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -135,19 +136,8 @@ class GraphRecord(Record):
     outputs: dict[str, tuple[int | str, ...]]
 
 
-class ShapingRecord(Record):
-    """The options that shape the files, beside target, precision and layout."""
-
-    via: Literal["fx", "torch"]
-    opset: Annotated[int, Field(gt=0)] | None = None
-    logits: Literal["all", "last"]
-    block_size: Annotated[int, Field(gt=0)]
-    asymmetric: bool
-    head_precision: str
-    cache_length: Annotated[int, Field(gt=0)] | None
-    cache_precision: str = "float"
-    activations: Literal["dynamic", "static"] | None = None
-    cuda_graph: bool = False
+class ShapingRecord(CacheOptions, GraphOptions, Record):
+    """The options that shape the files, in addition to target, precision and layout."""
 
 
 class BlocksRecord(Record):

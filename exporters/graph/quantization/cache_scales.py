@@ -1,4 +1,4 @@
-"""The scales of a graph's cached keys and values: tensors of its data file, calibrated before it is written.
+"""The scales of a graph's cached keys and values: tensors of its data file, whose values calibration finds.
 
 Shapes: key-value heads G, head width K.
 """
@@ -6,7 +6,7 @@ Shapes: key-value heads G, head width K.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -21,11 +21,11 @@ Scales = Mapping[str, tuple[Tensor, Tensor]]
 """The scales of keys and of values, G 1 K each, by the path of their attention."""
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class CacheScale:
-    """The content of one scale tensor, for the keys or the values (``part``) of the attention at ``path``.
+    """The content of one scale tensor: the scales of the keys or of the values (``part``) of the attention at ``path``.
 
-    ``values`` are G 1 K in float32, None until they are calibrated.
+    ``values`` are G 1 K in float32. A graph only declares the tensor, without values: :meth:`filled` gives it some.
     """
 
     path: str
@@ -42,6 +42,10 @@ class CacheScale:
     def names(self) -> tuple[str, ...]:
         """Empty: no weight is stored in it."""
         return ()
+
+    def filled(self, scales: Scales) -> CacheScale:
+        """The content with the values of its attention."""
+        return replace(self, values=scales[self.path][(KEY, VALUE).index(self.part)])
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
         """Yield the values, whatever the weights."""
@@ -64,28 +68,13 @@ class QuantizedCache:
     scales: Scales
 
 
-def _contents(graphs: Iterable[Graph]) -> list[CacheScale]:
-    contents = (parameter.content for graph in graphs for parameter in graph.parameters.values())
-    return list(dict.fromkeys(content for content in contents if isinstance(content, CacheScale)))
-
-
 def format_of(graphs: Iterable[Graph]) -> CacheFormat | None:
-    """The cache format of graphs; None for a float cache."""
-    return next((content.format for content in _contents(graphs)), None)
+    """The format of the cache of some graphs; None for float."""
+    contents = (parameter.content for graph in graphs for parameter in graph.parameters.values())
+    return next((content.format for content in contents if isinstance(content, CacheScale)), None)
 
 
-def fill(graphs: Iterable[Graph], scales: Scales) -> None:
-    """Set the cache scales of graphs."""
-    for content in _contents(graphs):
-        content.values = scales[content.path][(KEY, VALUE).index(content.part)]
-
-
-def cache_of(graphs: Iterable[Graph]) -> QuantizedCache | None:
-    """The quantized cache of graphs whose scales are set; None for a float cache."""
-    scales_by_path: dict[str, dict[str, Tensor]] = {}
-    contents = _contents(graphs)
-    for content in contents:
-        assert content.values is not None
-        scales_by_path.setdefault(content.path, {})[content.part] = content.values
-    scales = {path: (parts[KEY], parts[VALUE]) for path, parts in scales_by_path.items()}
-    return QuantizedCache(contents[0].format, scales) if contents else None
+def cache_of(graphs: Iterable[Graph], scales: Scales) -> QuantizedCache | None:
+    """The cache of graphs with these scales; None for a float cache."""
+    found = format_of(graphs)
+    return None if found is None else QuantizedCache(found, scales)

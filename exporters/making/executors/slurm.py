@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporters.making.executors.executor import Tell
+from exporters.making.executors.executor import OnStage
 from exporters.making.job import Job, JobResult, outcome_of
 from specs.base.errors import UserError
 from zoo.core.progress import Stage
@@ -28,7 +28,7 @@ class Slurm:
 
     cluster: str = "slurm"
 
-    def run(self, jobs: Sequence[Job], tell: Tell) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
         """See :meth:`exporters.making.executors.executor.Executor.run`."""
         try:
             import submitit
@@ -42,7 +42,7 @@ class Slurm:
         try:
             for job in jobs:
                 submitted[self._submitted(submitit, job)] = job
-                tell(job.name, Stage("submitted"))
+                on_stage(job.name, Stage("submitted"))
             for ended in submitit.helpers.as_completed(list(submitted)):
                 yield _outcome(submitit, ended, submitted.pop(ended))
         finally:

@@ -1,23 +1,22 @@
 """Calibration of the scales of cached keys and values on representative inputs, by search.
 
-Each channel of each head gets the scale with the least squared error over all tokens, weighted by the effect of the error on the
-attention output; clipping the largest values costs less than coarse steps for all. Keys are calibrated as cached, after rotation.
-Shapes: batch B, heads H, key-value heads G, query tokens T, key tokens S, tokens of all rows N, head width K.
+Each channel of each head gets the scale with the least squared error over all tokens, weighted by the effect of the
+error on the attention output; clipping the largest values costs less than coarse steps for all. Keys are taken as
+cached, after rotation. Shapes: batch B, heads H, key-value heads G, query tokens T, key tokens S, tokens of all rows
+N, head width K.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from exporters.graph.quantization.cache_scales import Scales, fill, format_of
+from exporters.graph.quantization.cache_scales import Scales
 from exporters.graph.quantization.cache_scheme import CacheFormat
-from exporters.graph.values import Graph
-from exporters.quality.claim import QualityInputs
+from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.calibration import calibration_batch, pass_over
 from exporters.rounding.quantized_cache.check import no_inputs
 from exporters.rounding.streaming import Rows, calibrate
@@ -34,50 +33,46 @@ from zoo.core.progress import Progress, Stage
 from zoo.weights.source import WeightSource
 
 EXAMPLES = 16
-"""The number of calibration windows: with 8, SmolLM2's int8 cache loses twice as much, by clipping."""
+"""The number of calibration windows: with half as many, SmolLM2's int8 cache loses twice as much, by clipping."""
 
 SHARES = tuple(0.3 + 0.035 * step for step in range(21))
-"""The candidate scales, as the value of the largest code relative to a channel's largest value."""
+"""The candidate scales: the largest code stands for one of these shares of a channel's largest value."""
 
 LEAST = 1e-8
-"""The lower bound of a channel's largest value: a channel of zeros also needs a scale."""
+"""The lower bound of a channel's largest value: a channel of zeros needs a scale, too."""
 
 
 def random_case(spec: Model) -> Case:
-    """Random inputs, used when weights are random."""
+    """Random inputs for random weights, to which no input means more than another."""
     return max(cases(spec, "right"), key=lambda case: 0 if case.pieces else case.batch.inputs.numel())
 
 
 def calibration_case(
-    spec: Model, claim: QualityInputs, model: ZooModel | None, progress: Progress
+    spec: Model, inputs: QualityInputs, model: ZooModel | None, progress: Progress
 ) -> tuple[QualityInputs, Case]:
-    """The calibration inputs as one batch; ``model`` generates missing inputs, if it fits in memory.
+    """The calibration inputs as one batch, and the inputs; ``model`` generates missing ones, if it fits in memory.
 
-    Raises :class:`specs.base.errors.UserError` if inputs are missing.
+    Raises :class:`specs.base.errors.UserError` where there are none.
     """
-    if claim.unjudged:
-        raise no_inputs(claim.unjudged)
-    if model is None and claim.inputs is None:
+    if inputs.unjudged:
+        raise no_inputs(inputs.unjudged)
+    if model is None and inputs.representative is None:
         raise no_inputs("no text was given, and the model does not fit in memory to generate any")
-    claim = claim.written_by(model, progress)
-    assert claim.inputs is not None
-    examples = claim.inputs.calibration or claim.inputs.judged
+    inputs = inputs.written_by(model, progress)
+    assert inputs.representative is not None
+    examples = inputs.representative.calibration or inputs.representative.judged
     some = examples[:: -(-len(examples) // EXAMPLES)]
-    return claim, calibration_batch(spec, some)
+    return inputs, calibration_batch(spec, some)
 
 
-def calibrate_caches(
-    graphs: Sequence[Graph], spec: Model, source: WeightSource, case: Case, progress: Progress
-) -> None:
-    """Calibrate the cache scales of graphs from the keys and values of ``source`` in a case."""
-    cache = format_of(graphs)
-    assert cache is not None
+def calibrated_scales(
+    cache: CacheFormat, spec: Model, source: WeightSource, case: Case, progress: Progress
+) -> Scales:
+    """The scales of every attention with a cache, by its path, from the keys and values of ``source`` in a case.
+
+    Weights are read layer by layer.
+    """
     progress(Stage(f"calibrate the {cache.name} cache"))
-    fill(graphs, calibrated_scales(cache, spec, source, case))
-
-
-def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, case: Case) -> Scales:
-    """The scales of every attention with a cache, by its path; weights are read layer by layer."""
     assert case.batch.mask is not None
     real, model = case.batch.mask == 1, assemble(spec)  # B N
     seen: dict[str, list[tuple[Tensor, ...]]] = {}
@@ -88,7 +83,7 @@ def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, cas
         parts = (call.key, call.value, *importances(call))
         seen.setdefault(call.path, []).append(tuple(part.transpose(1, 2)[real] for part in parts))
         left[call.path] -= 1
-        if not left[call.path]:  # the last layer that shares the block
+        if not left[call.path]:  # layers may share a block
             keys, values, *weights = map(torch.cat, zip(*seen.pop(call.path), strict=True))
             scales[call.path] = searched(cache, keys, weights[0]), searched(cache, values, weights[1])
         return call.key, call.value
@@ -102,10 +97,10 @@ def calibrated_scales(cache: CacheFormat, spec: Model, source: WeightSource, cas
 
 
 def importances(call: CachedAttention) -> tuple[Tensor, Tensor]:
-    """The squared effect of an error of each key and each value on the attention output: B G S each.
+    """The squared effect of errors of each key and each value on the attention output: B G S each.
 
-    The output o of a query is the sum of p_s v_s. An error e of v_s changes it by p_s e, an error e of the score of k_s by
-    p_s (v_s - o) e.
+    The output o of a query is the sum of p_s v_s. An error of v_s changes it by p_s times that error, an error of the
+    score of k_s by p_s (v_s - o) times that one.
     """
     options = {name: option for name, option in call.options.items() if name != "dropout"}
     groups = call.key.shape[1]

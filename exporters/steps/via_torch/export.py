@@ -51,7 +51,7 @@ class _Positional(nn.Module):
         self.task = task
 
     def forward(self, *values: Tensor) -> tuple[Tensor, ...]:
-        names = (given.name for given in self.task.inputs)
+        names = (value.name for value in self.task.inputs)
         return tuple(self.task.call(self.model, dict(zip(names, values, strict=True))).values())
 
 
@@ -98,12 +98,12 @@ def program_of(model: nn.Module, task: Task) -> Any:
     """The ``torch.onnx.ONNXProgram`` of a task, with its names and symbolic sizes."""
     from exporters.steps.via_torch.translations import TRANSLATIONS
 
-    names, examples = [given.name for given in task.inputs], _examples(task)
+    names, examples = [value.name for value in task.inputs], _examples(task)
     with torch.no_grad(), _NoLoops():
         outputs = list(task.call(model, dict(zip(names, examples, strict=True))))
     dynamic = tuple(
-        {axis: torch.export.Dim.DYNAMIC for axis, dim in enumerate(given.dims) if isinstance(dim, str)}
-        for given in task.inputs
+        {axis: torch.export.Dim.DYNAMIC for axis, dim in enumerate(value.dims) if isinstance(dim, str)}
+        for value in task.inputs
     )
     program: Any = torch.onnx.export(
         _Positional(model, task).eval(),
@@ -118,8 +118,8 @@ def program_of(model: nn.Module, task: Task) -> Any:
     )
     import onnx_ir as ir
 
-    for value, given in zip(program.model.graph.inputs, task.inputs, strict=True):
-        value.shape = ir.Shape(given.dims)
+    for value, declared in zip(program.model.graph.inputs, task.inputs, strict=True):
+        value.shape = ir.Shape(declared.dims)
     return program
 
 
@@ -129,14 +129,14 @@ def _first_cause(error: BaseException) -> BaseException:
 
 def _examples(task: Task) -> tuple[Tensor, ...]:
     """Inputs with a different size above 1 for every symbol: sizes of 1 would be taken as fixed."""
-    dims = [dim for given in task.inputs for dim in given.dims if isinstance(dim, str)]
+    dims = [dim for value in task.inputs for dim in value.dims if isinstance(dim, str)]
     names = dict.fromkeys(task.derived[dim].source if dim in task.derived else dim for dim in dims)
     sizes = {name: size for size, name in enumerate((n for n in names if summands(n) == [n]), start=2)}
     sizes |= {name: sum(sizes.get(symbol, 0) for symbol in summands(name)) for name in names}
     sizes = task.numbers(sizes)
     return tuple(
-        torch.ones([dim if isinstance(dim, int) else sizes[dim] for dim in given.dims], dtype=given.dtype)
-        for given in task.inputs
+        torch.ones([dim if isinstance(dim, int) else sizes[dim] for dim in value.dims], dtype=value.dtype)
+        for value in task.inputs
     )
 
 

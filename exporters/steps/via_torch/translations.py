@@ -30,8 +30,8 @@ def _each_expert(rows: FLOAT, weight: FLOAT, chosen: INT64) -> FLOAT:
 def _expert_product(x: Any, weight: Any, bias: Any, experts: Any) -> Any:
     """... K D or ... 1 D, E N D, E N, ... K -> ... K N, in a loop over the experts."""
     width = op.Shape(weight, start=2)
-    each = op.Expand(x, op.Concat(op.Shape(experts), width, axis=0))  # ... K D
-    rows = op.Reshape(each, op.Concat(op.Constant(value_ints=[-1]), width, axis=0))
+    rows_of_experts = op.Expand(x, op.Concat(op.Shape(experts), width, axis=0))  # ... K D
+    rows = op.Reshape(rows_of_experts, op.Concat(op.Constant(value_ints=[-1]), width, axis=0))
     chosen = op.Reshape(experts, op.Constant(value_ints=[-1]))
     products = _each_expert(rows, weight, chosen)
     shape = op.Concat(op.Shape(experts), op.Shape(weight, start=1, end=2), axis=0)

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.catalog import preset_names
 from specs.language.load import load
 from tests.catalogs import catalog_of_presets
@@ -40,7 +40,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def exported(place: str, *assignments: str, **options: Any) -> Path:
     """An unverified export of a tiny model below ``zoo``."""
     directory = Path("zoo", place)
-    export(load("tiny-gpt", assignments), directory, Options(**{"verify": False, **options}))
+    export(load("tiny-gpt", assignments), directory, ExportOptions(**{"verify": False, **options}))
     return directory
 
 

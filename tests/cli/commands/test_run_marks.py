@@ -28,7 +28,7 @@ from exporters.preprocessing.images import Pixels
 from exporters.runtime.embedding import with_placeholders
 from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import find_text
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from specs.language.load import load
 from tests.exporters.preprocessing.test_tiles import internvl_processor, save_tokenizer
@@ -160,7 +160,7 @@ def test_a_text_about_images(tmp_path: Path) -> None:
     for i, photo in enumerate(photos):
         photo.save(tmp_path / f"{i}.png")
         options += ["--image", tmp_path / f"{i}.png"]
-    export(import_checkpoint(place), tmp_path / "x", Options(weights=str(place), verify=False))
+    export(import_checkpoint(place), tmp_path / "x", ExportOptions(weights=str(place), verify=False))
     arguments = ["run", tmp_path / "x", *options, "--text", TEXT, "--max-new-tokens", 8, "--json"]
     result = CliRunner(env={"COLUMNS": "160"}).invoke(app, list(map(str, arguments)), prog_name="zoo")
     assert result.exit_code == 0, result.output

@@ -23,7 +23,7 @@ from cli.app import app
 from exporters.export import export
 from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import find_text
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.load import load
 from tests.exporters.preprocessing.test_tiles import save_tokenizer
 from tests.parity.families.vision_language import test_qwen2_vl, test_qwen3_5
@@ -92,7 +92,7 @@ def test_a_text_about_images_of_different_sizes(family: str, target: str, tmp_pa
     for i, photo in enumerate(photos):
         photo.save(tmp_path / f"{i}.png")
         options += ["--image", tmp_path / f"{i}.png"]
-    made = Options(weights=str(place), verify=False, target=target)
+    made = ExportOptions(weights=str(place), verify=False, target=target)
     export(import_checkpoint(place), tmp_path / "x", made)
     arguments = ["run", tmp_path / "x", *options, "--text", SAID, "--max-new-tokens", 8, "--json"]
     result = CliRunner(env={"COLUMNS": "160"}).invoke(app, list(map(str, arguments)), prog_name="zoo")

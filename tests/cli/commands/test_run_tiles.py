@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.exporters.preprocessing.test_tiles import MARKS, internvl_processor, save_tokenizer
 from tests.parity.reference import build
 from zoo import import_checkpoint
@@ -68,7 +68,7 @@ def test_a_text_about_images_in_tiles(tmp_path: Path) -> None:
     options = [
         part for i, photo in enumerate(photos) for part in ("--image", _saved(photo, tmp_path / f"{i}.png"))
     ]
-    export(import_checkpoint(place), tmp_path / "x", Options(weights=str(place), verify=False))
+    export(import_checkpoint(place), tmp_path / "x", ExportOptions(weights=str(place), verify=False))
     result = invoke("run", tmp_path / "x", *options, "--text", TEXT, "--max-new-tokens", 8, "--json")
     assert result.exit_code == 0, result.output
     (found,) = json.loads(result.stdout)["sequences"]
@@ -105,7 +105,7 @@ def test_a_text_about_images_in_tiles_of_internvl(tmp_path: Path, monkeypatch: p
         told = reference.generate(
             **given, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0
         )
-    export(import_checkpoint(place), tmp_path / "x", Options(weights=str(place), verify=False))
+    export(import_checkpoint(place), tmp_path / "x", ExportOptions(weights=str(place), verify=False))
     image = _saved(photo, tmp_path / "a.png")
     result = invoke("run", tmp_path / "x", "--image", image, "--text", text, "--max-new-tokens", 8, "--json")
     assert result.exit_code == 0, result.output

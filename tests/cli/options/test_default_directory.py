@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from cli.options.default_directory import _WORDS, checkpoint_directory, export_directory
-from exporters.steps.options import Options
-
-VALUES = {"weights", "seed", "verify", "engines", "provider", "calibrate", "max_kl", "min_cosine"}
-"""Options that change the values in the files, or what is known of them, and not their shape."""
+from cli.options.default_directory import checkpoint_directory, export_directory
+from exporters.steps.options import ExportOptions
+from specs.files.export_options import mark_of
+from zoo.record.records import ShapingRecord
 
 
 @pytest.mark.parametrize(
@@ -36,11 +34,12 @@ VALUES = {"weights", "seed", "verify", "engines", "provider", "calibrate", "max_
     ],
 )
 def test_the_name_includes_options_that_change_the_files(options: dict[str, Any], name: str) -> None:
-    assert export_directory("m", Options(**options)) == Path("build", name)
+    assert export_directory("m", ExportOptions(**options)) == Path("build", name)
 
 
-def test_every_option_is_known_to_shape_the_files_or_not() -> None:
-    assert {field.name for field in fields(Options)} == VALUES | set(_WORDS)
+def test_recorded_options_have_words() -> None:
+    recorded = {*ShapingRecord.model_fields, "target", "precision", "layout"}
+    assert recorded <= {name for name in ExportOptions.model_fields if mark_of(name).word}
 
 
 def test_checkpoints_of_other_types_and_families_have_other_names() -> None:

@@ -15,7 +15,7 @@ from exporters.exported.load_export import load_export
 from exporters.graph.quantization import matrix
 from exporters.runtime.exported import open_export
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.result import VerificationError
 from tests.exporters.data.carried_values import carried_values
 from tests.exporters.verification.test_verification import operation
@@ -41,7 +41,7 @@ FOUR_BITS = ["Q4_0", "Q4_1", "Q4_K"]
 
 def exported(path: Path, directory: Path, **options: Any) -> Export:
     spec = import_spec(path)
-    return export(spec, directory, Options(weights=str(path), **options))
+    return export(spec, directory, ExportOptions(weights=str(path), **options))
 
 
 def equal_matrices(directory: Path, values: dict[str, Any]) -> set[str]:

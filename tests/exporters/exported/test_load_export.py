@@ -12,7 +12,7 @@ from exporters.export import export
 from exporters.exported.load_export import load_export
 from exporters.exported.model_source import model_source
 from exporters.runtime.exported import open_export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from specs.forms.resolved import resolved
 from specs.language.load import load
@@ -33,13 +33,21 @@ SMALL = [
 ]
 
 EXPORTS = {
-    "as it is": (bert(**WIDE), Options(), 0),
-    "packed": (gpt2(**WIDE), Options(target="cpu"), 0),
-    "two graphs": (t5(**WIDE), Options(target="cpu", layout="transformers-js", precision="int8"), 1e-2),
-    "half": (t5(**WIDE), Options(target="cuda", precision="fp16"), 1e-3),
-    "codes": (gpt2(**WIDE), Options(target="cpu", precision="int4", block_size=64, asymmetric=True), 0.15),
-    "codes of tables": (gpt2(**WIDE), Options(target="cuda", precision="int4", head_precision="int4"), 0.15),
-    "experts": (load("mixtral-8x7b", SMALL), Options(target="cpu", precision="int8"), 1e-2),
+    "as it is": (bert(**WIDE), ExportOptions(), 0),
+    "packed": (gpt2(**WIDE), ExportOptions(target="cpu"), 0),
+    "two graphs": (t5(**WIDE), ExportOptions(target="cpu", layout="transformers-js", precision="int8"), 1e-2),
+    "half": (t5(**WIDE), ExportOptions(target="cuda", precision="fp16"), 1e-3),
+    "codes": (
+        gpt2(**WIDE),
+        ExportOptions(target="cpu", precision="int4", block_size=64, asymmetric=True),
+        0.15,
+    ),
+    "codes of tables": (
+        gpt2(**WIDE),
+        ExportOptions(target="cuda", precision="int4", head_precision="int4"),
+        0.15,
+    ),
+    "experts": (load("mixtral-8x7b", SMALL), ExportOptions(target="cpu", precision="int8"), 1e-2),
 }
 
 
@@ -47,7 +55,7 @@ EXPORTS = {
 @pytest.mark.parametrize("name", EXPORTS)
 def test_weights_are_those_that_were_written(name: str, tmp_path: Path) -> None:
     spec, options, allowed = EXPORTS[name]
-    export(spec, tmp_path / "out", Options(**{**vars(options), "verify": False}))
+    export(spec, tmp_path / "out", ExportOptions(**{**vars(options), "verify": False}))
     found = dict(weight_tensors(load_export(open_export(tmp_path / "out"))))
     model = assemble(spec)
     materialize(model, open_weights("random", model, spec))
@@ -59,7 +67,7 @@ def test_weights_are_those_that_were_written(name: str, tmp_path: Path) -> None:
 
 
 def test_files_of_another_version_are_refused(tmp_path: Path) -> None:
-    export(gpt2(**WIDE), tmp_path / "out", Options(verify=False, target="cpu", precision="int4"))
+    export(gpt2(**WIDE), tmp_path / "out", ExportOptions(verify=False, target="cpu", precision="int4"))
     path = tmp_path / "out" / "export.json"
     manifest = json.loads(path.read_text())
     manifest["options"]["block_size"] = 64
@@ -93,7 +101,7 @@ def test_references_are_resolved(tmp_path: Path) -> None:
     spec = gpt2()
     written = checkpoint(spec, tmp_path / "checkpoint")
     (tmp_path / "spec.yaml").write_text(dump(resolved(spec)))
-    export(spec, tmp_path / "out", Options(verify=False))
+    export(spec, tmp_path / "out", ExportOptions(verify=False))
     ways = [
         model_source(str(tmp_path / "spec.yaml")),
         model_source(str(tmp_path / "spec.yaml"), weights=str(written)),
@@ -129,7 +137,7 @@ def test_tokens_that_end_a_text_are_those_of_the_checkpoint(tmp_path: Path) -> N
 
 
 def test_unusable_references_are_refused(tmp_path: Path) -> None:
-    export(gpt2(), tmp_path / "out", Options(verify=False))
+    export(gpt2(), tmp_path / "out", ExportOptions(verify=False))
     written, out = str(checkpoint(gpt2(), tmp_path / "checkpoint")), str(tmp_path / "out")
     (tmp_path / "empty").mkdir()
     cases = [

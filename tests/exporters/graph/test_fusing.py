@@ -15,7 +15,7 @@ import torch
 from exporters.export import export
 from exporters.graph.fusing import functions, group_query_attention
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from exporters.verification.result import REDUCED, VerificationError
 from specs.base.errors import UserError
@@ -46,7 +46,7 @@ def small(preset: str, divisor: int, *assignments: str) -> Model:
 
 
 def written(spec: Model, tmp_path: Path, target: str = "cpu", **options: Any) -> Export:
-    return export(spec, tmp_path / "out", Options(target=target, **options))
+    return export(spec, tmp_path / "out", ExportOptions(target=target, **options))
 
 
 def fused(result: Export) -> dict[str, int]:

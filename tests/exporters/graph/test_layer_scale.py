@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from specs.model.model import Model
 from tests.zoo.tiny import BLOCK, vit
@@ -16,7 +16,7 @@ from tests.zoo.tiny import BLOCK, vit
 KINDS = ("pre_norm", "post_norm", "parallel", "reordered_norm", "sandwich", "normed_residual")
 
 
-def with_lookahead(kind: str, **embedding: Any) -> Model:
+def seeing(kind: str, **embedding: Any) -> Model:
     """A tiny encoder of images with two registers."""
     return vit(
         embedding={"kind": "patches", "image_size": 7, "patch_size": 3, "registers": 2, **embedding},
@@ -31,13 +31,13 @@ def with_lookahead(kind: str, **embedding: Any) -> Model:
 def test_every_kind_of_block_is_exported_for_every_target(
     kind: str, target: str, precision: str, tmp_path: Path
 ) -> None:
-    model = with_lookahead(kind, class_token=kind != "parallel")
-    result = export(model, tmp_path / "x", Options(target=target, precision=precision))
+    model = seeing(kind, class_token=kind != "parallel")
+    result = export(model, tmp_path / "x", ExportOptions.of(target=target, precision=precision))
     assert result.verification is not None
     assert result.verification.passed
 
 
 def test_registers_without_a_class_token_are_exported(tmp_path: Path) -> None:
-    result = export(with_lookahead("pre_norm", class_token=False), tmp_path / "x", Options())
+    result = export(seeing("pre_norm", class_token=False), tmp_path / "x", ExportOptions())
     assert result.verification is not None
     assert result.verification.passed

@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from tests.exporters.models import GRAPH_ONLY
 from tests.exporters.whole.test_mixers import hybrid
@@ -32,7 +32,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_standard_operations_are_verified_and_certified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = export(hybrid("gated_delta_net"), tmp_path / "x", Options(opset=27))
+    result = export(hybrid("gated_delta_net"), tmp_path / "x", ExportOptions(opset=27))
     assert result.verification is not None
     assert result.verification.passed
     graph = result.manifest.graphs["model.onnx"]
@@ -47,7 +47,7 @@ def test_standard_operations_are_verified_and_certified(
 
 
 def test_the_card_says_what_the_runtime_needs_and_its_program_runs(tmp_path: Path) -> None:
-    export(hybrid("linear_attention"), tmp_path / "x", Options(opset=27))
+    export(hybrid("linear_attention"), tmp_path / "x", ExportOptions(opset=27))
     text = (tmp_path / "x" / "README.md").read_text()
     assert (
         f"ONNX Runtime refuses the opset of these files unless the environment variable {VARIABLE} is 0."
@@ -62,7 +62,7 @@ def test_the_card_says_what_the_runtime_needs_and_its_program_runs(tmp_path: Pat
 
 
 def test_models_without_such_mixers_have_the_opset_too(tmp_path: Path) -> None:
-    graphs = export(gpt2(), tmp_path / "x", Options(opset=27)).manifest.graphs
+    graphs = export(gpt2(), tmp_path / "x", ExportOptions(opset=27)).manifest.graphs
     assert {graph.opset for graph in graphs.values()} == {27}
 
 
@@ -95,5 +95,5 @@ def test_the_lowest_opset_needs_no_environment(tmp_path: Path) -> None:
 )
 def test_other_opsets_and_places_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as error:
-        Options(**options)
+        ExportOptions(**options)
     assert str(error.value) == message

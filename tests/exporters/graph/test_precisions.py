@@ -16,7 +16,7 @@ from exporters.export import export
 from exporters.graph import fusing
 from exporters.graph.precisions import PRECISIONS
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.result import VerificationError
 from specs.base.errors import UserError
 from specs.model.model import Model
@@ -49,7 +49,7 @@ def wide(make: Any, hidden: int = 96, **changes: Any) -> Model:
 
 
 def written(spec: Model, directory: Path, **options: Any) -> Export:
-    result = export(spec, directory, Options(**options))
+    result = export(spec, directory, ExportOptions(**options))
     assert result.verification is not None
     assert result.verification.passed
     return result
@@ -89,7 +89,7 @@ def test_files_are_as_small_as_their_precision(tmp_path: Path) -> None:
     spec = wide(gpt2, hidden=256, vocab_size=1000)
     sizes = {}
     for name in ("fp32", "fp16", "bf16", "int8", "int4"):
-        result = export(spec, tmp_path / name, Options(precision=name, target="cpu", verify=False))
+        result = export(spec, tmp_path / name, ExportOptions(precision=name, target="cpu", verify=False))
         sizes[name] = result.files["model.onnx.data"]
     small = {name: size / sizes["fp32"] for name, size in sizes.items()}
     assert small["fp16"] == pytest.approx(0.5, abs=0.02)
@@ -103,14 +103,14 @@ def test_files_are_as_small_as_their_precision(tmp_path: Path) -> None:
 def test_a_disk_is_to_hold_the_export_not_the_model(tmp_path: Path, monkeypatch: Patch) -> None:
     spec = wide(gpt2, hidden=256, vocab_size=1000)
     options: dict[str, Any] = {"target": "cpu", "verify": False}
-    needed = export(spec, tmp_path / "x", Options(**INT4, **options)).files["model.onnx.data"]
+    needed = export(spec, tmp_path / "x", ExportOptions(**INT4, **options)).files["model.onnx.data"]
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage(10**12, 0, needed))
-    export(spec, tmp_path / "x", Options(**INT4, **options))
+    export(spec, tmp_path / "x", ExportOptions(**INT4, **options))
     for short, precision in ((needed - 1, "int4"), (needed, "fp16")):
         monkeypatch.setattr("shutil.disk_usage", lambda path, short=short: usage(10**12, 0, short))
         with pytest.raises(UserError, match="and its disk has"):
-            export(spec, tmp_path / "y", Options(precision=precision, **options))
+            export(spec, tmp_path / "y", ExportOptions.of(precision=precision, **options))
 
 
 def test_a_tied_table_is_stored_once_and_read_by_both(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_tied_table_is_stored_once_and_read_by_both(tmp_path: Path) -> None:
     ]
     for target, options in cases:
         tied = wide(gpt2, vocab_size=5000)
-        result = export(tied, tmp_path / "x", Options(target=target, verify=False, **INT4, **options))
+        result = export(tied, tmp_path / "x", ExportOptions(target=target, verify=False, **INT4, **options))
         table = 5000 * 64 // (2 if options else 1)
         assert table < result.files["model.onnx.data"] < 1.6 * table
 
@@ -188,7 +188,7 @@ def test_a_t5_that_overflows_float16_does_not(gated: bool, tmp_path: Path, monke
     with pytest.raises(
         VerificationError, match=r"not finite[^$]*down gives values up to .*, but float16 holds at most 6.6e"
     ):
-        export(spec, tmp_path / "y", Options(precision="fp16", weights=weights))
+        export(spec, tmp_path / "y", ExportOptions(precision="fp16", weights=weights))
     assert not (tmp_path / "y").exists()
 
 
@@ -200,7 +200,9 @@ def test_a_weight_too_large_for_float16_is_named(tmp_path: Path) -> None:
     weights["encoder.blocks.1.feed_forward.up.weight"][3, 5] = 1e5
     save_file(weights, tmp_path / "model.safetensors")
     with pytest.raises(VerificationError) as caught:
-        export(spec, tmp_path / "x", Options(precision="fp16", weights=str(tmp_path / "model.safetensors")))
+        export(
+            spec, tmp_path / "x", ExportOptions(precision="fp16", weights=str(tmp_path / "model.safetensors"))
+        )
     assert "encoder.blocks.1.feed_forward.up.weight is stored incorrectly: its error is inf%" in str(
         caught.value
     )
@@ -216,7 +218,7 @@ def test_a_quantizer_that_rounds_badly_fails_the_build(tmp_path: Path, monkeypat
     with pytest.raises(
         VerificationError, match=r"feed_forward\.down\.weight is stored incorrectly: its error is 1\d\d\."
     ):
-        export(wide(gpt2), tmp_path / "x", Options(**INT4))
+        export(wide(gpt2), tmp_path / "x", ExportOptions(**INT4))
     assert not (tmp_path / "x").exists()
 
 
@@ -226,7 +228,7 @@ def test_one_tolerance_holds_in_every_precision(tmp_path: Path, monkeypatch: Pat
     monkeypatch.setattr("exporters.verification.compare.ROUNDING", 0)
     for precision in PRECISIONS:
         with pytest.raises(VerificationError, match="differs from the PyTorch model"):
-            export(wide(gpt2), tmp_path / "x", Options(precision=precision))
+            export(wide(gpt2), tmp_path / "x", ExportOptions.of(precision=precision))
 
 
 def test_the_manifest_records_the_comparison(tmp_path: Path) -> None:
@@ -247,7 +249,7 @@ def test_the_manifest_records_the_comparison(tmp_path: Path) -> None:
             {"precision": "fp8"},
             "precision 'fp8' is unknown\n  Choose from: fp32, fp16, bf16, int8, int4, q4f16.",
         ),
-        ({"precision": "int4", "block_size": 48}, "block_size must be one of 32, 64, 128"),
+        ({"precision": "int4", "block_size": 48}, "block_size must be 32, 64 or 128\n  value: 48\n"),
         (
             {"precision": "int8", "block_size": 64},
             "block_size applies only to precision int4 or q4f16\n  value: int8",
@@ -267,7 +269,7 @@ def test_the_manifest_records_the_comparison(tmp_path: Path) -> None:
 )
 def test_contradictory_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
-        Options(**options)
+        ExportOptions(**options)
     assert str(caught.value).startswith(message)
 
 

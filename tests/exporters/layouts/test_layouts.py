@@ -23,7 +23,7 @@ from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS, Deployment, LayoutError, check_layout
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from exporters.verification.result import VerificationError
 from specs.base.errors import UserError
@@ -46,7 +46,7 @@ LATENT = {"kind": "latent", "heads": 2, "kv_rank": 6, "head_dim": 4, "rope_dim":
 
 def deployed(spec: Model, directory: Path, layout: str, **options: Any) -> Path:
     """The export of a spec in a layout."""
-    export(spec, directory, Options(layout=layout, **options))
+    export(spec, directory, ExportOptions(layout=layout, **options))
     return directory
 
 
@@ -232,7 +232,7 @@ def test_verification_runs_the_further_steps_of_a_merged_decoder(
     """All of the encoder's output is projected at every step, and appended to what is cached of it."""
     monkeypatch.setattr(encoder_decoder_tasks, "projected_length", lambda cached: 0)
     with pytest.raises(VerificationError):
-        export(t5(), tmp_path / "x", Options(layout="transformers-js"))
+        export(t5(), tmp_path / "x", ExportOptions(layout="transformers-js"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -253,7 +253,7 @@ def test_verification_runs_each_of_the_graphs_of_optimum(
 
     monkeypatch.setattr(tasks, graph, wrong)
     with pytest.raises(VerificationError, match="logits"):
-        export(t5(), tmp_path / "x", Options(layout="optimum"))
+        export(t5(), tmp_path / "x", ExportOptions(layout="optimum"))
 
 
 @one_in(3)
@@ -481,10 +481,10 @@ def test_tensors_of_bfloat16_are_for_genai_alone(layout: str) -> None:
 
 def test_a_refusal_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(LayoutError):
-        export(vit(), tmp_path / "x", Options(layout="genai"))
+        export(vit(), tmp_path / "x", ExportOptions(layout="genai"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_stock_exporter_writes_one_layout() -> None:
     with pytest.raises(UserError, match="via torch writes only layout onnx\n  value: genai\n  Use via fx"):
-        Options(via="torch", layout="genai")
+        ExportOptions(via="torch", layout="genai")

@@ -32,7 +32,7 @@ from zoo.core.tensors import weight_tensors
 
 
 def why(zoo: object, name: str) -> str:
-    return next(step.why for step in plan_of(zoo).steps if step.wanted.name == name)  # type: ignore[arg-type]
+    return next(step.why for step in plan_of(zoo).steps if step.artefact.name == name)  # type: ignore[arg-type]
 
 
 def test_everything_is_built_once(tmp_path: Path) -> None:
@@ -146,12 +146,12 @@ def test_a_failure_stops_no_other(tmp_path: Path) -> None:
     zoo = two_models(tmp_path)
     plan = plan_of(zoo)
     fails = next(
-        step.inputs.key for step in plan.steps if step.wanted.name == "a/portable-fp16" and step.inputs
+        step.inputs.key for step in plan.steps if step.artefact.name == "a/portable-fp16" and step.inputs
     )
     place = cache_of(zoo).entry(fails)
     place.mkdir(parents=True)
     (place / "not ours").write_text("mine")
-    made = {each.step.wanted.name: each for each in make(zoo)}
+    made = {each.step.artefact.name: each for each in make(zoo)}
     assert {name: each.state for name, each in made.items()} == {
         "a/portable-fp32": "built",
         "a/portable-fp16": "failed",
@@ -182,7 +182,7 @@ def test_the_lock_records_all_inputs(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "build")
     assert not plan_of(zoo).unlocked  # built elsewhere, as the lock says
     write_spec(tmp_path, "b", hidden=32)
-    assert [step.wanted.name for step in plan_of(zoo).unlocked] == ["b/portable-fp32"]
+    assert [step.artefact.name for step in plan_of(zoo).unlocked] == ["b/portable-fp32"]
     assert (tmp_path / LOCK).read_bytes() == before
     (tmp_path / LOCK).write_text("{")
     with pytest.raises(UserError, match=r"zoo.lock is not a JSON object\n.*Restore it from version control"):

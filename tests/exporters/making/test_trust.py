@@ -191,7 +191,7 @@ def test_all_faults_are_told_before_anything_is_built(
     write_zoo(
         tmp_path,
         "defaults: {options: {verify: false}}\nmodels:\n"
-        "  a: {spec: a.yaml, artefacts: [{precision: int9}, {target: cpuu}]}\n"
+        "  a: {spec: a.yaml, artefacts: [{asymmetric: true}, {target: cpuu}]}\n"
         "  bert-bass: {}\n"
         "  missing: {weights: nowhere.safetensors}\n"
         "  b: {spec: b.yaml}\n",
@@ -202,7 +202,7 @@ def test_all_faults_are_told_before_anything_is_built(
         result = invoke("make", *options)
         assert result.exit_code == 2, result.output
         for fault in (
-            "zoo.yaml: a/portable-int9: precision 'int9' is unknown",
+            "zoo.yaml: a/portable-fp32-asymmetric: asymmetric applies only to precision int4 or q4f16",
             "zoo.yaml: a/cpuu-fp32: target 'cpuu' is unknown",
             "zoo.yaml: models.bert-bass: ",
             "zoo.yaml: models.missing: weights: must be an existing path",
@@ -300,7 +300,7 @@ def test_what_killed_processes_left_in_the_cache_is_cleared(zoo: Zoo) -> None:
 
 def test_matrices_are_bounded_before_their_combinations_are_tried(tmp_path: Path) -> None:
     values = "[" + ", ".join(["1"] * 99) + "]"
-    options = ("block_size", "opset", "cache_length", "max_kl", "min_cosine")
+    options = ("opset", "cache_length", "max_kl", "min_cosine")
     matrix = ", ".join(f"{option}: {values}" for option in options)
     write_spec(tmp_path, "b")
     with pytest.raises(SpecError, match=r"models\.b\.matrix: must have at most 100,000 combinations"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import jsonschema
@@ -11,17 +10,21 @@ import pytest
 import yaml
 
 from exporters.making.artefacts import read_zoo
-from exporters.steps.options import Options as ExportOptions
+from exporters.steps.options import ExportOptions
 from specs.base.errors import SpecError, UserError
+from specs.files.export_options import ArtefactOptions
 from specs.files.schema import zoo_file_schema
-from specs.files.zoo_file import ArtefactOptions
 from tests.exporters.making.zoos import write_zoo
 
 
 def test_options_are_those_of_an_export_with_the_same_defaults() -> None:
     elsewhere = {"weights", "seed", "provider"}  # of the model, or of the machine, not of the artefact
-    theirs = {field.name: field.default for field in fields(ExportOptions) if field.name not in elsewhere}
-    assert {name: field.default for name, field in ArtefactOptions.model_fields.items()} == theirs
+    assert {*ExportOptions.model_fields} - elsewhere == {*ArtefactOptions.model_fields}
+
+
+def test_a_value_that_no_export_takes_is_refused_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"zoo.yaml:2:.*models.a.matrix.precision\[1\]: must be 'fp32', .*\n  value: 'int9'\n  Did you mean 'int8'"):  # fmt: skip
+        write_zoo(tmp_path, "models:\n  a: {matrix: {precision: [fp32, int9]}}\n")
 
 
 def test_a_matrix_gives_every_combination_that_is_not_excluded(tmp_path: Path) -> None:
@@ -37,14 +40,14 @@ def test_a_matrix_gives_every_combination_that_is_not_excluded(tmp_path: Path) -
         "    options: {layout: optimum}\n"
         "    artefacts: [{target: cpu, precision: int4, asymmetric: true}, {name: own, precision: fp16}]\n",
     )
-    assert [wanted.name for wanted in zoo.wanted] == [
+    assert [artefact.name for artefact in zoo.artefacts] == [
         "gpt2/portable-fp32",
         "gpt2/cpu-fp32",
         "gpt2/cpu-int8",
         "bert-tiny/cpu-int4-optimum-asymmetric",
         "bert-tiny/own",
     ]
-    assert zoo.wanted[3].directory == tmp_path / "build" / "bert-tiny" / "cpu-int4-optimum-asymmetric"
+    assert zoo.artefacts[3].directory == tmp_path / "build" / "bert-tiny" / "cpu-int4-optimum-asymmetric"
 
 
 def test_models_groups_and_artefacts_are_chosen_by_name(tmp_path: Path) -> None:
@@ -68,7 +71,7 @@ def test_models_groups_and_artefacts_are_chosen_by_name(tmp_path: Path) -> None:
 def test_a_zoo_file_is_laid_over_the_one_that_it_extends(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text("output: out\nmodels: {gpt2: {}, bert-tiny: {}}\n")
     zoo = write_zoo(tmp_path, "extends: base.yaml\nmodels: {gpt2: {options: {precision: fp16}}}\n")
-    assert [str(each.directory.relative_to(tmp_path)) for each in zoo.wanted] == [
+    assert [str(each.directory.relative_to(tmp_path)) for each in zoo.artefacts] == [
         "out/gpt2/portable-fp16",
         "out/bert-tiny/portable-fp32",
     ]

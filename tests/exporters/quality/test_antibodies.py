@@ -12,7 +12,7 @@ import pytest
 
 from exporters.export import export
 from exporters.exported.model_source import model_source
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.registry import unpacked
 
 WEIGHTS, SEQUENCES = "antiberty==0.1.3", "abnumber==0.4.4"
@@ -49,7 +49,7 @@ def sequences(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_it_keeps_its_vectors(checkpoint: Path, sequences: Path, tmp_path: Path) -> None:
-    options = Options(weights=str(checkpoint), calibrate=sequences, precision="int8", target="cpu")
+    options = ExportOptions(weights=str(checkpoint), calibrate=sequences, precision="int8", target="cpu")
     found = export(model_source(str(checkpoint)).spec, tmp_path / "out", options).quality
     assert found is not None
     assert found.figures["cosine"] > 0.9995

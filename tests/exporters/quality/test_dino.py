@@ -10,7 +10,7 @@ import torch
 
 from exporters.export import export
 from exporters.preprocessing.images import Pixels, image_files, read_images
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.exporters.quality import dino_small
 from tests.parity.reference import load
 from zoo import import_checkpoint
@@ -50,7 +50,7 @@ def test_photographs_are_seen_alike_in_few_bits(
     precision: str, dino: tuple[Path, Path], photographs: Path, tmp_path: Path
 ) -> None:
     origin, _ = dino
-    options = Options(weights=str(origin), precision=precision, target="cpu", calibrate=photographs)
+    options = ExportOptions.of(weights=str(origin), precision=precision, target="cpu", calibrate=photographs)
     quality = export(import_checkpoint(origin), tmp_path / "out", options).quality
     assert quality is not None
     print(f"DINOv2 small in {precision} on {quality.inputs}: {quality.figures}")

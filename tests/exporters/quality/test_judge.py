@@ -20,8 +20,8 @@ from exporters.quality.judge import Speech, cases_of, input_batch, judge
 from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.exported import open_export
 from exporters.runtime.text import find_text
-from exporters.steps.options import Options
-from exporters.steps.plan import graphs_of
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
 from specs.language.load import load
@@ -34,9 +34,9 @@ SPEECH = Speech(0, [2])
 def files(directory: Path, origin: Path, target: str = "portable", **options: Any) -> Files:
     """The files of an export of a checkpoint."""
     spec = model_source(str(origin)).spec
-    settings = Options(target=target, weights=str(origin), verify=False, **options)
+    settings = ExportOptions(target=target, weights=str(origin), verify=False, **options)
     export(spec, directory, settings)
-    graphs = {directory / name: task for name, task in graphs_of(spec, settings).items()}
+    graphs = {directory / name: task for name, task in Plan.make(spec, settings).graph_paths.items()}
     return Files.open(graphs, spec, TARGETS[target], PRECISIONS[settings.precision])
 
 

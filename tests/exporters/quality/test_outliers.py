@@ -11,7 +11,7 @@ from exporters.export import export
 from exporters.exported.model_source import model_source
 from exporters.graph.precisions import PRECISIONS
 from exporters.quality.quality import QualityError
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from tests.exporters.quality import outliers
 
@@ -31,7 +31,7 @@ def outcome(origin: Path, directory: Path, target: str, precision: str) -> str:
     """The figures of quality of an export, or why they are not good enough; anything else is an error."""
     spec = model_source(str(origin)).spec
     static = TARGETS[target].static_cache and spec.decodes
-    options = Options(
+    options = ExportOptions.of(
         weights=str(origin), target=target, precision=precision, cache_length=128 if static else None
     )
     try:

@@ -21,7 +21,7 @@ from exporters.quality.quality import QualityError
 from exporters.quality.tallies import judged_positions
 from exporters.runtime.text import TextTokenizer
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.cases import Batch, Case
 from specs.base.errors import UserError
 from specs.model.model import Model
@@ -44,12 +44,12 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def with_lookahead(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def seeing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return checkpoints.llava(tmp_path_factory.mktemp("llava"))
 
 
 def exported(origin: Path, directory: Path, **options: Any) -> Export:
-    return export(model_source(str(origin)).spec, directory, Options(weights=str(origin), **options))
+    return export(model_source(str(origin)).spec, directory, ExportOptions(weights=str(origin), **options))
 
 
 def spec_of(origin: Path) -> Model:
@@ -178,7 +178,7 @@ def test_random_weights_are_judged_on_random_images(
     found = random_inputs(spec)
     assert found.description == "random images and token ids, seed 0"
     assert sum(len(each["pixel_values"]) for each in found.judged) == 12
-    export(spec, tmp_path / "x", Options(precision="int8", verify=False))
+    export(spec, tmp_path / "x", ExportOptions(precision="int8", verify=False))
     result = CliRunner().invoke(app, ["eval", str(tmp_path / "x"), "--json"])
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout)["figures"]

@@ -9,7 +9,7 @@ import pytest
 from exporters.export import export
 from exporters.exported.model_source import model_source
 from exporters.runtime.text import find_text
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.parity.minilm import minilm_directory
 from tests.registry import unpacked
 
@@ -22,7 +22,7 @@ def test_minilm_keeps_its_vectors(tmp_path: Path) -> None:
     origin = minilm_directory()
     spec = model_source(str(origin)).spec
     found = export(
-        spec, tmp_path / "out", Options(weights=str(origin), precision="int8", target="cpu")
+        spec, tmp_path / "out", ExportOptions(weights=str(origin), precision="int8", target="cpu")
     ).quality
     assert found is not None
     assert found.figures["cosine"] > 0.999
@@ -56,7 +56,7 @@ def test_the_tokenizer_of_smollm_splits_digits(smollm: Path) -> None:
 def test_smollm_stays_within_its_budgets(smollm: Path, tmp_path: Path) -> None:
     spec = model_source(str(smollm)).spec
     found = export(
-        spec, tmp_path / "out", Options(weights=str(smollm), precision="int8", target="cpu")
+        spec, tmp_path / "out", ExportOptions(weights=str(smollm), precision="int8", target="cpu")
     ).quality
     assert found is not None
     assert found.figures["kl"] < 0.02

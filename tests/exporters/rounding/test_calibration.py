@@ -16,10 +16,10 @@ from exporters.export import export
 from exporters.exported.model_source import model_source
 from exporters.graph.quantization.matrix import QuantizedMatrix
 from exporters.graph.quantization.scheme import LEAST, is_table
-from exporters.quality.claim import QualityInputs
 from exporters.quality.examples import DECODED
 from exporters.quality.judge import NEW_TOKENS, input_batch
 from exporters.quality.pairs import random_pairs
+from exporters.quality.quality_inputs import QualityInputs
 from exporters.quality.runners import FloatModel
 from exporters.rounding.calibrated_weights import Rounding
 from exporters.rounding.calibration import calibration_batch, pass_over
@@ -27,7 +27,7 @@ from exporters.rounding.gptq import gptq, products_of
 from exporters.rounding.scales import searched
 from exporters.rounding.streaming import calibrate
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.cases import Batch, Case
 from exporters.verification.reference import full_pass
 from exporters.verification.result import VerificationError
@@ -168,7 +168,7 @@ def origins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def exported(origin: Path, directory: Path, **options: Any) -> Export:
-    settings = Options(weights=str(origin), precision="int4", **options)
+    settings = ExportOptions(weights=str(origin), precision="int4", **options)
     return export(model_source(str(origin)).spec, directory, settings)
 
 
@@ -259,12 +259,12 @@ def test_the_decoder_is_calibrated_on_the_models_own_output(origins: dict[str, P
     spec = model_source(str(origins["t5"])).spec
     model = assemble(spec)
     materialize(model, open_weights(str(origins["t5"]), model, spec, seed=0))
-    claim = QualityInputs.prepare(spec, origins["t5"], None).written_by(model, lambda stage: None)
-    assert claim.inputs is not None
-    assert claim.written_by(model, lambda stage: None) is claim
-    lengths = {example["input_ids"].shape[1] for example in claim.inputs.calibration}
+    inputs = QualityInputs.prepare(spec, origins["t5"], None).written_by(model, lambda stage: None)
+    assert inputs.representative is not None
+    assert inputs.written_by(model, lambda stage: None) is inputs
+    lengths = {example["input_ids"].shape[1] for example in inputs.representative.calibration}
     assert len(lengths) > 3  # rows of a batch are padded
-    for example in claim.inputs.calibration[::8]:
+    for example in inputs.representative.calibration[::8]:
         start, *said = example[DECODED][0].tolist()
         encoder = input_batch(spec, example)
         assert start == 0
@@ -288,8 +288,8 @@ def test_a_model_that_does_not_fit_in_memory_is_rounded_to_nearest(
 
 def test_contradictory_options_are_refused() -> None:
     with pytest.raises(UserError, match=r"rounding applies only to precision int4 or q4f16\n  value: int8"):
-        Options(precision="int8", rounding="gptq")
+        ExportOptions(precision="int8", rounding="gptq")
     with pytest.raises(
         UserError, match="rounding gptq applies only to real weights\n  value: random weights"
     ):
-        Options(precision="int4", rounding="gptq")
+        ExportOptions(precision="int4", rounding="gptq")

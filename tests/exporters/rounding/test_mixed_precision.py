@@ -17,7 +17,7 @@ from exporters.rounding.bit_choice import Form, Group, choose
 from exporters.rounding.size_budget import Size, SizeBudget
 from exporters.runtime.exported import open_export
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from tests.exporters.quality import checkpoints
 from zoo.core.tensors import weight_tensors
@@ -32,7 +32,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def exported(origin: Path, directory: Path, budget: str, **options: Any) -> Export:
     given = {"precision": "int4", "target": "cpu", "weights": str(origin)} | options
-    return export(model_source(str(origin)).spec, directory, Options(budget=budget, **given))
+    return export(model_source(str(origin)).spec, directory, ExportOptions(budget=budget, **given))
 
 
 def planned(found: Export) -> MixedRecord:
@@ -64,7 +64,7 @@ def test_sizes_are_read(text: str, most: float, per_weight: bool) -> None:
 @pytest.mark.parametrize("text", ["", "large", "-5MB", "10 parsecs", "0", "0bits", "33bits", "1e6", "MB"])
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(UserError) as caught:
-        Options(precision="int4", weights="some", budget=text)
+        ExportOptions(precision="int4", weights="some", budget=text)
     assert str(caught.value).startswith("budget must be ")
     assert f"\n  value: {text!r}\n  Pass a size such as 105MB or 4.8bits." in str(caught.value)
 
@@ -89,7 +89,7 @@ def test_the_smallest_size_named_is_one_that_is_allowed() -> None:
 )
 def test_a_budget_is_for_real_weights_in_int4(options: dict[str, Any], rule: str) -> None:
     with pytest.raises(UserError, match=rule):
-        Options(budget="1MB", **options)
+        ExportOptions(budget="1MB", **options)
 
 
 # ----------------------------------------------------------------------------------------------------------- choosing

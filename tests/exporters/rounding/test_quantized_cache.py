@@ -20,11 +20,13 @@ from exporters.quality.budget import CACHE_LIMITS, LIMITS, Budget, budget_of
 from exporters.rounding.quantized_cache import calibrate
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import CONTRIB
 from exporters.verification.quantized_cache import reference
 from exporters.verification.result import CodeTies, VerificationError
+from specs.base.descriptions import field_descriptions
 from specs.base.errors import UserError
+from specs.files.export_options import OptionTable
 from specs.model.model import Model
 from tests.exporters.graph.test_precisions import wide
 from tests.exporters.quality import checkpoints
@@ -54,7 +56,7 @@ def reusing() -> Model:
 
 
 def verified(spec: Model, directory: Path, **options: Any) -> Any:
-    found = export(spec, directory, Options(**{**CPU, **options}))
+    found = export(spec, directory, ExportOptions(**{**CPU, **options}))
     assert found.verification is not None
     assert found.verification.passed
     return found
@@ -188,7 +190,9 @@ def test_scales_are_the_same_every_time() -> None:
     spec = grouped()
     source = RandomWeights(assemble(spec), spec)
     case = calibrate.random_case(spec)
-    first, second = (calibrate.calibrated_scales(CacheFormat(4), spec, source, case) for _ in range(2))
+    first, second = (
+        calibrate.calibrated_scales(CacheFormat(4), spec, source, case, lambda stage: None) for _ in range(2)
+    )
     assert first.keys() == second.keys() == {f"decoder.blocks.{layer}.attention" for layer in range(2)}
     for path, pair in first.items():
         assert all(torch.equal(*each) for each in zip(pair, second[path], strict=True))
@@ -229,7 +233,7 @@ def another_bit_width(patch: Patch) -> None:
 def test_sabotage_of_a_quantized_cache_is_caught(sabotage: Any, tmp_path: Path, monkeypatch: Patch) -> None:
     sabotage(monkeypatch)
     with pytest.raises(VerificationError):
-        export(grouped(), tmp_path / "x", Options(target="cpu", cache_precision="int4"))
+        export(grouped(), tmp_path / "x", ExportOptions(target="cpu", cache_precision="int4"))
     assert not list(tmp_path.iterdir())
 
 
@@ -253,7 +257,7 @@ def test_unsupported_quantized_caches_are_refused(
     spec: Model, options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError) as error:
-        export(spec, tmp_path / "x", Options(**{**CPU, "cache_precision": "int8", **options}))
+        export(spec, tmp_path / "x", ExportOptions(**{**CPU, "cache_precision": "int8", **options}))
     assert message in str(error.value)
     assert not list(tmp_path.iterdir())
 
@@ -261,7 +265,7 @@ def test_unsupported_quantized_caches_are_refused(
 @pytest.mark.parametrize("layout", ["optimum", "transformers-js"])
 def test_clients_that_pad_on_the_left_have_float_caches(layout: str, tmp_path: Path) -> None:
     origin = checkpoints.llama(tmp_path / "checkpoint")
-    options = Options(weights=str(origin), layout=layout, target="cpu", cache_precision="int8")
+    options = ExportOptions(weights=str(origin), layout=layout, target="cpu", cache_precision="int8")
     message = f"layout {layout}, whose client pads on the left\n  Pass layout onnx or genai, or leave it out."
     with pytest.raises(UserError) as error:
         export(model_source(str(origin)).spec, tmp_path / "x", options)
@@ -279,7 +283,9 @@ def test_a_quantized_cache_of_real_weights_is_calibrated_and_judged(tmp_path: Pa
     origin = checkpoints.llama(tmp_path / "checkpoint")
     spec = model_source(str(origin)).spec
     found = export(
-        spec, tmp_path / "out", Options(weights=str(origin), target="cpu", cache_precision="int4", max_kl=1.0)
+        spec,
+        tmp_path / "out",
+        ExportOptions(weights=str(origin), target="cpu", cache_precision="int4", max_kl=1.0),
     )
     assert found.quality is not None
     assert found.quality.figures["kl"] > 0
@@ -288,9 +294,7 @@ def test_a_quantized_cache_of_real_weights_is_calibrated_and_judged(tmp_path: Pa
 
 
 def test_help_states_the_budgets_of_caches() -> None:
-    from cli.options.export_options import MaxKl, MinCosine
-
-    kl, cosine = (option.__metadata__[0].help for option in (MaxKl, MinCosine))  # type: ignore[attr-defined]
+    kl, cosine = (field_descriptions(OptionTable)[name] for name in ("max_kl", "min_cosine"))
     for name, limits in CACHE_LIMITS.items():
         assert f"an {name} cache adds {limits.max_kl:g}" in kl or f"an {name} cache {limits.max_kl:g}" in kl
         off = f"{1 - limits.min_cosine:.3g}"

@@ -19,8 +19,8 @@ from exporters.rounding.calibration import rounded_for
 from exporters.rounding.input_search import searched_inputs
 from exporters.runtime.exported import open_export
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
-from exporters.steps.plan import ExportPlan
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from exporters.steps.static_activations import with_activations
 from exporters.verification import rounded_products
 from exporters.verification.result import VerificationError
@@ -50,7 +50,7 @@ def exported(origin: Path, directory: Path, **options: Any) -> Export:
     return export(
         model_source(str(origin)).spec,
         directory,
-        Options(**{"weights": str(origin), "precision": "int8", **options}),
+        ExportOptions(**{"weights": str(origin), "precision": "int8", **options}),
     )
 
 
@@ -89,7 +89,7 @@ def test_weights_read_back_equal_the_multiplied_ones(origin: Path, tmp_path: Pat
 
 
 def test_random_weights_have_dynamic_scales(tmp_path: Path) -> None:
-    export(bert(d_model=64), tmp_path / "x", Options(precision="int8", verify=False))
+    export(bert(d_model=64), tmp_path / "x", ExportOptions(precision="int8", verify=False))
     nodes = [node.op_type for node in onnx.load(tmp_path / "x" / "model.onnx").graph.node]
     assert "DynamicQuantizeLinear" in nodes
     assert "QuantizeLinear" not in nodes
@@ -238,8 +238,8 @@ SHARED = bert(encoder={"layers": [{"repeat": 2, "shared": True}], "block": BLOCK
 
 @pytest.mark.parametrize(("spec", "value"), [(SHARED, "shared layers"), (gpt2(), "decoder")])
 def test_models_whose_inputs_have_no_one_scale_are_refused(spec: Model, value: str) -> None:
-    plan = ExportPlan.make(spec, Options(precision="int8", activations="static"))
+    plan = Plan.make(spec, ExportOptions(precision="int8", activations="static"))
     with pytest.raises(UserError, match=f"value: {value}"):
         with_activations(plan, None)
-    free = ExportPlan.make(spec, Options(precision="int8"))
+    free = Plan.make(spec, ExportOptions(precision="int8"))
     assert with_activations(free, None) == free

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from exporters.steps.advice import advice
-from exporters.steps.options import Options
-from exporters.steps.plan import ExportPlan
+from exporters.steps.graphs import Graphs
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from specs.language.load import load
 from zoo.core.reduced import fewer_layers
 
@@ -19,13 +20,13 @@ NARROW = ["decoder.block.attention.heads=64"]
 """Heads of GPT-2 that are 12 wide: GroupQueryAttention takes multiples of 8."""
 
 
-def _operations(spec: str, assignments: list[str], options: Options) -> set[str]:
-    graphs = ExportPlan.make(fewer_layers(load(spec, assignments)), options).graphs
+def _operations(spec: str, assignments: list[str], options: ExportOptions) -> set[str]:
+    graphs = Graphs.of(Plan.make(fewer_layers(load(spec, assignments)), options)).graphs
     return {node.op for graph in graphs for node in graph.nodes}
 
 
 def test_wider_heads_are_advised_and_fuse() -> None:
-    options = Options(target="cuda", precision="fp16")
+    options = ExportOptions(target="cuda", precision="fp16")
     (found,) = advice(load("gpt2", NARROW), options)
     assert str(found) == "heads 32 wide instead of 12: GroupQueryAttention"
     assert "GroupQueryAttention" not in _operations("gpt2", NARROW, options)
@@ -34,18 +35,18 @@ def test_wider_heads_are_advised_and_fuse() -> None:
 
 
 def test_half_precision_is_advised_where_kernels_exist_in_it_alone() -> None:
-    (found,) = advice(load("gpt2"), Options(target="cuda"))
+    (found,) = advice(load("gpt2"), ExportOptions(target="cuda"))
     assert (found.change, found.fuses) == ("--precision fp16", ("GroupQueryAttention",))
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
 def test_nothing_is_advised_where_all_is_fused(target: str) -> None:
-    assert advice(load("gpt2"), Options(target=target, precision="fp16")) == []
+    assert advice(load("gpt2"), ExportOptions(target=target, precision="fp16")) == []
 
 
 def test_no_width_helps_keys_and_values_of_different_widths() -> None:
     """Latent attention has several widths in a head, none of which is advised."""
-    assert advice(load("deepseek-v2-lite"), Options(target="cuda", precision="fp16")) == []
+    assert advice(load("deepseek-v2-lite"), ExportOptions(target="cuda", precision="fp16")) == []
 
 
 def test_the_commands_print_the_advice(tmp_path: Path) -> None:

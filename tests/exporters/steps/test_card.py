@@ -19,7 +19,7 @@ from exporters.export import export
 from exporters.layouts.purpose import Purpose, purpose_of
 from exporters.making.cache import Cache
 from exporters.steps.card import base_model_of, card, license_of
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.load import load
 from tests.thinned import one_in
 from zoo.files.card import CARD, has_own_card
@@ -37,7 +37,7 @@ REDUCED = {
 
 def exported(directory: Path, preset: str, **options: Any) -> Path:
     """An export of a preset as it is, or of few layers."""
-    export(load(preset, REDUCED[preset]), directory, Options(**{"verify": False, **options}))
+    export(load(preset, REDUCED[preset]), directory, ExportOptions(**{"verify": False, **options}))
     return directory
 
 

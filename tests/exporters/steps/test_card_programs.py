@@ -17,7 +17,7 @@ from typer.main import get_command
 from cli.app import app
 from exporters.export import export
 from exporters.layouts.onnx_usage import usage
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.base import registry
 from specs.model.model import Model
 from tests.cli.process import environment
@@ -109,7 +109,7 @@ def test_every_head_is_tried() -> None:
 @pytest.mark.parametrize(("name", "head"), MODELS)
 def test_the_program_runs_whatever_the_head(tmp_path: Path, name: str, head: str) -> None:
     spec = getattr(tiny, name)(head={"kind": head, **HEADS[head]})
-    export(spec, tmp_path / "x", Options(verify=False))
+    export(spec, tmp_path / "x", ExportOptions(verify=False))
     assert re.fullmatch(_sensible(spec), _ran(tmp_path / "x")), program(tmp_path / "x")
 
 
@@ -131,13 +131,13 @@ def test_the_program_runs_whatever_the_head(tmp_path: Path, name: str, head: str
 def test_the_program_runs_on_every_target(tmp_path: Path, name: str, head: str, options: Any) -> None:
     changes = {"context_length": 32} if name == "gpt2" else {}
     spec = getattr(tiny, name)(head={"kind": head, **HEADS[head]}, **changes)
-    export(spec, tmp_path / "x", Options(verify=False, **options))
+    export(spec, tmp_path / "x", ExportOptions(verify=False, **options))
     printed = _ran(tmp_path / "x")
     assert re.search(_sensible(spec), printed), printed
 
 
 def test_models_of_texts_and_images_print_their_scores(tmp_path: Path) -> None:
-    export(tiny.clip(), tmp_path / "clip", Options(verify=False))
+    export(tiny.clip(), tmp_path / "clip", ExportOptions(verify=False))
     assert re.fullmatch(r"\[\[-?\d+\.\d+\]\]", _ran(tmp_path / "clip"))
 
 
@@ -150,7 +150,9 @@ def test_models_of_texts_and_images_print_their_scores(tmp_path: Path) -> None:
     ],
 )
 def test_a_cache_that_numpy_does_not_have_is_run_by_zoo(tmp_path: Path, name: str, given: str) -> None:
-    export(getattr(tiny, name)(), tmp_path / "x", Options(weights="none", verify=False, precision="bf16"))
+    export(
+        getattr(tiny, name)(), tmp_path / "x", ExportOptions(weights="none", verify=False, precision="bf16")
+    )
     command = program(tmp_path / "x", "sh").strip()
     assert command == f"zoo run . {given}"
     parser: Any = get_command(app)
@@ -160,7 +162,7 @@ def test_a_cache_that_numpy_does_not_have_is_run_by_zoo(tmp_path: Path, name: st
 
 def test_generating_begins_and_ends_with_the_tokens_of_the_checkpoint(tmp_path: Path) -> None:
     spec, directory = tiny.t5(), tmp_path / "x"
-    export(spec, directory, Options(verify=False))
+    export(spec, directory, ExportOptions(verify=False))
     manifest = read_manifest(directory)
     files = {**manifest.files, GENERATION: next(iter(manifest.files.values()))}
     (tmp_path / "x.py").write_text(usage(spec, manifest.model_copy(update={"files": files})).code)
@@ -187,7 +189,7 @@ LLAMA_BLOCK = {
 )
 def test_the_card_states_how_rows_share_a_call(tmp_path: Path, target: str, cached: Any) -> None:
     spec = tiny.gpt2(d_model=64, position={"kind": "rope"}, decoder={"layers": 2, "block": LLAMA_BLOCK})
-    export(spec, tmp_path / "x", Options(target=target, verify=False, **cached))
+    export(spec, tmp_path / "x", ExportOptions(target=target, verify=False, **cached))
     text = (tmp_path / "x" / CARD).read_text("utf-8")
     stated = {
         "portable": "Pad the rows of a batch on either side, with 0 in `attention_mask`.",
@@ -219,5 +221,5 @@ def _takes_several_rows(directory: Path) -> bool:
 
 
 def test_encoders_have_no_word_on_caches(tmp_path: Path) -> None:
-    export(tiny.bert(), tmp_path / "x", Options(verify=False))
+    export(tiny.bert(), tmp_path / "x", ExportOptions(verify=False))
     assert "## Batches" not in (tmp_path / "x" / CARD).read_text("utf-8")

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from exporters.data.data_file import PAGE, total_bytes
 from exporters.graph.precisions import PRECISIONS
-from exporters.steps.options import Options
-from exporters.steps.plan import data_places
+from exporters.steps.graphs import Graphs
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from exporters.steps.stored_size import stored_sizes
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
@@ -50,7 +51,9 @@ MODELS = {
 
 def off(spec: Model, target: str, precision: str, told: int) -> float:
     """How far the size that is told is from the layout's, relative to it; a page more or less does not count."""
-    size = total_bytes(data_places(spec, Options(target=target, precision=precision))[1])
+    size = total_bytes(
+        Graphs.of(Plan.make(spec, ExportOptions.of(target=target, precision=precision))).regions
+    )
     return max(0, abs(told - size) - PAGE) / size
 
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from cli.app import app
 from exporters.export import export
 from exporters.graph.translate import NoEmitterError
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.steps.via_torch.export import TorchExportError
 from exporters.verification.cases import cases
 from exporters.verification.result import VerificationError
@@ -80,13 +80,13 @@ def test_its_libraries_are_an_extra(library: str, tmp_path: Path, monkeypatch: p
             result.stderr == "--via torch needs libraries\n  Install them: pip install 'zoo[torch-export]'.\n"
         )
     assert not list(tmp_path.iterdir())
-    Options(via="fx")
+    ExportOptions(via="fx")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", MODELS, ids=[spec.name for spec in MODELS])
 def test_every_architecture_goes_through_pytorchs_exporter(odd: Any, spec: Model, tmp_path: Path) -> None:
-    result = export(spec, tmp_path / "x", Options(via="torch"))
+    result = export(spec, tmp_path / "x", ExportOptions(via="torch"))
     assert result.verification is not None
     assert result.verification.passed
     assert {c.case for c in result.verification.comparisons} == {case.name for case in cases(spec)}
@@ -108,7 +108,7 @@ def test_every_architecture_goes_through_pytorchs_exporter(odd: Any, spec: Model
 
 @pytest.mark.slow
 def test_images_seen_in_both_directions_go_through_pytorchs_exporter(tmp_path: Path) -> None:
-    result = export(llava(decoder=SEEING_BOTH_WAYS), tmp_path / "x", Options(via="torch"))
+    result = export(llava(decoder=SEEING_BOTH_WAYS), tmp_path / "x", ExportOptions(via="torch"))
     assert result.verification is not None
     assert "tokens_ahead" in result.graphs["model.onnx"]["inputs"]
 
@@ -137,7 +137,7 @@ def test_every_mixer_is_exported_or_refused() -> None:
 @pytest.mark.parametrize("kind", LOOPS)
 def test_a_loop_over_tokens_is_refused(kind: str, tmp_path: Path) -> None:
     with pytest.raises(TorchExportError) as error:
-        export(hybrid(kind), tmp_path / "x", Options(via="torch"))
+        export(hybrid(kind), tmp_path / "x", ExportOptions(via="torch"))
     assert str(error.value) == (
         f"torch.onnx.export cannot export model: NotImplementedError: {LOOPS[kind]} loops over tokens, and the exporter "
         "would fix their number. Export with via fx"
@@ -148,7 +148,7 @@ def test_a_loop_over_tokens_is_refused(kind: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_both_ways_give_the_same_numbers(tmp_path: Path) -> None:
     for via in ("fx", "torch"):
-        export(bert(**LIVELY), tmp_path / via, Options(via=via, verify=False, seed=3))
+        export(bert(**LIVELY), tmp_path / via, ExportOptions(via=via, verify=False, seed=3))
     outputs = []
     for via in ("fx", "torch"):
         session = onnxruntime.InferenceSession(
@@ -172,7 +172,7 @@ def test_a_wrong_export_is_caught_here_too(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(MLP, "forward", differs)
     with pytest.raises(VerificationError):
-        export(bert(**LIVELY), tmp_path / "x", Options(via="torch"))
+        export(bert(**LIVELY), tmp_path / "x", ExportOptions(via="torch"))
     assert not list(tmp_path.iterdir())
 
 
@@ -185,5 +185,5 @@ def test_failures_of_the_pytorch_exporter_are_reported(
 
     monkeypatch.setattr(MLP, "forward", decides)
     with pytest.raises(TorchExportError, match=r"^torch\.onnx\.export cannot export model: \w+: [^\n]+$"):
-        export(bert(), tmp_path / "x", Options(via="torch"))
+        export(bert(), tmp_path / "x", ExportOptions(via="torch"))
     assert not list(tmp_path.iterdir())

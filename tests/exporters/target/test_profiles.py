@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
-from exporters.steps.plan import ExportPlan
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from exporters.target.profiles import Shapes, profile, provider_options, read_options
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structure
@@ -20,7 +20,7 @@ from zoo.tracing.task import Task
 
 
 def profiles(spec: Model, **options: Any) -> dict[str, tuple[Task, Shapes]]:
-    plan = ExportPlan.make(spec, Options(**{"target": "tensorrt", **options}))
+    plan = Plan.make(spec, ExportOptions(**{"target": "tensorrt", **options}))
     return {task.name: (task, profile(spec, task)) for task in plan.tasks}
 
 
@@ -82,7 +82,7 @@ def test_text_may_be_without_images() -> None:
 
 def test_the_file_has_the_options_of_the_provider(tmp_path: Path) -> None:
     spec = gpt2(context_length=5)
-    export(spec, tmp_path / "out", Options(target="tensorrt", verify=False, weights="none"))
+    export(spec, tmp_path / "out", ExportOptions(target="tensorrt", verify=False, weights="none"))
     options = json.loads((tmp_path / "out/tensorrt.json").read_bytes())["model.onnx"]
     assert options["trt_profile_max_shapes"].startswith(
         "input_ids:8x5,position_ids:8x5,past_key_values.0.key:8x2x5x4,"
@@ -97,6 +97,6 @@ def test_the_file_has_the_options_of_the_provider(tmp_path: Path) -> None:
 
 
 def test_no_other_target_has_the_file(tmp_path: Path) -> None:
-    export(bert(), tmp_path / "out", Options(verify=False, weights="none"))
+    export(bert(), tmp_path / "out", ExportOptions(verify=False, weights="none"))
     assert not (tmp_path / "out/tensorrt.json").exists()
     assert "Optimization profiles" not in (tmp_path / "out/README.md").read_text("utf-8")

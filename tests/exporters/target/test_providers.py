@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.providers import (
     CPU,
     CUDA,
@@ -88,12 +88,12 @@ def test_a_name_that_is_no_plugin_has_no_devices() -> None:
 
 
 def test_an_export_is_verified_on_the_provider_that_is_named(tmp_path: Path) -> None:
-    written = export(load("tiny-gpt"), tmp_path / "x", Options(target="cuda", provider="cpu"))
+    written = export(load("tiny-gpt"), tmp_path / "x", ExportOptions(target="cuda", provider="cpu"))
     assert written.verification is not None
     assert (written.verification.provider, written.verification.not_run) == (CPU, None)
     assert written.manifest.providers == (CUDA, CPU)
     with pytest.raises(UserError, match="must be the name of a provider"):
-        Options(provider="none")
+        ExportOptions(provider="none")
 
 
 def test_float32_is_not_rounded_to_tf32() -> None:

@@ -14,7 +14,7 @@ from onnx import numpy_helper
 from exporters.export import export
 from exporters.graph.quantization.scheme import Quantization
 from exporters.rounding.scales import searched
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structure
 from tests.zoo.tiny import BLOCK, bert, gpt2
@@ -42,7 +42,7 @@ def scales(place: Path) -> Iterator[tuple[list[int], onnx.TensorProto]]:
 def test_scales_of_8_bits_are_positive_and_blocks_divide_the_width(
     precision: str, bits: int, tmp_path: Path
 ) -> None:
-    export(wide(), tmp_path / "x", Options(target="tensorrt", precision=precision))
+    export(wide(), tmp_path / "x", ExportOptions.of(target="tensorrt", precision=precision))
     found = [*scales(tmp_path / "x")]
     assert len(found) > 15
     matrices = [(dims, numpy_helper.to_array(scale)) for dims, scale in found if len(scale.dims) == 2]
@@ -73,7 +73,7 @@ def test_a_matrix_that_no_block_divides_stays_float() -> None:
 
 def test_a_graph_whose_tied_table_alone_is_quantized_runs(tmp_path: Path) -> None:
     spec = gpt2(d_model=36, vocab_size=64)
-    result = export(spec, tmp_path / "x", Options(target="tensorrt", precision="int8"))
+    result = export(spec, tmp_path / "x", ExportOptions(target="tensorrt", precision="int8"))
     assert result.verification is not None
     assert len([*scales(tmp_path / "x")]) == 1
 
@@ -82,7 +82,7 @@ def test_weights_that_layers_share_stay_float(tmp_path: Path) -> None:
     spec = structure("albert-base-v2")
     assert len(repeated_weights(assemble(spec))) == 16
     for target, quantized in (("tensorrt", False), ("portable", True)):
-        export(spec, tmp_path / target, Options(target=target, precision="int4"))
+        export(spec, tmp_path / target, ExportOptions(target=target, precision="int4"))
         graph = onnx.load(tmp_path / target / "model.onnx", load_external_data=False).graph
         scales = [each.name for each in graph.initializer if each.name.endswith(".scale")]
         assert any(".blocks." in name for name in scales) == quantized

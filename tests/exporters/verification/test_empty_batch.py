@@ -8,7 +8,7 @@ from pathlib import Path
 
 from exporters.export import export
 from exporters.steps.card import ROWS
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.zoo.tiny import gpt2
 from zoo.files.card import CARD
 
@@ -23,7 +23,7 @@ session.run(None, given)
 
 
 def test_an_empty_batch_is_an_error(tmp_path: Path) -> None:
-    export(gpt2(d_model=32), tmp_path / "x", Options(target="cpu", verify=False))
+    export(gpt2(d_model=32), tmp_path / "x", ExportOptions(target="cpu", verify=False))
     done = subprocess.run(
         [sys.executable, "-c", RUN, str(tmp_path / "x/model.onnx")],
         capture_output=True,
@@ -35,5 +35,5 @@ def test_an_empty_batch_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_card_states_that_a_batch_has_rows(tmp_path: Path) -> None:
-    export(gpt2(), tmp_path / "x", Options(weights="none", verify=False))
+    export(gpt2(), tmp_path / "x", ExportOptions(weights="none", verify=False))
     assert ROWS in (tmp_path / "x" / CARD).read_text()

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save_file
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.result import VerificationError
 from specs.model.model import Model
 from tests.exporters.verification.test_verification import operation
@@ -52,7 +52,7 @@ def probed(spec: Model) -> ZooModel:
 def test_frequencies_that_depend_on_the_length_hold_far_from_the_start(tmp_path: Path) -> None:
     model, weights = probed(scaled()), tmp_path / "model.safetensors"
     save_file({name: each.detach().clone() for name, each in model.named_parameters()}, weights)
-    export(model.spec, tmp_path / "x", Options(weights=str(weights), verify=False))
+    export(model.spec, tmp_path / "x", ExportOptions(weights=str(weights), verify=False))
     session = onnxruntime.InferenceSession(tmp_path / "x/model.onnx", providers=["CPUExecutionProvider"])
     ids = torch.randint(model.spec.vocab_size or 0, (1, TOKENS), generator=torch.Generator().manual_seed(0))
     given: dict[str, Any] = {"input_ids": ids.numpy(), "attention_mask": np.ones((1, TOKENS), np.int64)}
@@ -65,7 +65,7 @@ def test_frequencies_that_depend_on_the_length_hold_far_from_the_start(tmp_path:
 
 @pytest.mark.parametrize("spec", [scaled(), sparse_mixer()], ids=["frequencies", "routers"])
 def test_no_graph_divides_one_by_what_may_be_a_factor(spec: Model, tmp_path: Path) -> None:
-    export(spec, tmp_path / "x", Options(weights="none", verify=False))
+    export(spec, tmp_path / "x", ExportOptions(weights="none", verify=False))
     graph = onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph
     ones = {
         each.name

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from cli.app import app
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.module_checks import BehaviourError, check_module
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
@@ -56,7 +56,7 @@ def test_layers_without_a_share_of_the_first_values_use_their_own(monkeypatch: P
 def test_a_wrong_module_is_not_exported(options: dict[str, Any], tmp_path: Path, monkeypatch: Patch) -> None:
     takes_the_first_values(monkeypatch)
     with pytest.raises(BehaviourError) as error:
-        export(rwkv7(), tmp_path / "x", Options(**options))
+        export(rwkv7(), tmp_path / "x", ExportOptions(**options))
     text = str(error.value)
     assert text.startswith(
         "tiny-gpt2 does not behave as its spec says, on a reduced model with probing weights:\n"
@@ -79,7 +79,7 @@ def test_other_wrong_modules_are_caught(sabotage: Any, spec: Any, failed: str, m
 
 def test_unverified_exports_are_not_checked(tmp_path: Path, monkeypatch: Patch) -> None:
     takes_the_first_values(monkeypatch)
-    assert export(rwkv7(), tmp_path / "x", Options(weights="none", verify=False)).verification is None
+    assert export(rwkv7(), tmp_path / "x", ExportOptions(weights="none", verify=False)).verification is None
 
 
 def test_the_command_prints_the_checks_and_ends_with_status_1(tmp_path: Path, monkeypatch: Patch) -> None:

@@ -11,7 +11,7 @@ import torch
 
 from exporters.export import export
 from exporters.graph.quantization import matrix
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification import rounded_products
 from exporters.verification.result import VerificationError
 from tests.exporters.graph.test_precisions import INT4, wide
@@ -124,7 +124,7 @@ def test_sabotage_of_a_precision_is_caught(
 ) -> None:
     sabotage(monkeypatch)
     with pytest.raises(VerificationError):
-        export(wide(make), tmp_path / "x", Options(**options))
+        export(wide(make), tmp_path / "x", ExportOptions(**options))
     assert not list(tmp_path.iterdir())
 
 
@@ -136,7 +136,7 @@ def test_a_kernel_that_adds_errors_of_its_own_is_caught(tmp_path: Path, monkeypa
     )
     message = r"MatMulInteger.*: ONNX Runtime's error from rounding inputs to 8 bits is 4\.\d times the expected error"
     with pytest.raises(VerificationError, match=message):
-        export(wide(bert), tmp_path / "x", Options(**INT8))
+        export(wide(bert), tmp_path / "x", ExportOptions(**INT8))
 
 
 def test_weights_are_held_to_their_original_scale() -> None:

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from torch import nn
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification import rounding_bound as rounding_error
 from exporters.verification.cases import Case, cases
 from exporters.verification.overflow import overflow_of
@@ -106,7 +106,7 @@ def test_models_whose_single_draw_is_a_lucky_one(
     spec, weights = structure(name), tmp_path / "model.safetensors"
     save_with_outliers(spec, weights)
     cache = 64 if target == "tensorrt" else None
-    options = Options(target=target, precision=precision, weights=str(weights), cache_length=cache)
+    options = ExportOptions.of(target=target, precision=precision, weights=str(weights), cache_length=cache)
     verification = export(spec, tmp_path / "x", options).verification
     assert verification is not None
     (amplified,) = {each.output: each for each in verification.in_rounding}.values()

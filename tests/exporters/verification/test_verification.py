@@ -22,7 +22,7 @@ from exporters.graph.builder import GraphBuilder
 from exporters.graph.emitters import registry
 from exporters.graph.emitters.registry import Call, Operand
 from exporters.steps import plan as plan_module
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.cases import cases
 from exporters.verification.result import OutputComparison, Verification, VerificationError
 from specs.kinds.mixture import Mixture
@@ -619,7 +619,7 @@ def test_sabotage_of_a_graph_without_weights_is_caught(
 
 def _caught(spec: Model, directory: Path, weights: str) -> None:
     with pytest.raises(VerificationError, match="The export differs from the PyTorch model: ") as error:
-        export(spec, directory / "x", Options(weights=weights))
+        export(spec, directory / "x", ExportOptions(weights=weights))
     report = json.dumps(error.value.verification.as_dict())
     assert json.loads(report)["passed"] is False
     assert "Infinity" not in report
@@ -629,7 +629,7 @@ def _caught(spec: Model, directory: Path, weights: str) -> None:
 @pytest.mark.slow
 def test_without_sabotage_these_models_pass(tmp_path: Path) -> None:
     for i, spec in enumerate({spec.model_dump_json(): spec for _, specs in CASES for spec in specs}.values()):
-        result = export(spec, tmp_path / str(i), Options(weights="none"))
+        result = export(spec, tmp_path / str(i), ExportOptions(weights="none"))
         assert result.verification is not None
 
 
@@ -861,7 +861,7 @@ def test_a_model_without_a_clear_row_is_compared_all_the_same(
     block = {**BLOCK, "feed_forward": {"kind": "mixture", "experts": 4, "top_k": 2,
                                        "expert": {"kind": "mlp", "hidden": 6, "activation": "relu"}}}  # fmt: skip
     spec = gpt2(d_model=16, decoder={"layers": 1, "block": block})
-    result = export(spec, tmp_path / "x", Options(target="cpu", cache_precision=cache_precision))
+    result = export(spec, tmp_path / "x", ExportOptions.of(target="cpu", cache_precision=cache_precision))
     assert result.verification is not None
     assert result.verification.tied
     assert not any("rows" in comparison.shape for comparison in result.verification.comparisons)

@@ -18,13 +18,12 @@ from hypothesis import strategies as st
 from exporters.export import export
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS
-from exporters.steps.options import Options
-from exporters.steps.preconditions import check_exportable
+from exporters.steps.options import ExportOptions
+from exporters.steps.request import Request
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.strategies import Data, model_data
-from zoo.builder import assemble
 
 DRAWS = int(os.environ.get("ZOO_DRAWS", "50"))
 
@@ -62,16 +61,15 @@ def exported_or_refused(data: Data, chosen: Data, directory: Path) -> str:
     shutil.rmtree(directory, ignore_errors=True)
     spec = Model.model_validate(data)
     try:
-        given = Options(**chosen)
-        dtype = PRECISIONS[given.precision].dtype_on(TARGETS[given.target])
-        check_exportable(assemble(spec, dtype), spec, directory, given)
+        given = ExportOptions(**chosen)
+        Request.of_spec(spec, given, directory)
     except UserError as error:
         reason = str(error)
     else:
         reason = ""
     if reason:
         with pytest.raises(UserError) as raised:
-            export(spec, directory, Options(**chosen))
+            export(spec, directory, ExportOptions(**chosen))
         assert str(raised.value) == reason
         assert not directory.exists()
         return f"refused: {reason.splitlines()[0]}"

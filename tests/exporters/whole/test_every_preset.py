@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from exporters.export import export
 from exporters.graph.precisions import PRECISIONS
 from exporters.quality.quality import QualityError
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from exporters.verification.result import VerificationError
 from specs.model.model import Model
@@ -38,14 +37,14 @@ def _chosen(part: int, precision: str) -> Iterator[tuple[str, Model, str, bool]]
                         yield name, structure(name), target, outliers
 
 
-def _export(spec: Model, place: Path, options: Options) -> None:
+def _export(spec: Model, place: Path, options: ExportOptions) -> None:
     """Export a model; where weights with outliers need a wider range than float16 has, with others."""
     try:
         export(spec, place, options)
     except VerificationError as error:
         if options.weights == "random" or OVERFLOW not in str(error):
             raise
-        export(spec, place, replace(options, weights="random"))
+        export(spec, place, options.changed(weights="random"))
 
 
 @pytest.mark.slow
@@ -63,7 +62,7 @@ def test_presets_are_verified_in_every_precision(precision: str, part: int, tmp_
         if outliers:
             save_with_outliers(spec, weights)
         static = TARGETS[target].static_cache and spec.decodes
-        options = Options(
+        options = ExportOptions.of(
             target=target,
             precision=precision,
             weights=str(weights) if outliers else "random",

@@ -20,11 +20,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from exporters.verification.module_checks import BehaviourError
 from exporters.verification.result import REDUCED
-from exporters.verification.verified_model import choose_subject, wiring_subject
+from exporters.verification.verified_model import choose_model, narrowest_model
 from specs.base.errors import UserError
 from specs.language.catalog import PRESETS
 from specs.language.load import load
@@ -286,7 +286,7 @@ def test_a_shared_layer_is_stored_once(tmp_path: Path) -> None:
     written(spec, tmp_path / "x")
     names = regions(tmp_path / "x" / "model.onnx")
     assert {name.split(".")[2] for name in names if ".blocks." in name} == {"0"}
-    wiring = wiring_subject(spec, lambda small: True).spec.decoder
+    wiring = narrowest_model(spec).spec.decoder
     assert wiring is not None
     assert wiring.owners() == [0, 0]
 
@@ -588,7 +588,7 @@ def test_a_checkpoint_that_goes_away_meanwhile_is_named(harm: str, message: str,
             path.write_bytes(path.read_bytes()[:2000])
 
     with pytest.raises(WeightError, match=message) as error:
-        export(gpt2(), tmp_path / "x", Options(weights=str(path), verify=False), progress)
+        export(gpt2(), tmp_path / "x", ExportOptions(weights=str(path), verify=False), progress)
     assert str(path) in str(error.value)
     assert not (tmp_path / "x").exists()
 
@@ -633,7 +633,7 @@ def test_ever_smaller_reduced_models_stand_in(
     monkeypatch.setattr(
         "exporters.verification.verified_model.available_memory", lambda: 300_000_000 + 3 * spare
     )
-    subject = choose_subject(spec, lambda held: weight_bytes(assemble(held)), source)
+    subject = choose_model(spec, lambda held: weight_bytes(assemble(held)), source)
     assert subject.is_reduced
     assert subject.description == description
 
@@ -654,7 +654,7 @@ def test_memory_shortage_is_reported_with_the_free_memory(
 @given(model_data())
 def test_the_probing_reduced_model_is_small_and_of_the_same_architecture(data: Data) -> None:
     spec = Model.model_validate(data)
-    subject = wiring_subject(spec, lambda small: True)
+    subject = narrowest_model(spec)
     assert subject.spec.architecture == spec.architecture
     assert sum(p.numel() for p in assemble(subject.spec).parameters()) <= sum(
         p.numel() for p in assemble(spec).parameters()
@@ -663,18 +663,18 @@ def test_the_probing_reduced_model_is_small_and_of_the_same_architecture(data: D
 
 @pytest.mark.parametrize("preset", ["bert-base", "llama-2-7b", "t5-11b", "gpt3-175b"])
 def test_the_probing_reduced_model_of_a_large_model_takes_no_memory_to_speak_of(preset: str) -> None:
-    small = assemble(wiring_subject(load(preset), lambda small: True).spec)
+    small = assemble(narrowest_model(load(preset)).spec)
     assert sum(parameter.nbytes for parameter in small.parameters()) < 500_000_000
 
 
 def test_via_torch_needs_weights(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="via torch needs weights\n  Pass weights random or a path"):
-        export(gpt2(), tmp_path / "x", Options(weights="none", via="torch"))
+        export(gpt2(), tmp_path / "x", ExportOptions(weights="none", via="torch"))
 
 
 def test_weights_that_are_not_there_are_named_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(WeightError, match="'nowhere' has no weights"):
-        export(gpt2(), tmp_path / "x", Options(weights="nowhere"))
+        export(gpt2(), tmp_path / "x", ExportOptions(weights="nowhere"))
     assert not list(tmp_path.iterdir())
 
 
@@ -713,10 +713,10 @@ import onnx_ir, torch, onnxruntime
 import exporters.export, zoo.components
 from exporters.export import export
 from exporters.verification.module_checks import BehaviourError
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.zoo.tiny import gpt2
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-export(gpt2(vocab_size=800_000, d_model=128), Path(sys.argv[1]), Options(verify=False))
+export(gpt2(vocab_size=800_000, d_model=128), Path(sys.argv[1]), ExportOptions(verify=False))
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
@@ -733,12 +733,14 @@ def test_writing_weights_holds_only_a_piece_of_them(tmp_path: Path) -> None:
 def test_copying_a_checkpoint_holds_only_a_piece_of_it(tmp_path: Path) -> None:
     spec = gpt2(vocab_size=800_000, d_model=128)
     checkpoint(spec, tmp_path / "w.safetensors")
-    code = STREAMING.replace("Options(verify=False)", "Options(verify=False, weights=sys.argv[2])")
+    code = STREAMING.replace(
+        "ExportOptions(verify=False)", "ExportOptions(verify=False, weights=sys.argv[2])"
+    )
     run = [sys.executable, "-c", code, str(tmp_path / "x"), str(tmp_path / "w.safetensors")]
     grown = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
     assert grown < 200_000_000
 
 
 def test_default_options_verify() -> None:
-    assert Options().verify
+    assert ExportOptions().verify
     assert not UNVERIFIED.verify

@@ -10,11 +10,13 @@ from typing import Any
 import onnx
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from cli.app import app
 from exporters.layouts import LAYOUTS, LayoutError
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
 from specs.model.model import Model
@@ -71,9 +73,16 @@ def test_its_rules_are_found_in_its_row(tmp_path: Path) -> None:
     ):
         export(bert(), tmp_path / "x", layout="stick-files")
     with pytest.raises(UserError, match="target stick does not support"):
-        Options(target="stick", precision="int4", asymmetric=True)
+        ExportOptions(target="stick", precision="int4", asymmetric=True)
     with pytest.raises(UserError, match="multiply 8-bit integers: portable, cpu\n  value: stick"):
         export(bert(), tmp_path / "x", target="stick", precision="int8", activations="static")
     with pytest.raises(UserError, match="via torch writes only layout onnx\n  value: stick-files"):
-        Options(layout="stick-files", via="torch")
+        ExportOptions(layout="stick-files", via="torch")
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("command", ["build", "export"])
+def test_help_lists_them(command: str) -> None:
+    listed = " ".join(CliRunner().invoke(app, [command, "--help"]).stdout.split())
+    assert "--target portable|cpu|cuda|tensorrt|webgpu|stick Runtime platform" in listed
+    assert "--layout onnx|genai|optimum|transformers-js|stick-files Client" in listed

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.model.model import Model
 from tests.zoo.tiny import BLOCK, gpt2, t5
 
@@ -59,7 +59,7 @@ def test_every_kind_of_mixer_is_exported_for_every_target(
     kind: str, target: str, precision: str, tmp_path: Path
 ) -> None:
     name, _, opset = target.partition("-")
-    options = Options(target=name, opset=int(opset) if opset else None, precision=precision)
+    options = ExportOptions.of(target=name, opset=int(opset) if opset else None, precision=precision)
     found = export(hybrid(kind), tmp_path / "x", options)
     outputs = {each.output for each in found.verification.comparisons}
     assert {"logits", "present", "state"} <= outputs
@@ -69,5 +69,5 @@ def test_every_kind_of_mixer_is_exported_for_every_target(
 def test_state_beside_an_encoder_skips_padding(target: str, tmp_path: Path) -> None:
     block = {**BLOCK, "mixer": {"kind": "short_convolution"}}
     spec = t5(decoder={"layers": 1, "block": block}, context_length=10)
-    found = export(spec, tmp_path / "x", Options(target=target))
+    found = export(spec, tmp_path / "x", ExportOptions(target=target))
     assert {"present", "state"} <= {each.output for each in found.verification.comparisons}

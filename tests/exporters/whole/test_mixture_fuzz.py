@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.model.model import Model
 from tests.exporters.mixtures import MLP, OSS, SWIGLU, decoder, encoder, encoder_decoder, mixture
 from zoo.components.router import Router
@@ -65,7 +65,7 @@ def test_a_random_mixture_is_verified(
     target: str, precision: str, seed: int,
 ) -> None:  # fmt: skip
     spec: Model = make(feed_forward)
-    options = Options(target=target, precision=precision, seed=seed)
+    options = ExportOptions.of(target=target, precision=precision, seed=seed)
     with pytest.MonkeyPatch.context() as patch:
         if std is not None:
             peaked(patch, std)
@@ -77,4 +77,4 @@ def test_weights_below_the_normal_numbers_of_float16_are_kept(
 ) -> None:
     peaked(monkeypatch, 1.0)
     spec = encoder_decoder(mixture(OSS, experts=2, top_k=2, router={"bias": True}))
-    export(spec, tmp_path / "x", Options(target="cpu", precision="fp16", seed=5182))
+    export(spec, tmp_path / "x", ExportOptions(target="cpu", precision="fp16", seed=5182))

@@ -24,7 +24,7 @@ from exporters.graph.precisions import PRECISIONS
 from exporters.graph.proto_bodies import bodies
 from exporters.graph.quantization import interleaved
 from exporters.graph.quantization.matrix import QuantizedMatrix
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from exporters.verification.result import VerificationError
 from tests.exporters.mixtures import D_MODEL, MIXTURES
@@ -68,7 +68,7 @@ def expected_reasons(name: str, target: str, precision: str) -> list[str]:
 @one_in(12)
 @pytest.mark.parametrize(("name", "target", "precision"), GRID)
 def test_a_mixture_is_exported_and_verified(name: str, target: str, precision: str, tmp_path: Path) -> None:
-    result = export(MIXTURES[name], tmp_path / "x", Options(target=target, precision=precision))
+    result = export(MIXTURES[name], tmp_path / "x", ExportOptions.of(target=target, precision=precision))
     found, reasons = Counter[str](), []
     for graph, facts in result.graphs.items():
         model = onnx.load(tmp_path / "x" / graph, load_external_data=False)
@@ -89,7 +89,7 @@ def test_a_mixture_is_exported_and_verified(name: str, target: str, precision: s
 def test_experts_have_symmetric_blocks_where_other_matrices_have_zero_points(
     name: str, target: str, tmp_path: Path
 ) -> None:
-    export(MIXTURES[name], tmp_path / "x", Options(target=target, precision="int4", asymmetric=True))
+    export(MIXTURES[name], tmp_path / "x", ExportOptions(target=target, precision="int4", asymmetric=True))
     model = onnx.load(tmp_path / "x/model.onnx", load_external_data=False)
     zeros = [each.name for each in model.graph.initializer if each.name.endswith("zero_point")]
     assert zeros
@@ -100,7 +100,7 @@ def test_experts_of_quantized_models_are_stored_in_their_blocks(tmp_path: Path) 
     for target in ("cpu", "portable"):
         for precision, bits in (("int8", 8), ("int4", 4)):
             place = tmp_path / target / precision
-            export(MIXTURES["gpt-oss"], place, replace(GRAPH_ONLY, target=target, precision=precision))
+            export(MIXTURES["gpt-oss"], place, GRAPH_ONLY.changed(target=target, precision=precision))
             model = onnx.load(place / "model.onnx", load_external_data=False)
             codes = {
                 each.name: list(each.dims)
@@ -116,7 +116,7 @@ def test_experts_of_quantized_models_are_stored_in_their_blocks(tmp_path: Path) 
 
 
 def test_a_loop_computes_an_expert_only_where_a_token_chose_it(tmp_path: Path) -> None:
-    export(MIXTURES["swiglu"], tmp_path / "x", replace(GRAPH_ONLY, target="portable"))
+    export(MIXTURES["swiglu"], tmp_path / "x", GRAPH_ONLY.changed(target="portable"))
     model = onnx.load(tmp_path / "x/model.onnx", load_external_data=False)
     (scan,) = (node for node in model.graph.node if node.op_type == "Scan")
     outer, *inner = bodies(scan)
@@ -138,7 +138,7 @@ def test_an_expert_that_overflows_counts_only_where_it_is_chosen(tmp_path: Path)
         elif name.endswith("experts.up.weight"):
             values[5] *= 3e4 / values[5].abs().max()
     save_file(weights, tmp_path / "w.safetensors")
-    options = Options(target="tensorrt", precision="fp16", weights=str(tmp_path / "w.safetensors"))
+    options = ExportOptions(target="tensorrt", precision="fp16", weights=str(tmp_path / "w.safetensors"))
     assert export(spec, tmp_path / "x", options).verification is not None
 
 
@@ -259,5 +259,5 @@ def test_sabotage_of_a_mixture_is_caught(
 ) -> None:
     sabotage(monkeypatch)
     with pytest.raises(VerificationError):
-        export(MIXTURES[name], tmp_path / "x", Options(target=place[0], precision=place[1]))
+        export(MIXTURES[name], tmp_path / "x", ExportOptions.of(target=place[0], precision=place[1]))
     assert not list(tmp_path.iterdir())

@@ -13,7 +13,7 @@ from transformers import GptOssConfig, GptOssForCausalLM
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.exporters.data.carried_values import carried_values
 from tests.parity.reference import build
 from tests.thinned import one_in
@@ -95,7 +95,7 @@ def test_values_are_those_of_the_codes(case: str, tmp_path: Path) -> None:
 def test_codes_are_carried_bit_for_bit(case: str, target: str, tmp_path: Path) -> None:
     pack, config, precision = CASES[case]
     values = write_packed(tmp_path / "x", pack, config)
-    options = Options(weights=str(tmp_path / "x"), precision=precision, target=target)
+    options = ExportOptions.of(weights=str(tmp_path / "x"), precision=precision, target=target)
     written = export(import_spec(tmp_path / "x"), tmp_path / "out", options)
     assert all(found.carried for found in written.manifest.quantized)
     assert sum(len(found.weights) for found in written.manifest.quantized) == 7
@@ -119,7 +119,7 @@ def test_codes_are_carried_bit_for_bit(case: str, target: str, tmp_path: Path) -
 
 def test_unsupported_blocks_are_dequantized_and_reported(tmp_path: Path) -> None:
     write_packed(tmp_path / "x", *CASES["fp8 by tile"][:2])
-    options = Options(weights=str(tmp_path / "x"), precision="int8", target="cpu")
+    options = ExportOptions(weights=str(tmp_path / "x"), precision="int8", target="cpu")
     written = export(import_spec(tmp_path / "x"), tmp_path / "out", options)
     (found,) = written.manifest.quantized
     assert (found.format, found.carried, found.carried_by, len(found.weights)) == ("fp8", False, (), 7)
@@ -179,7 +179,7 @@ def test_experts_of_gpt_oss_are_read_from_mxfp4(tmp_path: Path) -> None:
 def refused(directory: Path) -> str:
     spec = import_spec(directory)
     with pytest.raises(WeightError) as caught:
-        export(spec, directory.parent / "out", Options(weights=str(directory), precision="int4"))
+        export(spec, directory.parent / "out", ExportOptions(weights=str(directory), precision="int4"))
     assert not (directory.parent / "out").exists()
     return str(caught.value)
 

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.steps.stored_size import stored_sizes
 from tests.exporters.reduced_presets import structure
 from tests.zoo.components.test_sharing import SHARING, model, side
@@ -20,7 +20,7 @@ from tests.zoo.tiny import BLOCK
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
 def test_exports_store_shared_weights_once(target: str, precision: str, tmp_path: Path) -> None:
     spec = model(side(sharing=SHARING))
-    export(spec, tmp_path / "x", Options(target=target, precision=precision))
+    export(spec, tmp_path / "x", ExportOptions.of(target=target, precision=precision))
     graph = onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph
     stored = [tensor.name for tensor in graph.initializer if "feed_forward.down" in tensor.name]
     assert all(".blocks.0." in name or ".blocks.1." in name for name in stored)
@@ -30,7 +30,9 @@ def test_exports_store_shared_weights_once(target: str, precision: str, tmp_path
 
 def test_integer_products_of_shared_weights_read_the_same_bytes_by_names_of_their_own(tmp_path: Path) -> None:
     """ONNX Runtime rewrites the codes of a product by name, and refuses to load a graph that names them twice."""
-    result = export(structure("albert-base-v2"), tmp_path / "x", Options(target="cpu", precision="int8"))
+    result = export(
+        structure("albert-base-v2"), tmp_path / "x", ExportOptions(target="cpu", precision="int8")
+    )
     assert result.verification is not None
     graph = onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph
     codes = [node.input[1] for node in graph.node if node.op_type == "MatMulInteger"]
@@ -48,7 +50,7 @@ def test_integer_products_of_shared_weights_read_the_same_bytes_by_names_of_thei
 def test_a_norm_that_layers_apply_in_either_precision_has_one_value(precision: str, tmp_path: Path) -> None:
     """The first layer's reads the embedding, in float32, and the second's what a norm made of it, in half."""
     block = {**BLOCK, "kind": "post_norm", "sharing": {"sets": 1}}
-    result = export(model(block, 2), tmp_path / "x", Options(precision=precision))
+    result = export(model(block, 2), tmp_path / "x", ExportOptions.of(precision=precision))
     assert result.verification is not None
     graph = onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph
     stored = [each.name for each in graph.initializer if "attention_norm.weight" in each.name]

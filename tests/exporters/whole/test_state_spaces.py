@@ -11,7 +11,7 @@ import torch
 
 from exporters.export import export
 from exporters.graph.precisions import PRECISIONS
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from specs.language.load import load
 from tests.thinned import one_in
@@ -40,7 +40,7 @@ def test_a_state_space_model_is_exported_and_verified(
         "decoder.layers=2",
     ]
     slots = 32 if TARGETS[target].static_cache else None
-    options = Options(target=target, precision=precision, cache_length=slots)
+    options = ExportOptions.of(target=target, precision=precision, cache_length=slots)
     result = export(load("tiny-gpt", changes), tmp_path / "x", options)
     found = Counter(
         node.op_type for node in onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph.node
@@ -60,7 +60,7 @@ def test_each_head_of_mamba_is_scanned_by_itself(heads: int, tmp_path: Path) -> 
     mixer = (
         f"{{kind: mamba, width: 64, step_rank: 4, state_size: 8, heads: {heads}, norm: {{kind: rms_norm}}}}"
     )
-    export(load("tiny-gpt", [*ONE_MIXER, f"decoder.block.mixer={mixer}"]), tmp_path / "x", Options())
+    export(load("tiny-gpt", [*ONE_MIXER, f"decoder.block.mixer={mixer}"]), tmp_path / "x", ExportOptions())
     model = onnx.load(tmp_path / "x/model.onnx", load_external_data=False)
     assert [node.op_type for node in model.graph.node].count("Scan") == heads
 
@@ -68,7 +68,7 @@ def test_each_head_of_mamba_is_scanned_by_itself(heads: int, tmp_path: Path) -> 
 def test_a_generalized_delta_rule_is_not_fused(tmp_path: Path) -> None:
     mixer = "{kind: rwkv7, heads: 4, head_dim: 16, decay_rank: 4, update_rank: 4, gate_rank: 4}"
     spec = load("tiny-gpt", [*ONE_MIXER, f"decoder.block.mixer={mixer}"])
-    (facts,) = export(spec, tmp_path / "x", Options(target="cpu")).graphs.values()
+    (facts,) = export(spec, tmp_path / "x", ExportOptions(target="cpu")).graphs.values()
     assert (
         "LinearAttention: decoder.blocks.0.mixer: it erases along the key that it recalls by"
         in facts["unfused"]

@@ -15,7 +15,7 @@ from exporters.graph.emitters import registry
 from exporters.graph.emitters.registry import Call, Operand
 from exporters.graph.fusing import functions
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.providers import present
 from exporters.target.targets import TARGETS
 from exporters.verification.result import REDUCED, VerificationError
@@ -60,7 +60,7 @@ def small(preset: str, divisor: int) -> Model:
 
 
 def written(spec: Model, tmp_path: Path, **options: Any) -> Export:
-    return export(spec, tmp_path / "out", Options(target="tensorrt", **options))
+    return export(spec, tmp_path / "out", ExportOptions(target="tensorrt", **options))
 
 
 def graphs(result: Export) -> dict[str, onnx.ModelProto]:
@@ -214,7 +214,7 @@ def test_the_cache_length_defaults_to_the_context_length(tmp_path: Path) -> None
 )
 def test_caches_that_cannot_be(spec: Model, options: dict[str, Any], reason: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=reason.replace("(", r"\(")):
-        export(spec, tmp_path / "out", Options(**{"target": "tensorrt", **options}))
+        export(spec, tmp_path / "out", ExportOptions(**{"target": "tensorrt", **options}))
     assert not (tmp_path / "out").exists()
 
 
@@ -249,7 +249,7 @@ def test_delta_rules_go_token_by_token(tmp_path: Path) -> None:
     """Chunks compute sizes from sizes, deeper than the compiler follows."""
     for target, operation in (("tensorrt", 0), ("portable", 1)):
         spec = structure("rwkv7-0.1b")
-        result = export(spec, tmp_path / target, Options(target=target, cache_length=None))
+        result = export(spec, tmp_path / target, ExportOptions(target=target, cache_length=None))
         assert result.verification is not None
         graph = onnx.load(tmp_path / target / "model.onnx", load_external_data=False).graph
         assert ("If" in {node.op_type for node in graph.node}) == bool(operation)
@@ -260,14 +260,14 @@ def test_delta_rules_go_token_by_token(tmp_path: Path) -> None:
     ("target", "provider"), [("tensorrt", "TensorrtExecutionProvider"), ("cuda", "CUDAExecutionProvider")]
 )
 def test_the_provider_that_did_not_run_is_named(target: str, provider: str, tmp_path: Path) -> None:
-    verification = export(gpt2(), tmp_path / "out", Options(target=target)).verification
+    verification = export(gpt2(), tmp_path / "out", ExportOptions(target=target)).verification
     assert verification is not None
     assert (verification.provider, verification.not_run) == ("CPUExecutionProvider", provider)
     assert verification.as_dict()["not_run"] == provider
 
 
 def test_nothing_is_left_out_where_the_provider_ran(tmp_path: Path) -> None:
-    verification = export(gpt2(), tmp_path / "out", Options()).verification
+    verification = export(gpt2(), tmp_path / "out", ExportOptions()).verification
     assert verification is not None
     assert verification.not_run is None
 
@@ -277,14 +277,14 @@ def test_nothing_is_left_out_where_the_provider_ran(tmp_path: Path) -> None:
 @pytest.mark.parametrize("spec", [bert(), gpt2(), LLAMA, whisper()], ids=["bert", "gpt2", "llama", "whisper"])
 @pytest.mark.parametrize("target", ["cuda", "tensorrt"])
 def test_on_a_gpu(spec: Model, target: str, tmp_path: Path) -> None:
-    verification = export(spec, tmp_path / "out", Options(target=target)).verification
+    verification = export(spec, tmp_path / "out", ExportOptions(target=target)).verification
     assert verification is not None
     assert verification.provider != "CPUExecutionProvider"
 
 
 @pytest.mark.parametrize("target", [*TARGETS])
 def test_every_target_writes_valid_graphs(target: str, tmp_path: Path) -> None:
-    result = export(bert(), tmp_path / "out", Options(target=target, weights="none", verify=False))
+    result = export(bert(), tmp_path / "out", ExportOptions(target=target, weights="none", verify=False))
     facts = result.graphs["model.onnx"]["checked"]
     assert facts["ranked"] == facts["results"] > 0
     assert facts["shape_inference"] == "strict"
@@ -334,4 +334,4 @@ def test_zero_points_are_refused() -> None:
     with pytest.raises(
         UserError, match="asymmetric gives weights zero points, which target tensorrt does not"
     ):
-        Options(target="tensorrt", precision="int4", asymmetric=True)
+        ExportOptions(target="tensorrt", precision="int4", asymmetric=True)

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.cases import cases
 from exporters.verification.reference import expect, real_places, reference_of
-from exporters.verification.verified_model import wiring_subject
+from exporters.verification.verified_model import narrowest_model
 from specs.base.errors import UserError
 from specs.language.load import load
 from tests.thinned import one_in
@@ -29,7 +29,7 @@ UNDECIDED = torch.tensor([True, False])
 def test_a_valid_spec_passes_its_checks_and_is_exported(name: str, tmp_path: Path) -> None:
     spec = load(VALID / f"{name}.yaml")
     assert check_behaviour(spec).passed
-    written = export(spec, tmp_path / "x", Options(target="cpu"))
+    written = export(spec, tmp_path / "x", ExportOptions(target="cpu"))
     assert written.verification is not None
     assert written.verification.passed
 
@@ -40,12 +40,12 @@ def test_a_spec_of_no_family_is_refused_by_the_layouts_of_clients(
     name: str, layout: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=rf"layout {layout}: .* cannot load .*: .{{10}}"):
-        export(load(VALID / f"{name}.yaml"), tmp_path / "x", Options(layout=layout))
+        export(load(VALID / f"{name}.yaml"), tmp_path / "x", ExportOptions(layout=layout))
     assert not list(tmp_path.iterdir())
 
 
 def test_an_image_between_equal_experts_leaves_no_row_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = wiring_subject(load(VALID / "mixture_beside_texts.yaml"), lambda _: True)
+    subject = narrowest_model(load(VALID / "mixture_beside_texts.yaml"))
     reference = reference_of(subject, lambda stage: None)
     monkeypatch.setattr(Router, "margin", lambda self, logits: torch.zeros(logits.shape[:2]))
     found = expect(reference, cases(subject.spec), lambda case: None, lambda: None, None)

@@ -15,8 +15,9 @@ import torch
 
 from exporters.export import export
 from exporters.graph.precisions import PRECISIONS
-from exporters.steps.options import Options
-from exporters.steps.plan import ExportPlan
+from exporters.steps.graphs import Graphs
+from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from exporters.target.kernels.placement import placement
 from exporters.target.kernels.table import table_of
 from exporters.target.providers import WEBGPU
@@ -61,14 +62,20 @@ def test_every_fused_operation_has_a_kernel() -> None:
 def test_the_processor_gets_integers_alone(spec: Callable[[], Model], precision: str) -> None:
     table = table_of(WEBGPU)
     assert table is not None
-    for model in ExportPlan.make(spec(), Options(target="webgpu", precision=precision)).messages().values():
+    for model in (
+        Graphs.of(Plan.make(spec(), ExportOptions.of(target="webgpu", precision=precision)))
+        .messages()
+        .values()
+    ):
         left = placement(model, table).on_cpu
         assert all("(int64)" in name for name in left), left
 
 
 @pytest.mark.parametrize("precision", PRECISE)
 def test_a_decoder_is_verified_in_every_precision(precision: str, tmp_path: Path) -> None:
-    found = export(llama(), tmp_path / "out", Options(target="webgpu", precision=precision, layout="genai"))
+    found = export(
+        llama(), tmp_path / "out", ExportOptions.of(target="webgpu", precision=precision, layout="genai")
+    )
     assert found.verification is not None
     assert found.verification.passed
     stated = onnx.load(tmp_path / "out" / "model.onnx", load_external_data=False)
@@ -80,7 +87,7 @@ def test_a_decoder_is_verified_in_every_precision(precision: str, tmp_path: Path
 
 
 def test_padding_is_a_bias_of_attention() -> None:
-    (model,) = ExportPlan.make(bert(), Options(target="webgpu")).messages().values()
+    (model,) = Graphs.of(Plan.make(bert(), ExportOptions(target="webgpu"))).messages().values()
     attentions = [node for node in model.graph.node if node.op_type == "MultiHeadAttention"]
     assert attentions
     assert all(not node.input[4] and node.input[5] for node in attentions)
@@ -91,7 +98,7 @@ def test_transformers_js_finds_four_bits_by_its_own_names(precision: str, tmp_pa
     export(
         bert(),
         tmp_path / "out",
-        Options(target="webgpu", precision=precision, layout="transformers-js", verify=False),
+        ExportOptions.of(target="webgpu", precision=precision, layout="transformers-js", verify=False),
     )
     suffix = {"int4": "q4", "q4f16": "q4f16"}[precision]
     assert (tmp_path / "out" / "onnx" / f"model_{suffix}.onnx").exists()
@@ -100,7 +107,9 @@ def test_transformers_js_finds_four_bits_by_its_own_names(precision: str, tmp_pa
 
 def test_products_in_four_bits_round_their_inputs() -> None:
     spec = llama()
-    (model,) = ExportPlan.make(spec, Options(target="webgpu", precision="int4")).messages().values()
+    (model,) = (
+        Graphs.of(Plan.make(spec, ExportOptions(target="webgpu", precision="int4"))).messages().values()
+    )
     levels = [
         attribute.i
         for node in model.graph.node
@@ -121,14 +130,14 @@ def test_products_in_four_bits_round_their_inputs() -> None:
 )
 def test_precisions_that_a_target_lacks_are_refused(target: str, precision: str, reason: str) -> None:
     with pytest.raises(UserError) as caught:
-        Options(target=target, precision=precision)
+        ExportOptions.of(target=target, precision=precision)
     assert str(caught.value) == f"target {target} does not support precision {precision}\n  {reason}"
 
 
 def test_a_weight_that_no_buffer_holds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TARGETS, "webgpu", replace(TARGET, largest_tensor=20_000))
     with pytest.raises(UserError) as caught:
-        export(llama(), tmp_path / "out", Options(target="webgpu"))
+        export(llama(), tmp_path / "out", ExportOptions(target="webgpu"))
     assert str(caught.value) == (
         "target webgpu holds no tensor of more than 20.0 kB\n"
         "  value: decoder.blocks.0.feed_forward.down.weight has 65.5 kB in fp32\n"
@@ -152,8 +161,8 @@ def test_sines_need_no_kernel_of_the_target(function: Callable[[torch.Tensor], t
 
 
 def test_cross_attention_appends_nothing_to_its_cache() -> None:
-    plan = ExportPlan.make(t5(), Options(target="webgpu", layout="transformers-js"))
-    merged = plan.messages()["onnx/decoder_model_merged.onnx"]
+    plan = Plan.make(t5(), ExportOptions(target="webgpu", layout="transformers-js"))
+    merged = Graphs.of(plan).messages()["onnx/decoder_model_merged.onnx"]
     attentions = [node for node in merged.graph.node if node.op_type == "MultiHeadAttention"]
     crossing = [node for node in attentions if "cross_attention" in node.name]
     assert crossing

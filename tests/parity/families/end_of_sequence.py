@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.parity.reference import assert_close, build, load, ragged
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
@@ -29,7 +29,7 @@ def check_at_end(model_class: Any, config: Any, directory: Path) -> None:
         expected = reference(ids, mask).logits  # which shifts them itself
         ours = load(spec, directory / "reference")(ids, shifted, mask, mask).logits
     assert_close(ours, expected)
-    export(spec, directory / "onnx", Options(weights=str(directory / "reference")))
+    export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference")))
     (directory / "converted").mkdir()
     convert(spec, str(directory / "reference"), directory / "converted", model_type=config.model_type)
     back, report = model_class.from_pretrained(directory / "converted", output_loading_info=True)

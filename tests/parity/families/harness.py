@@ -22,7 +22,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.model.model import Model
 from tests.parity.families.in_memory import check_in_memory_layout
 from tests.parity.families.recorded import RECORDED, Parity
@@ -79,7 +79,7 @@ def check_reference(
     allowed = _allowed(result.pytorch, reference, ours, batches)
     assert result.pytorch <= allowed, f"PyTorch differs by {result.pytorch:.2e}, and {allowed:.2e} is allowed"
     if onnx:
-        export(spec, directory / "onnx", Options(weights=str(directory / "reference")))
+        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference")))
         for batch in batches:
             expected = batch.reference(reference)
             for outputs in batch.onnx(directory / "onnx"):

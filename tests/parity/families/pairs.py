@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.model.model import Model
 from tests.parity.families.harness import TOLERANCE
 from tests.parity.families.in_memory import check_in_memory_layout
@@ -43,7 +43,7 @@ def check(
     assert result.pytorch <= TOLERANCE
     _check_gradients(reference, ours, given)
     if onnx:
-        export(spec, directory / "onnx", Options(weights=str(directory / "reference")))
+        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference")))
         whole = run(directory / "onnx/model.onnx", given)
         parts = {
             name: value

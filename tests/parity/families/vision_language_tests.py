@@ -17,7 +17,7 @@ from exporters.export import export
 from exporters.preprocessing.packed import PackedImages
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
@@ -72,7 +72,7 @@ def check(
     _assert_allowed(result.pytorch, ours, given)
     _check_gradients(reference, ours, given, theirs)
     if onnx:
-        export(spec, directory / "onnx", Options(weights=str(directory / "reference")))
+        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference")))
         exported = open_export(directory / "onnx")
         result.onnx = _exported_scores(exported, given, expected)
         _assert_allowed(result.onnx, ours, given)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.kinds.frames import SubsampledSpectrogram
 from specs.kinds.norm import BatchNorm as BatchNormSpec
 from specs.language.load import load
@@ -75,7 +75,7 @@ def test_a_drawing_has_the_stem_and_the_branches() -> None:
 )
 def test_exports_are_verified(target: str, precision: str, tmp_path: Path) -> None:
     width = {"d_model": 32, "embedding": {**parakeet().embedding.model_dump(), "scale": 1.0}}
-    export(parakeet(**width), tmp_path / "out", Options(target=target, precision=precision))
+    export(parakeet(**width), tmp_path / "out", ExportOptions.of(target=target, precision=precision))
 
 
 def test_batch_norm_is_that_of_torch() -> None:
@@ -131,7 +131,7 @@ def test_checks_of_frames_pass() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("target", "precision"), [("portable", "fp32"), ("cpu", "int8"), ("cuda", "fp16")])
 def test_exports_of_frames_are_verified(target: str, precision: str, tmp_path: Path) -> None:
-    export(of_frames(), tmp_path / "out", Options(target=target, precision=precision))
+    export(of_frames(), tmp_path / "out", ExportOptions.of(target=target, precision=precision))
 
 
 def of_tokens() -> Model:
@@ -149,4 +149,4 @@ def test_padding_of_tokens_enters_no_convolution() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_exports_of_tokens_are_verified(target: str, tmp_path: Path) -> None:
-    export(of_tokens(), tmp_path / "out", Options(target=target))
+    export(of_tokens(), tmp_path / "out", ExportOptions(target=target))

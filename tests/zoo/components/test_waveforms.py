@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.kinds.waveform import Waveform
 from specs.language.load import load
 from specs.model.model import Model
@@ -130,16 +130,16 @@ def test_training_reaches_every_weight() -> None:
 @pytest.mark.parametrize(("precision", "target"), [("fp16", "cpu"), ("fp16", "cuda"), ("int8", "cpu")])
 @pytest.mark.slow
 def test_other_precisions_and_targets(precision: str, target: str, tmp_path: Path) -> None:
-    export(gated(), tmp_path / "out", Options(precision=precision, target=target))
+    export(gated(), tmp_path / "out", ExportOptions.of(precision=precision, target=target))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [wav2vec2, moonshine])
 def test_export_through_torch(make: Callable[[], Model], tmp_path: Path) -> None:
-    export(make(), tmp_path / "out", Options(via="torch"))
+    export(make(), tmp_path / "out", ExportOptions(via="torch"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("precision", "target"), [("fp16", "cpu"), ("fp16", "cuda"), ("int8", "cpu")])
 def test_exports_of_an_encoder_decoder(precision: str, target: str, tmp_path: Path) -> None:
-    export(moonshine(), tmp_path / "out", Options(precision=precision, target=target))
+    export(moonshine(), tmp_path / "out", ExportOptions.of(precision=precision, target=target))

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.forms.canonical import canonical, differences
 from specs.language.load import load
 from tests.parity.families import pairs
@@ -93,7 +93,7 @@ def test_a_narrow_copy_goes_in_and_out_and_to_the_client(task: str, tmp_path: Pa
         if data.get("tie_word_embeddings") is False and data["model_type"] in TIED_TILL_LOADED:
             reference = untied(reference, 1)
         spec = check_reference(reference, tmp_path, sides=("right",), without=unread)
-    options = Options(weights=str(tmp_path / "reference"), layout="transformers-js", verify=False)
+    options = ExportOptions(weights=str(tmp_path / "reference"), layout="transformers-js", verify=False)
     export(spec, tmp_path / "client", options)
     written = json.loads((tmp_path / "client" / "config.json").read_text("utf-8"))
     assert written["architectures"] == data["architectures"]

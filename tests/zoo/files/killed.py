@@ -15,15 +15,15 @@ from typing import Any
 import torch
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.zoo.tiny import gpt2
 from zoo.files import destination
 from zoo.files.exchange import exchange
 
 EVENTS = ("open", "os.", "shutil.", "fcntl.", "zoo.")
 EXPORTS = {
-    "onnx": Options(verify=False),
-    "transformers-js": Options(verify=False, layout="transformers-js"),
+    "onnx": ExportOptions(verify=False),
+    "transformers-js": ExportOptions(verify=False, layout="transformers-js"),
 }
 THEIRS = {"README.md": b"mine", "onnx/notes": b"mine", "eval/deep/scores": b"mine", "spec.yaml.bak": b"mine"}
 ENDS = {"kill": signal.SIGKILL, "interrupt": signal.SIGINT, "kill-in-two-steps": signal.SIGKILL}
@@ -71,7 +71,7 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {path.relative_to(directory).as_posix(): path.read_bytes() for path in directory.rglob("*") if path.is_file()}  # fmt: skip
 
 
-def forked(out: Path, options: Options, last: int, number: signal.Signals) -> bool:
+def forked(out: Path, options: ExportOptions, last: int, number: signal.Signals) -> bool:
     """Export in a process that is ended by a signal at its file event of a number; whether it came to its own end."""
     child = os.fork()
     if child:

@@ -15,7 +15,7 @@ import pytest
 
 from exporters.data import data_file
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification import compare as verify
 from tests.exporters.models import GRAPH_ONLY, UNVERIFIED, contents
 from tests.thinned import one_in
@@ -318,10 +318,10 @@ CODE = """
 import sys
 from pathlib import Path
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.zoo.tiny import gpt2
 for seed in range(5):
-    export(gpt2(), Path(sys.argv[1]), Options(verify=False, seed=int(sys.argv[2])))
+    export(gpt2(), Path(sys.argv[1]), ExportOptions(verify=False, seed=int(sys.argv[2])))
 """
 
 
@@ -333,7 +333,7 @@ def test_two_processes_leave_one_whole_export(tmp_path: Path) -> None:
     assert [run.wait() for run in runs] == [0, 0]
     found = []
     for seed in (1, 2):
-        export(gpt2(), tmp_path / f"alone{seed}", Options(verify=False, seed=seed))
+        export(gpt2(), tmp_path / f"alone{seed}", ExportOptions(verify=False, seed=seed))
         found.append(contents(tmp_path / f"alone{seed}"))
     assert contents(tmp_path / "out") in found
     assert {path.name for path in tmp_path.iterdir()} == {"out", "alone1", "alone2"}

@@ -17,7 +17,7 @@ from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.files.device import device_names
 from specs.language.load import load
 from specs.model.model import Model
@@ -236,7 +236,7 @@ def test_text_in_a_page_is_escaped() -> None:
 
 
 def test_missing_and_failed_verification_is_shown(tmp_path: Path) -> None:
-    export(gpt2(), tmp_path / "out", Options(weights="none", verify=False))
+    export(gpt2(), tmp_path / "out", ExportOptions(weights="none", verify=False))
     record, intact = read_record(tmp_path / "out"), Integrity((), contents=True)
     assert "This export was not verified." in verification_section(record, intact)
     passed = {"case": "one token", "shape": "1 x 1", "output": "logits", "max_abs": 1e-6, "max_rel": 1e-7,
@@ -254,7 +254,7 @@ def test_missing_and_failed_verification_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_verification_of_other_files_proves_nothing(tmp_path: Path) -> None:
-    export(gpt2(), tmp_path / "out", Options(verify=False))
+    export(gpt2(), tmp_path / "out", ExportOptions(verify=False))
     intact = Integrity((), contents=True)
     path = tmp_path / "out" / "export.json"
     path.write_text(path.read_text() + "\n")

@@ -17,7 +17,7 @@ import pytest
 from onnx import numpy_helper
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.load import load
 from specs.model.model import Model
 from tests.cli.process import environment, zoo
@@ -40,7 +40,7 @@ runpy.run_module("zoo.record.certificate", run_name="__main__")
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("good") / "x"
-    export(tiny.gpt2(), place, Options())
+    export(tiny.gpt2(), place, ExportOptions())
     return place
 
 
@@ -81,7 +81,7 @@ def copied(good: Path, tmp_path: Path) -> Path:
 def test_every_kind_of_export_has_a_case_that_passes(
     spec: Model, options: dict[str, Any], calls: int, tmp_path: Path
 ) -> None:
-    export(spec, tmp_path / "x", Options(**options))
+    export(spec, tmp_path / "x", ExportOptions(**options))
     found = certify(tmp_path / "x")
     assert found.passed, found
     assert found.provider == "CPUExecutionProvider"
@@ -142,7 +142,7 @@ def test_another_manifest_is_found(copied: Path) -> None:
 
 
 def test_without_verification_nothing_is_recorded(tmp_path: Path) -> None:
-    export(tiny.gpt2(), tmp_path / "x", Options(verify=False))
+    export(tiny.gpt2(), tmp_path / "x", ExportOptions(verify=False))
     found = certify(tmp_path / "x")
     assert not found.passed
     assert not found.faults

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import zoo
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.steps.stored_size import stored_sizes
 from specs.base.errors import UserError
 from specs.language.load import load
@@ -147,7 +147,7 @@ def wide(kind: str = "decoder", **changes: object) -> Model:
     "spec", [wide(), smallest("t5-small"), smallest("albert-base-v2")], ids=lambda spec: spec.name
 )
 def test_files_are_as_large_as_their_weights(spec: Model, precision: str, tmp_path: Path) -> None:
-    export(spec, tmp_path / "out", Options(target="cuda", precision=precision, verify=False))
+    export(spec, tmp_path / "out", ExportOptions.of(target="cuda", precision=precision, verify=False))
     exported = (tmp_path / "out" / "model.onnx.data").stat().st_size
     size = stored_sizes(spec, "cuda")[precision]
     assert size == pytest.approx(exported, rel=0.01)

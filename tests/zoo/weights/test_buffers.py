@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import specs.kinds.feed_forward as spec
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from tests.exporters.models import stored
 from tests.zoo.tiny import gpt2
 from zoo import registry
@@ -120,7 +120,7 @@ def test_a_family_need_not_name_fixed_buffers():
 
 
 def test_they_are_exported_with_their_values_and_checked(tmp_path):
-    result = export(gpt2(), tmp_path / "x", Options())
+    result = export(gpt2(), tmp_path / "x", ExportOptions())
     assert result.verification is not None
     assert result.verification.passed
     data = stored(tmp_path / "x")

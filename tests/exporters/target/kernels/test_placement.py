@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 from exporters.export import export
 from exporters.graph.precisions import PRECISIONS as EVERY_PRECISION
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.target.kernels.placement import placement
 from exporters.target.kernels.table import KernelTable, table_of
 from exporters.target.kernels.widening import widened
@@ -71,7 +71,7 @@ def _check(written: Export, libraries: Path) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_the_provider_places_every_node_as_recorded(name: str, libraries: Path, tmp_path: Path) -> None:
-    _check(export(structure(name), tmp_path / "x", Options(target="cuda", precision="fp16")), libraries)
+    _check(export(structure(name), tmp_path / "x", ExportOptions(target="cuda", precision="fp16")), libraries)
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_the_provider_places_every_structure(part: int, libraries: Path, tmp_pat
     for number, name in enumerate(structures()):
         for turn, precision in enumerate(PRECISIONS):
             if number % 8 == part and (EXHAUSTIVE or (number // 8 + part) % len(PRECISIONS) == turn):
-                options = Options(target="cuda", precision=precision, verify=False)
+                options = ExportOptions.of(target="cuda", precision=precision, verify=False)
                 _check(export(structure(name), tmp_path / "x", options), libraries)
 
 
@@ -130,7 +130,7 @@ def test_bfloat16_without_a_kernel_is_computed_in_float32(
 
 def test_a_later_opset_is_avoided_where_the_provider_loses_a_kernel(tmp_path: Path) -> None:
     """In opset 22, which bfloat16 Softplus needs, CUDA has no Elu."""
-    written = export(structure("apertus-70b"), tmp_path / "x", Options(target="cuda", precision="bf16"))
+    written = export(structure("apertus-70b"), tmp_path / "x", ExportOptions(target="cuda", precision="bf16"))
     (graph,) = written.manifest.graphs.values()
     assert graph.opset < 22
     assert graph.placement is not None
@@ -138,19 +138,19 @@ def test_a_later_opset_is_avoided_where_the_provider_loses_a_kernel(tmp_path: Pa
 
 
 def test_a_graph_with_control_flow_is_not_captured(table: KernelTable, tmp_path: Path) -> None:
-    written = export(structure("mamba-1.4b"), tmp_path / "x", Options(target="cuda", verify=False))
+    written = export(structure("mamba-1.4b"), tmp_path / "x", ExportOptions(target="cuda", verify=False))
     (graph,) = written.manifest.graphs.values()
     assert graph.placement is not None
     assert graph.placement.not_captured == "control flow: Scan"
 
 
 def test_only_targets_whose_provider_has_a_table_are_placed(tmp_path: Path) -> None:
-    written = export(structure("gpt2"), tmp_path / "x", Options(target="cpu", verify=False))
+    written = export(structure("gpt2"), tmp_path / "x", ExportOptions(target="cpu", verify=False))
     assert [graph.placement for graph in written.manifest.graphs.values()] == [None]
 
 
 def test_the_client_is_told_to_capture(tmp_path: Path) -> None:
-    options = Options(target="cuda", precision="fp16", layout="genai", cuda_graph=True, verify=False)
+    options = ExportOptions(target="cuda", precision="fp16", layout="genai", cuda_graph=True, verify=False)
     written = export(structure("llama-3.2-1b"), tmp_path / "x", options)
     config = json.loads((written.directory / "genai_config.json").read_text("utf-8"))
     assert config["model"]["decoder"]["session_options"]["provider_options"] == [
@@ -161,7 +161,7 @@ def test_the_client_is_told_to_capture(tmp_path: Path) -> None:
 
 def test_a_graph_that_cannot_be_captured_is_refused(tmp_path: Path) -> None:
     """Mixtures that MoE does not compute choose experts in a Scan."""
-    options = Options(target="cuda", precision="fp16", layout="genai", cuda_graph=True, verify=False)
+    options = ExportOptions(target="cuda", precision="fp16", layout="genai", cuda_graph=True, verify=False)
     with pytest.raises(UserError) as error:
         export(structure("llama-4-scout-17b-16e-text"), tmp_path / "x", options)
     assert str(error.value) == (
@@ -173,7 +173,7 @@ def test_a_graph_that_cannot_be_captured_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("target", "layout"), [("cpu", "genai"), ("cuda", "onnx")])
 def test_only_a_client_that_binds_buffers_can_capture(target: str, layout: str) -> None:
     with pytest.raises(UserError) as error:
-        Options(target=target, layout=layout, cuda_graph=True)
+        ExportOptions(target=target, layout=layout, cuda_graph=True)
     assert str(error.value) == (
         "cuda_graph needs a client that binds its inputs to fixed buffers of the device\n"
         f"  value: target {target}, layout {layout}\n"

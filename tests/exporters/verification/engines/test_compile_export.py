@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.engines import compile_export as module
 from exporters.verification.engines.compile_export import compile_export
 from exporters.verification.engines.engine import RUNNERS, Engine
@@ -54,7 +54,7 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
     """An export of a tiny T5 for the target."""
-    export(t5(), tmp_path / "out", Options(target="tensorrt", cache_length=12, verify=False))
+    export(t5(), tmp_path / "out", ExportOptions(target="tensorrt", cache_length=12, verify=False))
     return tmp_path / "out"
 
 
@@ -84,7 +84,7 @@ def test_compiled_files_go_when_the_model_is_exported_again(
 ) -> None:
     compiler(WRITES)
     compile_export(exported, ("sm89",))
-    export(bert(), exported, Options(verify=False))
+    export(bert(), exported, ExportOptions(verify=False))
     assert not [*exported.glob("*.engine")]
 
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_compiled_is_refused(
     compiler(WRITES)
     with pytest.raises(UserError, match=r"compiles for: sm89, sm120\n  value: 'sm98'\n  Did you mean 'sm89'"):
         compile_export(exported, ("sm98",))
-    export(bert(), tmp_path / "portable", Options(verify=False))
+    export(bert(), tmp_path / "portable", ExportOptions(verify=False))
     with pytest.raises(UserError, match="No compiler takes graphs for target portable"):
         compile_export(tmp_path / "portable", ("sm89",))
     (exported / "model.sig").write_text("{}")

@@ -13,7 +13,7 @@ import pytest
 
 from exporters.export import export
 from exporters.exported.verify_export import verify_export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from exporters.verification.engines import prove
 from exporters.verification.engines.find import VARIABLE, engines_here, installation, interpreter_of
 from exporters.verification.engines.graphs import EngineGraph
@@ -50,7 +50,7 @@ REFERENCE = "onnx-reference"
 )
 def test_engines_that_do_not_apply_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
-        Options(**options)
+        ExportOptions(**options)
     assert message in str(caught.value)
 
 
@@ -59,7 +59,7 @@ def test_a_missing_engine_is_refused_before_anything_is_written(
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     with pytest.raises(UserError) as caught:
-        export(bert(), tmp_path / "out", Options(engines=("onnxruntime-1.2.3",)))
+        export(bert(), tmp_path / "out", ExportOptions(engines=("onnxruntime-1.2.3",)))
     lines = str(caught.value).splitlines()
     assert lines[0] == "engines onnxruntime-1.2.3 is not installed on this machine."
     assert lines[-2].endswith(f"-m venv {tmp_path}/onnxruntime-1.2.3")
@@ -89,7 +89,7 @@ def test_installation_quotes_its_paths(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("spec", [bert(), gpt2(), t5()], ids=lambda spec: spec.name)
 def test_the_reference_evaluator_computes_the_same(spec: Model, tmp_path: Path) -> None:
-    found = export(spec, tmp_path / "out", Options(engines=(REFERENCE,)))
+    found = export(spec, tmp_path / "out", ExportOptions(engines=(REFERENCE,)))
     assert found.verification is not None
     (engine,) = found.verification.engines
     assert (engine.outcome, engine.version) == ("computed", onnx.__version__)
@@ -103,7 +103,7 @@ def test_the_reference_evaluator_computes_the_same(spec: Model, tmp_path: Path) 
 
 
 def test_rounded_files_are_compared_as_they_are(tmp_path: Path) -> None:
-    found = export(bert(), tmp_path / "out", Options(engines=(REFERENCE,), precision="fp16"))
+    found = export(bert(), tmp_path / "out", ExportOptions(engines=(REFERENCE,), precision="fp16"))
     assert found.verification is not None
     (engine,) = found.verification.engines
     assert engine.rounded is not None
@@ -136,7 +136,7 @@ def test_a_graph_that_is_wrong_on_an_engine_fails_the_export(
 ) -> None:
     monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
     with pytest.raises(VerificationError, match=f"{REFERENCE} {onnx.__version__}: failed: .* allowed"):
-        export(gpt2(), tmp_path / "out", Options(engines=(REFERENCE,)))
+        export(gpt2(), tmp_path / "out", ExportOptions(engines=(REFERENCE,)))
     assert not (tmp_path / "out").exists()
 
 
@@ -145,7 +145,7 @@ def test_a_refused_graph_fails_the_export_in_the_engines_own_words(
 ) -> None:
     monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(an_unknown_operator, *arguments))
     with pytest.raises(VerificationError, match=r"onnxruntime .*: failed.*Unheard"):
-        export(bert(), tmp_path / "out", Options(engines=("onnxruntime",)))
+        export(bert(), tmp_path / "out", ExportOptions(engines=("onnxruntime",)))
     assert not (tmp_path / "out").exists()
 
 
@@ -186,8 +186,8 @@ def test_outputs_have_the_shapes_that_the_graph_states(
 
 
 def test_one_engine_may_be_named_without_a_list() -> None:
-    assert Options(engines="onnxruntime").engines == ("onnxruntime",)
-    assert Options(engines=["onnxruntime", "onnxruntime"]).engines == ("onnxruntime",)
+    assert ExportOptions.of(engines="onnxruntime").engines == ("onnxruntime",)
+    assert ExportOptions.of(engines=["onnxruntime", "onnxruntime"]).engines == ("onnxruntime",)
 
 
 def test_what_did_not_run_on_an_engine_is_said() -> None:

@@ -21,7 +21,7 @@ from transformers import (
 
 from exporters.export import export
 from exporters.preprocessing.images import Pixels, read_images
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.load import load
 from tests.parity.families.harness import TOLERANCE, check
 from tests.parity.reference import ACTIVATIONS, build, difference
@@ -75,7 +75,7 @@ def test_photographs(tmp_path):
     for each in (reference, processor):
         each.save_pretrained(tmp_path / "reference")
     spec = import_spec(tmp_path / "reference")
-    export(spec, tmp_path / "onnx", Options(weights=str(tmp_path / "reference")))
+    export(spec, tmp_path / "onnx", ExportOptions(weights=str(tmp_path / "reference")))
     photographs = [Image.fromarray(image) for image in load_sample_images().images]
     paths = [tmp_path / "temple.png", tmp_path / "flower.png"]
     for photograph, path in zip(photographs, paths, strict=True):

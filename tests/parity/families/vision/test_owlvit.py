@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import OwlViTConfig, OwlViTForObjectDetection
 
 from exporters.export import export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.language.load import load as load_spec
 from specs.model.model import Model
 from tests.parity.families import pairs
@@ -81,7 +81,7 @@ def check(
         result.pytorch = largest(ours(**inputs), expected)
     assert result.pytorch <= TOLERANCE
     if onnx:
-        export(spec, directory / "onnx", Options(weights=str(directory / "reference")))
+        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference")))
         for graph, wanted in (
             ("model", OUTPUTS),
             ("vision_model", OUTPUTS[1:3]),

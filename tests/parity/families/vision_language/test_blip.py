@@ -16,7 +16,7 @@ from transformers import BlipConfig
 from exporters.export import export
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
 from specs.forms.canonical import canonical
 from specs.language.load import load as load_spec
 from tests.parity.families import harness
@@ -86,7 +86,7 @@ def test_captions_are_those_of_the_reference(tmp_path):
     config = config_of(IMAGES, {**WORDS, "sep_token_id": 60})
     reference = build(transformers.BlipForConditionalGeneration, config, 3)
     reference.save_pretrained(tmp_path / "reference")
-    options = Options(weights=str(tmp_path / "reference"))
+    options = ExportOptions(weights=str(tmp_path / "reference"))
     export(import_spec(tmp_path / "reference"), tmp_path / "x", options)
     images = torch.randn((2, 3, 14, 14), generator=torch.Generator().manual_seed(2))
     expected = reference.generate(images, do_sample=False, max_new_tokens=8)[:, 1:].tolist()

@@ -1,4 +1,4 @@
-"""The second claim about an export: rounding preserves the model's quality."""
+"""The inputs on which the rounding of an export is judged, and the judgement."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.text import find_text
 from exporters.target.targets import Target
 from specs.base.errors import UserError, reason_of
+from specs.kinds.head import LanguageModeling
 from specs.model.model import Model
 from zoo.checkpoints.carried import special_tokens
 from zoo.core.progress import Progress, Stage
 from zoo.tracing.task import Task
 
 BLAMED = 2
-"""The largest number of inputs for measuring the cost of each part: every part needs a pass over them."""
+"""The largest number of inputs for measuring the cost of each part: every part takes a pass over them."""
 
 Stored = Callable[[Any], Iterable[tuple[str, Tensor]]]
 """Reads the weights of a model back from an export's data file."""
@@ -45,15 +46,16 @@ class UserLimits:
 
 @dataclass(frozen=True)
 class QualityInputs:
-    """The inputs for judging an export, or the reason for having none (``unjudged``); neither if the model generates its own.
+    """The inputs to judge an export on, or why there are none (``unjudged``); neither where the model generates its
+    own.
 
-    ``origin``: the directory of the checkpoint's tokenizer and special tokens; ``longest``: the number of a decoder's cache
-    slots, if less than its context.
+    ``origin`` is the place of the checkpoint's tokenizer and special tokens, and ``longest`` the number of a
+    decoder's cache slots, where that is less than its context.
     """
 
     spec: Model
     origin: Path
-    inputs: Representative | None = None
+    representative: Representative | None = None
     unjudged: str = ""
     longest: int | None = None
 
@@ -62,21 +64,23 @@ class QualityInputs:
         spec: Model, origin: Path, calibrate: Path | None, longest: int | None = None
     ) -> QualityInputs:
         """Read the inputs. Raises :class:`specs.base.errors.UserError` for a file that does not fit the model."""
-        claim = QualityInputs(spec, origin, longest=longest)
+        inputs = QualityInputs(spec, origin, longest=longest)
         try:
             check_judgeable(spec, has_reference=True)
         except UserError as error:
-            return replace(claim, unjudged=reason_of(error))
+            return replace(inputs, unjudged=reason_of(error))
         try:
             tokenizer = find_text(origin, None, needed=calibrate is not None)
             return replace(
-                claim,
-                inputs=representative(claim._bounded, calibrate, tokenizer, Preprocessing.beside(origin)),
+                inputs,
+                representative=representative(
+                    inputs._bounded, calibrate, tokenizer, Preprocessing.beside(origin)
+                ),
             )
         except NoInputsError as error:
-            if spec.architecture == "decoder" and spec.head.predicts_next:
-                return claim
-            return replace(claim, unjudged=str(error).replace("\n  ", ". "))
+            if spec.architecture == "decoder" and isinstance(spec.head, LanguageModeling):
+                return inputs
+            return replace(inputs, unjudged=str(error).replace("\n  ", ". "))
 
     @property
     def _bounded(self) -> Model:
@@ -89,26 +93,27 @@ class QualityInputs:
     @property
     def awaits_model(self) -> bool:
         """Whether the model itself must generate the calibration inputs of its decoder."""
-        return self.inputs is None or self.spec.architecture == "encoder-decoder"
+        return self.representative is None or self.spec.architecture == "encoder-decoder"
 
     def written_by(self, model: Any, progress: Progress) -> QualityInputs:
-        """Add generated inputs: all inputs of a decoder without any, or the decoder inputs of an encoder-decoder's
-        calibration."""
-        claim = self._with_inputs(model, progress)
-        assert claim.inputs is not None
-        examples = claim.inputs.calibration
+        """The same with generated inputs: everything for a decoder without inputs, and the decoder's part of an
+        encoder-decoder's calibration."""
+        inputs = self._with_inputs(model, progress)
+        assert inputs.representative is not None
+        examples = inputs.representative.calibration
         if self.spec.architecture != "encoder-decoder" or not examples or DECODED in examples[0]:
-            return claim
+            return inputs
         progress(Stage("quality: generate the decoder's inputs"))
-        decoded = with_decoder_inputs(self._bounded, model, examples, speech_of(self.origin))
-        return replace(claim, inputs=replace(claim.inputs, calibration=decoded))
+        said = with_decoder_inputs(self._bounded, model, examples, speech_of(self.origin))
+        return replace(inputs, representative=replace(inputs.representative, calibration=said))
 
     def _with_inputs(self, model: Any, progress: Progress) -> QualityInputs:
-        if self.inputs is not None:
+        if self.representative is not None:
             return self
         progress(Stage("quality: generate the inputs to judge on"))
         return replace(
-            self, inputs=generated(self._bounded, model, special_tokens(self.origin).get("bos_token_id"))
+            self,
+            representative=generated(self._bounded, model, special_tokens(self.origin).get("bos_token_id")),
         )
 
     def hold(
@@ -122,12 +127,12 @@ class QualityInputs:
         progress: Progress,
         cache: str = "float",
     ) -> tuple[Quality, Representative]:
-        """Judge graphs, with a ``cache`` of this format, against the float32 model.
+        """Judge graphs with a ``cache`` of this precision against the float32 model.
 
-        Raises :class:`QualityError` with the most costly parts if they lose more than allowed.
+        Raises :class:`QualityError` with the most costly parts where they lose more than allowed.
         """
         speech = speech_of(self.origin)
-        inputs = self._with_inputs(model, progress).inputs
+        inputs = self._with_inputs(model, progress).representative
         assert inputs is not None
         count = len(inputs.judged)
 
@@ -150,8 +155,8 @@ def speech_of(origin: Path) -> Speech:
     """The start and end tokens of an encoder-decoder's output, from its checkpoint."""
     tokens = special_tokens(origin)
     start, ends = tokens.get("decoder_start_token_id"), tokens.get("eos_token_id")
-    stops = ends if isinstance(ends, list) else [ends]
-    return Speech(start if isinstance(start, int) else 0, [end for end in stops if isinstance(end, int)])
+    found = ends if isinstance(ends, list) else [ends]
+    return Speech(start if isinstance(start, int) else 0, [end for end in found if isinstance(end, int)])
 
 
 def with_costs(
@@ -171,7 +176,7 @@ def with_costs(
 
 
 def _remedies(precision: Precision, cache: str) -> str:
-    """The options with a smaller loss, for messages."""
+    """Options that lose less."""
     lossless = {"int8": "Use a float cache.", "int4": "Use an int8 cache."}.get(cache)
     weights = {
         "int4": "Use int8, or int4 with smaller blocks or with zero points (asymmetric).",

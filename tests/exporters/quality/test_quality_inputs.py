@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +15,10 @@ from exporters.quality.budget import LIMITS, Budget, budget_of
 from exporters.quality.quality import QualityError
 from exporters.quality.texts import corpus
 from exporters.steps.manifest import Export
-from exporters.steps.options import Options
+from exporters.steps.options import ExportOptions
+from specs.base.descriptions import field_descriptions
 from specs.base.errors import UserError
+from specs.files.export_options import OptionTable
 from tests.exporters.quality import checkpoints
 from zoo.record.manifest import read_record
 
@@ -27,7 +29,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def exported(origin: Path, directory: Path, **options: Any) -> Export:
-    return export(model_source(str(origin)).spec, directory, Options(weights=str(origin), **options))
+    return export(model_source(str(origin)).spec, directory, ExportOptions(weights=str(origin), **options))
 
 
 def test_measurements_are_recorded(llama: Path, tmp_path: Path) -> None:
@@ -65,7 +67,7 @@ def test_every_precision_that_rounds_is_judged(llama: Path, tmp_path: Path, prec
 def test_lossless_or_random_exports_are_not_judged(llama: Path, tmp_path: Path) -> None:
     assert exported(llama, tmp_path / "a").quality is None
     assert exported(llama, tmp_path / "b", precision="int8", verify=False).quality is None
-    random = export(model_source(str(llama)).spec, tmp_path / "c", Options(precision="int8"))
+    random = export(model_source(str(llama)).spec, tmp_path / "c", ExportOptions(precision="int8"))
     assert random.quality is None
     assert not random.unjudged
     assert read_record(tmp_path / "c").manifest.judged_on is None
@@ -164,7 +166,7 @@ def test_a_bad_file_is_refused_before_writing(llama: Path, tmp_path: Path) -> No
 )  # fmt: skip
 def test_contradictory_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
-        Options(**{"weights": "path", **options})
+        ExportOptions(**{"weights": "path", **options})
     assert message in str(caught.value)
 
 
@@ -183,9 +185,7 @@ def test_budgets() -> None:
 
 
 def test_the_help_states_the_budgets() -> None:
-    from cli.options.export_options import MaxKl, MinCosine
-
-    texts = [get_args(option)[1].help for option in (MaxKl, MinCosine)]
+    texts = [field_descriptions(OptionTable)[name] for name in ("max_kl", "min_cosine")]
     for name, limits in LIMITS.items():
         for text, limit in zip(texts, (limits.max_kl, limits.min_cosine), strict=True):
             assert f"{name} {limit:g}" in text
