@@ -23,8 +23,7 @@ from tests.zoo.tiny import BLOCK, bert, gpt2, t5, whisper
 from zoo import registry
 from zoo.builder import assemble
 from zoo.components.norm import BatchNorm
-from zoo.remote_code import refusals
-from zoo.remote_code.collected import RemoteCodeError
+from zoo.remote_code.bindings import RemoteCodeError
 from zoo.remote_code.generate import generate
 
 IDS = torch.tensor([[1, 5, 2, 7, 19, 3], [4, 4, 0, 11, 6, 8]])
@@ -370,8 +369,3 @@ def test_biases_of_latent_attention_are_refused_by_name(per_layer: bool, tmp_pat
     ):
         zoo.convert(Model.model_validate(data), "random", tmp_path / "out", remote_code=True)
     assert not list(tmp_path.iterdir())
-
-
-def test_refusals_name_classes_that_are_built() -> None:
-    built = {each for each in registry._builders.values() if isinstance(each, type)}
-    assert {*refusals._KINDS, BatchNorm} <= built

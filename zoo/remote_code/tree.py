@@ -1,0 +1,331 @@
+"""A built model as an expression: classes, attributes that copied code reads, and the shapes of weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import inspect
+import math
+import textwrap
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from pydantic import BaseModel
+from torch import nn
+
+from zoo.remote_code.bindings import External, Key, RemoteCodeError
+from zoo.remote_code.closure import Closure
+from zoo.remote_code.pieces import SEMANTIC
+
+WIDTH, INDENT = 110, "    "
+_MODULE = frozenset([*vars(nn.Module()), "component_kind"])
+"""The attributes of every module that no forward reads."""
+_DISPATCHED = next(key for key, path in SEMANTIC.items() if path == "interface")
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Items between brackets, on one line or on one each."""
+
+    begin: str
+    items: tuple[Expression, ...]
+    end: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Named:
+    """An argument by its name."""
+
+    name: str
+    value: Expression
+
+
+Expression = str | Group | Named
+
+
+def call(function: str, *arguments: Expression, **named: Expression) -> Group:
+    """The call of a function."""
+    return Group(f"{function}(", (*arguments, *(Named(name, value) for name, value in named.items())), ")")
+
+
+def formatted(expression: Expression, indent: int = 0, prefix: str = "", suffix: str = "") -> str:
+    """An expression on one line if that is short enough, else with one line for each item."""
+    if isinstance(expression, Named):
+        return formatted(expression.value, indent, f"{prefix}{expression.name}=", suffix)
+    line = f"{' ' * indent}{prefix}{_flat(expression)}{suffix}"
+    if len(line) <= WIDTH or isinstance(expression, str):
+        return line
+    if all(isinstance(item, str) and len(item) < 25 for item in expression.items):
+        inner = textwrap.fill(
+            ", ".join(map(str, expression.items)) + ",",
+            WIDTH,
+            initial_indent=" " * (indent + 4),
+            subsequent_indent=" " * (indent + 4),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    else:
+        inner = "\n".join(formatted(item, indent + 4, "", ",") for item in expression.items)
+    begin = f"{' ' * indent}{prefix}{expression.begin}"
+    return f"{begin}\n{inner}\n{' ' * indent}{expression.end}{suffix}"
+
+
+def quoted(text: str) -> str:
+    """A string as formatters write it."""
+    made = repr(text)
+    return f'"{made[1:-1]}"' if made[0] == "'" and '"' not in text else made
+
+
+def _flat(expression: Expression) -> str:
+    if isinstance(expression, str):
+        return expression
+    if isinstance(expression, Named):
+        return f"{expression.name}={_flat(expression.value)}"
+    inner = ", ".join(map(_flat, expression.items))
+    single = "," if expression.begin == "(" and len(expression.items) == 1 else ""
+    return f"{expression.begin}{inner}{single}{expression.end}"
+
+
+class Tree:
+    """Writes modules.  ``special`` are expressions for single modules, ``interfaces`` those of attentions by module;
+    ``stages`` the paths of lists of layers that engines cut into stages.  ``name_of`` gives the name of a definition in the file.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        closure: Closure,
+        name_of: Callable[[Key], str],
+        *,
+        special: Mapping[int, Callable[[nn.Module], Expression]],
+        interfaces: Mapping[int, Expression],
+        stages: frozenset[str],
+    ) -> None:
+        self._closure, self._name_of = closure, name_of
+        self._special, self._interfaces, self._stages = special, interfaces, stages
+        self._paths: dict[int, str] = {}
+        for path, module in model.named_modules():
+            self._paths[id(module)] = path
+        self.written: set[str] = set()
+        """The paths of the parameters and buffers in the file."""
+        self.imports: dict[str, External] = {}
+        self.dispatching: set[str] = set()
+        """The paths of attentions that go through the interface."""
+
+    def parts(self, module: nn.Module, path: str = "", *, without: Iterable[str] = ()) -> dict[str, Expression]:
+        """The attributes, parameters and children of a module."""
+        parts: dict[str, Expression] = {}
+        wholly = not _has_own_constructor(type(module)) or _torch_base(type(module)) is not nn.Module
+        for name, value in vars(module).items():
+            if name not in _MODULE and name not in without and (wholly or self._needs(module, name)):
+                parts[name] = self.value(value, f"{path}.{name}".lstrip("."))
+        for name, parameter in module._parameters.items():
+            parts[name] = "None" if parameter is None else self._parameter(parameter)
+            self._note(path, name, parameter)
+        for name, buffer in module._buffers.items():
+            parts[name] = "None" if buffer is None else self._buffer(module, name, buffer)
+            self._note(path, name, buffer)
+        for name, child in module._modules.items():
+            if name not in without:
+                parts[name] = "None" if child is None else self.child(child, module, f"{path}.{name}".lstrip("."))
+        if id(module) in self._interfaces and self._calls_interface(type(module)):
+            parts["interface"] = self._interfaces[id(module)]
+            self.dispatching.add(path)
+        return parts
+
+    def child(self, module: nn.Module, parent: nn.Module, path: str) -> Expression:
+        """A module at a path, or a reference to where it is first; the items of a list are made anew, with tied weights."""
+        first = self._paths[id(module)]
+        copied = isinstance(parent, nn.ModuleList) or first.startswith(f"{self._paths[id(parent)]}.")
+        if path != first and not copied:
+            return call("Reference", quoted(first))
+        return self.module(module, path)
+
+    def module(self, module: nn.Module, path: str) -> Expression:
+        """The expression that makes a module."""
+        if (made := self._special.get(id(module))) is not None:
+            self._note(path, "weight", getattr(module, "weight", None))
+            self._note(path, "bias", getattr(module, "bias", None))
+            return made(module)
+        if isinstance(module, nn.ModuleList | nn.Sequential):
+            items = [self.child(each, module, f"{path}.{name}") for name, each in module._modules.items() if each]
+            if isinstance(module, nn.Sequential):
+                return call("nn.Sequential", *items)
+            kind = "Layers" if path in self._stages else "nn.ModuleList"
+            return call(kind, Group("[", _repeated(items), "]"))
+        if _has_own_constructor(type(module)):
+            return call("made", self.function(type(module)), **self.parts(module, path))
+        for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+            self._note(path, name, tensor)
+        return call(self.function(type(module)), **self._arguments(module))
+
+    def _arguments(self, module: nn.Module) -> dict[str, Expression]:
+        """The arguments of the constructor of torch, as the module's attributes have them."""
+        arguments: dict[str, Expression] = {}
+        for name, parameter in inspect.signature(_torch_base(type(module)).__init__).parameters.items():
+            variadic = parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+            if name in ("self", "device", "dtype") or name.startswith("_") or variadic:
+                continue
+            if not hasattr(module, name):
+                raise RemoteCodeError(f"{type(module).__name__} of torch cannot be written as remote code")
+            value = getattr(module, name)
+            value = value is not None if name == "bias" else value
+            if value != parameter.default:
+                arguments[name] = self.value(value, name)
+        return arguments
+
+    def _needs(self, module: nn.Module, name: str) -> bool:
+        return self._closure.needs(type(module), name)
+
+    def _calls_interface(self, kind: type) -> bool:
+        """Whether a class, or one that it derives from, has a call that goes through the interface."""
+        return any(
+            _DISPATCHED in piece.calls
+            for definition in self._closure.definitions.values()
+            if definition.is_module and issubclass(kind, definition.value)
+            for piece in definition.all_pieces()
+        )
+
+    def _note(self, path: str, name: str, tensor: object) -> None:
+        if isinstance(tensor, torch.Tensor):
+            self.written.add(f"{path}.{name}".lstrip("."))
+
+    @staticmethod
+    def _parameter(parameter: nn.Parameter) -> Expression:
+        function = "parameter" if parameter.requires_grad else "constant_parameter"
+        return call(function, *map(str, parameter.shape))
+
+    @staticmethod
+    def _buffer(module: nn.Module, name: str, buffer: torch.Tensor) -> Expression:
+        if name in module._non_persistent_buffers_set:
+            raise RemoteCodeError(
+                f"Buffer {name} of {type(module).__name__} is not in checkpoints, so that remote code lacks its values\n"
+                "  Make it persistent, or compute it in the forward."
+            )
+        dtype = "" if buffer.dtype == torch.float32 else str(buffer.dtype)
+        shape = Group("(", tuple(map(str, buffer.shape)), ")")
+        return call("nn.Buffer", call("torch.empty", shape, **({"dtype": dtype} if dtype else {})))
+
+    # Values
+
+    def value(self, value: Any, path: str) -> Expression:
+        """The expression of an attribute's value."""
+        if isinstance(value, enum.Enum):
+            return f"{self.function(type(value))}.{value.name}"
+        if value is None or isinstance(value, bool | int | str | bytes):
+            return quoted(value) if isinstance(value, str) else repr(value)
+        if isinstance(value, float):
+            return repr(value) if math.isfinite(value) else f'float("{value}")'
+        if isinstance(value, torch.dtype):
+            return str(value)
+        if isinstance(value, nn.Module):
+            if id(value) not in self._paths:
+                raise RemoteCodeError(f"{path} is a module outside the model, which remote code cannot have")
+            return call("Reference", quoted(self._paths[id(value)]))
+        if isinstance(value, tuple | list | set | frozenset | dict):
+            return self._collection(value, path)
+        if isinstance(value, functools.partial):
+            self.imports["functools"] = External("functools", "import functools")
+            named = {name: self.value(each, path) for name, each in value.keywords.items()}
+            return call("functools.partial", self.value(value.func, path), *(self.value(v, path) for v in value.args), **named)
+        if isinstance(value, BaseModel):
+            names = [name for name in type(value).model_fields if self._closure.needs(type(value), name)]
+            named = {name: self.value(getattr(value, name), path) for name in names}
+            return call(self.function(type(value)), **named)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            named = {
+                field.name: self.value(getattr(value, field.name), path)
+                for field in dataclasses.fields(value)
+                if field.init and not _is_default(field, getattr(value, field.name))
+            }
+            return call(self.function(type(value)), **named)
+        if isinstance(value, types.MethodType) and isinstance(value.__self__, nn.Module):
+            return call("Reference", quoted(self._paths[id(value.__self__)]), quoted(value.__name__))
+        if callable(value):
+            return self.function(value)
+        raise RemoteCodeError(f"{path} is of type {type(value).__name__}, which remote code cannot have")
+
+    def _collection(self, value: Any, path: str) -> Expression:
+        if isinstance(value, dict):
+            return self._dictionary(value, path)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            named = {name: self.value(getattr(value, name), path) for name in value._fields}
+            defaults = type(value)._field_defaults  # type: ignore[attr-defined]
+            named = {n: e for n, e in named.items() if n not in defaults or defaults[n] != getattr(value, n)}
+            return call(self.function(type(value)), **named)
+        items = tuple(self.value(each, path) for each in value)
+        if isinstance(value, list | tuple):
+            begin, end = ("(", ")") if isinstance(value, tuple) else ("[", "]")
+            if len(items) > 3 and len(set(items)) == 1:
+                return f"{_flat(Group(begin, items[:1], end))} * {len(items)}"
+            return Group(begin, items, end)
+        return call("frozenset" if isinstance(value, frozenset) else "set", Group("[", tuple(sorted(map(_flat, items))), "]"))
+
+    def _dictionary(self, value: dict[Any, Any], path: str) -> Expression:
+        keys = [*value]
+        if len(keys) > 3 and keys == [*range(len(keys))] and all(isinstance(each, nn.Module) for each in value.values()):
+            paths = [self._paths[id(each)] for each in value.values()]
+            pattern = paths[0].replace(".0.", ".{layer}.", 1)
+            if paths == [pattern.replace("{layer}", str(key)) for key in keys]:
+                return f'{{layer: Reference(f"{pattern}") for layer in range({len(keys)})}}'
+        items = tuple(f"{_flat(self.value(k, path))}: {_flat(self.value(v, path))}" for k, v in value.items())
+        return Group("{", items, "}")
+
+    def function(self, value: Any) -> str:
+        """The name of a function or class."""
+        value = inspect.unwrap(value) if inspect.isfunction(value) else value
+        module = str(getattr(value, "__module__", None))
+        if self._closure.resolver.copies(module):
+            return self._name_of(self._closure.add_value(value))
+        for name, origin in (("F", nn.functional), ("torch", torch), ("nn", nn)):
+            found = next((each for each, known in vars(origin).items() if known is value and each[0] != "_"), None)
+            if found is not None:
+                self.imports[name] = _TORCH[name]
+                return f"{name}.{found}"
+        if module in ("builtins", "math", "operator"):
+            self.imports[module] = External(module, f"import {module}")
+            return f"{module}.{value.__name__}"
+        raise RemoteCodeError(f"{value!r} is neither of torch nor of the model's package, so remote code cannot have it")
+
+
+_TORCH = {
+    "F": External("F", "import torch.nn.functional as F"),
+    "torch": External("torch", "import torch"),
+    "nn": External("nn", "from torch import nn"),
+}
+
+
+def _torch_base(kind: type) -> type:
+    """The nearest class of torch that a class derives from."""
+    return next(each for each in kind.__mro__ if each.__module__.partition(".")[0] == "torch")
+
+
+def _has_own_constructor(kind: type) -> bool:
+    """Whether the constructor of a class is not torch's."""
+    owner = next(each for each in kind.__mro__ if "__init__" in vars(each))
+    return owner.__module__.partition(".")[0] != "torch" or owner is nn.Module
+
+
+def _is_default(field: dataclasses.Field[Any], value: object) -> bool:
+    return field.default is not dataclasses.MISSING and field.default == value
+
+
+def _repeated(items: list[Expression]) -> tuple[Expression, ...]:
+    """Items with runs of equal ones as comprehensions."""
+    found: list[Expression] = []
+    place = 0
+    while place < len(items):
+        count = 1
+        while place + count < len(items) and items[place + count] == items[place]:
+            count += 1
+        item = items[place]
+        if count == 1:
+            found.append(item)
+        else:
+            assert isinstance(item, Group)
+            found.append(Group(f"*({item.begin}", item.items, f"{item.end} for _ in range({count}))"))
+        place += count
+    return tuple(found)
