@@ -112,6 +112,12 @@ def cached_windows(stack: Stack, attentions: Attentions) -> dict[int, int | None
     for layer, state in enumerate(names):
         if "key" in state:
             each = layers.get(layer)
-            bounded = each is not None and each.causal and each.masked and each.window not in (None, 1) and not shares
+            bounded = (
+                each is not None
+                and each.causal
+                and each.masked
+                and each.window not in (None, 1)
+                and not shares
+            )
             windows[layer] = each.window if each is not None and bounded else None
     return windows

@@ -55,7 +55,9 @@ class Closure:
     def add_value(self, value: Any) -> Key:
         """Add a function or a class of the copied packages."""
         if "." in value.__qualname__ or "<" in value.__qualname__:
-            raise RemoteCodeError(f"{value.__qualname__} is defined inside another, which remote code cannot copy")
+            raise RemoteCodeError(
+                f"{value.__qualname__} is defined inside another, which remote code cannot copy"
+            )
         return self.add(Key(value.__module__, value.__qualname__))
 
     def add(self, key: Key) -> Key:
@@ -71,7 +73,11 @@ class Closure:
             self._add_class(definition, node)
         else:
             following = source.documented.get(key.name)
-            nodes = [node] if following is None or not isinstance(node, ast.Assign | ast.AnnAssign) else [node, following]
+            nodes = (
+                [node]
+                if following is None or not isinstance(node, ast.Assign | ast.AnnAssign)
+                else [node, following]
+            )
             definition.pieces.append(self._read(key.module, nodes))
         return key
 
@@ -111,7 +117,7 @@ class Closure:
                 if definition.is_module and isinstance(nodes[0], ast.AnnAssign) and nodes[0].value is None:
                     continue  # the type of an attribute
                 known = definition.members.setdefault(name, [])
-                if not known or known[0][0] == origin.__module__ and known[0][1] is tree:
+                if not known or (known[0][0] == origin.__module__ and known[0][1] is tree):
                     known.append((origin.__module__, tree, nodes))
 
     def _is_read(self, owner: type, name: str) -> bool:

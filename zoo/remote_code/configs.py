@@ -51,7 +51,12 @@ def config_of(
         config |= {"is_encoder_decoder": True, "decoder_start_token_id": 0}
     windows = cached_windows(stack, attentions)
     sizes = {window for window in windows.values() if window is not None}
-    if len(sizes) == 1 and spec.architecture == "decoder" and not own_cache and len(windows) == len(stack.blocks):
+    if (
+        len(sizes) == 1
+        and spec.architecture == "decoder"
+        and not own_cache
+        and len(windows) == len(stack.blocks)
+    ):
         kinds = {None: "full_attention"}
         config["sliding_window"] = next(iter(sizes))
         config["layer_types"] = [kinds.get(window, "sliding_attention") for window in windows.values()]

@@ -92,7 +92,9 @@ class _Generator:
         ties = self._ties(tree)
         config = self._config(tied=bool(ties))
         classes = [*self._serving(), *self._classes(parts, head, ties, stored)]
-        imports = import_lines([*_IMPORTS, *renderer.imports.values(), *(e.statement for e in tree.imports.values())])
+        imports = import_lines(
+            [*_IMPORTS, *renderer.imports.values(), *(e.statement for e in tree.imports.values())]
+        )
         local = f"from .configuration_{self.module_name} import {self.prefix}Config"
         title = f"{self.spec.name}{f': {self.spec.summary}' if self.spec.summary else ''}"
         shown = printable(title, keep="\t\n").replace("\\", "").replace('"', "'")
@@ -167,7 +169,10 @@ class _Generator:
     def _served(self) -> bool:
         """Whether engines can have masks and caches of their own."""
         dispatched = all(
-            any(issubclass(type(m), d.value) and d.is_module and any(p.calls for p in d.all_pieces()) for d in self._modules())
+            any(
+                issubclass(type(m), d.value) and d.is_module and any(p.calls for p in d.all_pieces())
+                for d in self._modules()
+            )
             for m in self.model.modules()
             if id(m) in self.attentions.calls
         )
@@ -251,7 +256,9 @@ class _Generator:
         self, parts: dict[str, Expression], head: Expression, ties: dict[str, str], stored: dict[str, str]
     ) -> list[str]:
         """The classes that transformers loads."""
-        of_head = {stored[n]: stored[first] for n, first in ties.items() if n.startswith("head.") and self.head}
+        of_head = {
+            stored[n]: stored[first] for n, first in ties.items() if n.startswith("head.") and self.head
+        }
         of_model = {n: first for n, first in ties.items() if not n.startswith("head.") or self.head is None}
         served = self._served
         fields = self._fields() | {"parts": _filled("self", parts), "ties": of_model, "prepared": served}
@@ -280,8 +287,13 @@ class _Generator:
 
     def _fields(self) -> dict[str, Any]:
         """What the templates are filled with."""
-        seq2seq, images = self.spec.architecture == "encoder-decoder", self.spec.architecture == "vision-language"
-        tokens = [path for path in self._embeddings() if getattr(self.model.get_submodule(path), "token", None)]
+        seq2seq, images = (
+            self.spec.architecture == "encoder-decoder",
+            self.spec.architecture == "vision-language",
+        )
+        tokens = [
+            path for path in self._embeddings() if getattr(self.model.get_submodule(path), "token", None)
+        ]
         reads_tokens = self.input == "input_ids"
         embeds = "inputs_embeds" if reads_tokens else "None"
         plain_cache = "DynamicCache()" if seq2seq else "DynamicCache(config=self.config)"
@@ -297,8 +309,11 @@ class _Generator:
             "cache": "StateCache()" if self.own_cache else plain_cache,
             "embeds": "inputs_embeds=None, " if reads_tokens else "",
             "given_embeds": f"{embeds}, ",
+            "pass_embeds": "inputs_embeds, " if reads_tokens else "",
             "or_embeds": ", or inputs_embeds: B T and the table's width" if reads_tokens else "",
-            "inputs": f'one_of("{self.input} or inputs_embeds", {self.input}, inputs_embeds)' if reads_tokens else self.input,
+            "inputs": f'one_of("{self.input} or inputs_embeds", {self.input}, inputs_embeds)'
+            if reads_tokens
+            else self.input,
             "image_inputs": f"\n{2 * _INDENT}pixel_values=None," if images else "",
             "images": model_template.IMAGES if images else "",
             "passed_images": ", pixel_values=pixel_values" if images else "",
@@ -314,7 +329,9 @@ class _Generator:
         lines = []
         if stored.layer is not None:
             layer = getattr(self.model.head, stored.layer)
-            rows = "config.vocab_size" if layer.out_features == self.spec.vocab_size else str(layer.out_features)
+            rows = (
+                "config.vocab_size" if layer.out_features == self.spec.vocab_size else str(layer.out_features)
+            )
             bias = {} if layer.bias is not None else {"bias": "False"}
             made = call(self._name(type(layer)), str(layer.in_features), rows, **bias)  # type: ignore[arg-type]
             lines.append(formatted(made, 8, f"self.{stored.place} = "))
@@ -367,9 +384,16 @@ def _filled(target: str, parts: dict[str, Expression]) -> str:
 
 def _reserved() -> set[str]:
     """The names that the templates bind."""
-    texts = [serving_template.MAKING, serving_template.SERVING, serving_template.TOKENS, serving_template.CACHES]
+    texts = [
+        serving_template.MAKING,
+        serving_template.SERVING,
+        serving_template.TOKENS,
+        serving_template.CACHES,
+    ]
     texts += [seq2seq_template.MODEL]
-    found = {name for text in texts for name in re.findall(r"^(?:class |def )?(\w+)(?= =|\()", text, re.MULTILINE)}
+    found = {
+        name for text in texts for name in re.findall(r"^(?:class |def )?(\w+)(?= =|\()", text, re.MULTILINE)
+    }
     return found | {name for line in _IMPORTS for name in re.findall(r"\w+", line.rpartition("import ")[2])}
 
 
@@ -379,7 +403,11 @@ def _used(lines: list[str], body: str) -> str:
     kept = []
     for line in lines:
         begin, _, names = line.rpartition("import ")
-        used = [each for each in names.split(", ") if each.rpartition(" as ")[2].strip().partition(".")[0] in words]
+        used = [
+            each
+            for each in names.split(", ")
+            if each.rpartition(" as ")[2].strip().partition(".")[0] in words
+        ]
         if used:
             kept.append(f"{begin}import {', '.join(used)}")
     return "\n".join(kept)

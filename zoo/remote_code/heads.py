@@ -58,7 +58,9 @@ def class_of(spec: Model, input_name: str) -> HeadClass | None:
         auto = "AutoModelForImageTextToText" if input_name == "pixel_values" else auto
         return HeadClass("ForConditionalGeneration", auto, "Seq2SeqLMOutput", "")
     if spec.architecture == "vision-language":
-        return HeadClass("ForConditionalGeneration", "AutoModelForImageTextToText", "CausalLMOutputWithPast", "")
+        return HeadClass(
+            "ForConditionalGeneration", "AutoModelForImageTextToText", "CausalLMOutputWithPast", ""
+        )
     if kind == "language_modeling":
         return _LANGUAGE
     return _BY_INPUT.get((kind, input_name), _HEADS.get(kind, _OTHER))

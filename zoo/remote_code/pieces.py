@@ -27,7 +27,9 @@ REPLACED = {
     Key("zoo.functional.delta_operation", "generalized_delta_rule"): Key(
         "zoo.functional.generalized_delta", "generalized_rule"
     ),
-    Key("zoo.functional.expert_products", "expert_product"): Key("zoo.remote_code.products", "expert_product"),
+    Key("zoo.functional.expert_products", "expert_product"): Key(
+        "zoo.remote_code.products", "expert_product"
+    ),
 }
 """Plain functions in the place of PyTorch operations that this project defines."""
 
@@ -198,15 +200,11 @@ def bound_inside(tree: ast.AST) -> set[str]:
         if isinstance(node, ast.arg):
             names.add(node.arg)
         elif isinstance(node, ast.comprehension):
-            names |= {
-                part.id
-                for part in ast.walk(node.target)
-                if isinstance(part, ast.Name)
-            }
+            names |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
         elif whole and isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             names.add(node.id)
-        elif whole and isinstance(node, ast.FunctionDef) and node is not tree:
-            names.add(node.name)
-        elif whole and isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+        elif (whole and isinstance(node, ast.FunctionDef) and node is not tree) or (
+            whole and isinstance(node, ast.MatchAs | ast.MatchStar) and node.name
+        ):
             names.add(node.name)
     return names

@@ -135,9 +135,7 @@ class Renderer:
             for number in range(first, last):
                 lines[number] = b""
         kept = [
-            lines[number - 1]
-            for number in range(piece.first, piece.last + 1)
-            if number not in piece.skipped
+            lines[number - 1] for number in range(piece.first, piece.last + 1) if number not in piece.skipped
         ]
         return _CHECKER.sub("", b"\n".join(kept).decode()).rstrip()
 

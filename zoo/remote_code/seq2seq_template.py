@@ -64,7 +64,7 @@ class {prefix}Model({prefix}PreTrainedModel, {base}):
         if cache is None and (self.config.use_cache if use_cache is None else use_cache):
             cache = EncoderDecoderCache({cache}, DynamicCache())
         if encoder_outputs is None:
-            encoder_outputs = EncoderView(self)({main}, attention_mask, {given_embeds}token_type_ids)
+            encoder_outputs = EncoderView(self)({main}, attention_mask, {pass_embeds}token_type_ids)
         hidden = encoder_outputs[0]
         own = None if cache is None else cache.self_attention_cache
         past = None if own is None else past_states(own, inputs.device)
@@ -135,7 +135,7 @@ class {prefix}{suffix}({prefix}PreTrainedModel, GenerationMixin):
             decoder_input_ids = torch.cat((start, labels[:, :-1].clamp(min=0)), 1)
         outputs = self.model(
             {main}, attention_mask, decoder_input_ids, decoder_attention_mask,
-            past_key_values if cache is None else cache, encoder_outputs, {given_embeds}decoder_inputs_embeds, use_cache,
+            past_key_values if cache is None else cache, encoder_outputs, {pass_embeds}decoder_inputs_embeds, use_cache,
             return_dict=True, **options,
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep

@@ -23,14 +23,14 @@ class Reference:
     method: str = ""
 
 
-def made(kind, **parts):
+def made(kind, /, **parts):
     """A module of a class with these attributes, parameters and children."""
     module = kind.__new__(kind)
     nn.Module.__init__(module)
     return filled(module, **parts)
 
 
-def filled(module, **parts):
+def filled(module, /, **parts):
     """A module with further parts."""
     for name, part in parts.items():
         setattr(module, name, part)

@@ -46,7 +46,7 @@ class Named:
 Expression = str | Group | Named
 
 
-def call(function: str, *arguments: Expression, **named: Expression) -> Group:
+def call(function: str, /, *arguments: Expression, **named: Expression) -> Group:
     """The call of a function."""
     return Group(f"{function}(", (*arguments, *(Named(name, value) for name, value in named.items())), ")")
 
@@ -115,7 +115,9 @@ class Tree:
         self.dispatching: set[str] = set()
         """The paths of attentions that go through the interface."""
 
-    def parts(self, module: nn.Module, path: str = "", *, without: Iterable[str] = ()) -> dict[str, Expression]:
+    def parts(
+        self, module: nn.Module, path: str = "", *, without: Iterable[str] = ()
+    ) -> dict[str, Expression]:
         """The attributes, parameters and children of a module."""
         parts: dict[str, Expression] = {}
         wholly = not _has_own_constructor(type(module)) or _torch_base(type(module)) is not nn.Module
@@ -130,7 +132,9 @@ class Tree:
             self._note(path, name, buffer)
         for name, child in module._modules.items():
             if name not in without:
-                parts[name] = "None" if child is None else self.child(child, module, f"{path}.{name}".lstrip("."))
+                parts[name] = (
+                    "None" if child is None else self.child(child, module, f"{path}.{name}".lstrip("."))
+                )
         if id(module) in self._interfaces and self._calls_interface(type(module)):
             parts["interface"] = self._interfaces[id(module)]
             self.dispatching.add(path)
@@ -151,7 +155,9 @@ class Tree:
             self._note(path, "bias", getattr(module, "bias", None))
             return made(module)
         if isinstance(module, nn.ModuleList | nn.Sequential):
-            items = [self.child(each, module, f"{path}.{name}") for name, each in module._modules.items() if each]
+            items = [
+                self.child(each, module, f"{path}.{name}") for name, each in module._modules.items() if each
+            ]
             if isinstance(module, nn.Sequential):
                 return call("nn.Sequential", *items)
             kind = "Layers" if path in self._stages else "nn.ModuleList"
@@ -230,7 +236,12 @@ class Tree:
         if isinstance(value, functools.partial):
             self.imports["functools"] = External("functools", "import functools")
             named = {name: self.value(each, path) for name, each in value.keywords.items()}
-            return call("functools.partial", self.value(value.func, path), *(self.value(v, path) for v in value.args), **named)
+            return call(
+                "functools.partial",
+                self.value(value.func, path),
+                *(self.value(v, path) for v in value.args),
+                **named,
+            )
         if isinstance(value, BaseModel):
             names = [name for name in type(value).model_fields if self._closure.needs(type(value), name)]
             named = {name: self.value(getattr(value, name), path) for name in names}
@@ -262,11 +273,18 @@ class Tree:
             if len(items) > 3 and len(set(items)) == 1:
                 return f"{_flat(Group(begin, items[:1], end))} * {len(items)}"
             return Group(begin, items, end)
-        return call("frozenset" if isinstance(value, frozenset) else "set", Group("[", tuple(sorted(map(_flat, items))), "]"))
+        return call(
+            "frozenset" if isinstance(value, frozenset) else "set",
+            Group("[", tuple(sorted(map(_flat, items))), "]"),
+        )
 
     def _dictionary(self, value: dict[Any, Any], path: str) -> Expression:
         keys = [*value]
-        if len(keys) > 3 and keys == [*range(len(keys))] and all(isinstance(each, nn.Module) for each in value.values()):
+        if (
+            len(keys) > 3
+            and keys == [*range(len(keys))]
+            and all(isinstance(each, nn.Module) for each in value.values())
+        ):
             paths = [self._paths[id(each)] for each in value.values()]
             pattern = paths[0].replace(".0.", ".{layer}.", 1)
             if paths == [pattern.replace("{layer}", str(key)) for key in keys]:
@@ -281,14 +299,18 @@ class Tree:
         if self._closure.resolver.copies(module):
             return self._name_of(self._closure.add_value(value))
         for name, origin in (("F", nn.functional), ("torch", torch), ("nn", nn)):
-            found = next((each for each, known in vars(origin).items() if known is value and each[0] != "_"), None)
+            found = next(
+                (each for each, known in vars(origin).items() if known is value and each[0] != "_"), None
+            )
             if found is not None:
                 self.imports[name] = _TORCH[name]
                 return f"{name}.{found}"
         if module in ("builtins", "math", "operator"):
             self.imports[module] = External(module, f"import {module}")
             return f"{module}.{value.__name__}"
-        raise RemoteCodeError(f"{value!r} is neither of torch nor of the model's package, so remote code cannot have it")
+        raise RemoteCodeError(
+            f"{value!r} is neither of torch nor of the model's package, so remote code cannot have it"
+        )
 
 
 _TORCH = {
