@@ -12,8 +12,8 @@ from specs.model.model import Model
 from zoo.components.mixer import Mixer
 from zoo.models.stack import Stack
 from zoo.remote_code.bindings import RemoteCodeError
+from zoo.remote_code.expressions import Expression, call
 from zoo.remote_code.recording import AttentionCall
-from zoo.remote_code.tree import Expression, call
 
 
 @dataclass(frozen=True)

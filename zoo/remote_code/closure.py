@@ -52,6 +52,11 @@ class Closure:
         self.attributes: set[str] = set()
         self._own: dict[type, set[str]] = {}
 
+    @property
+    def size(self) -> int:
+        """The number of definitions and of members in use."""
+        return sum(1 + len(definition.used) for definition in self.definitions.values())
+
     def add_value(self, value: Any) -> Key:
         """Add a function or a class of the copied packages."""
         if "." in value.__qualname__ or "<" in value.__qualname__:

@@ -57,9 +57,10 @@ def config_of(
         and not own_cache
         and len(windows) == len(stack.blocks)
     ):
-        kinds = {None: "full_attention"}
         config["sliding_window"] = next(iter(sizes))
-        config["layer_types"] = [kinds.get(window, "sliding_attention") for window in windows.values()]
+        config["layer_types"] = [
+            "full_attention" if window is None else "sliding_attention" for window in windows.values()
+        ]
     caps = {each.softcap for each in layers.values()}
     if caps and None not in caps and len(caps) == 1:
         config["attn_logit_softcapping"] = next(iter(caps))

@@ -85,7 +85,7 @@ ENCODER_MODEL = (
     @can_return_tuple
     def forward(self, {main}=None, attention_mask=None, token_type_ids=None, position_ids=None, {embeds}**options):
         """{main}: those of the embedding{or_embeds}; attention_mask: 1 for real ones."""
-        outputs = self.outputs(self.head, {main}, attention_mask, token_type_ids, position_ids, {given_embeds}options)
+        outputs = self.outputs(self.head, {main}, attention_mask, token_type_ids, position_ids, {given_embeds}, options)
         return BaseModelOutput(last_hidden_state=outputs["last_hidden_state"])
 
     def outputs(self, head, {main}, mask, token_type_ids, position_ids, inputs_embeds, options):
@@ -99,8 +99,7 @@ ENCODER_MODEL = (
 '''
 )
 
-CAUSAL_HEAD = (
-    '''
+CAUSAL_HEAD = '''
 class {prefix}{suffix}({prefix}PreTrainedModel, GenerationMixin):
     """Scores of the next token."""
 
@@ -112,9 +111,7 @@ class {prefix}{suffix}({prefix}PreTrainedModel, GenerationMixin):
         self.model = {prefix}Model(config)
 {head}
         self.post_init()
-'''
-    + OUTPUT_EMBEDDINGS
-    + '''
+{outputs}
     @can_return_tuple
     def forward(
         self,
@@ -141,7 +138,6 @@ class {prefix}{suffix}({prefix}PreTrainedModel, GenerationMixin):
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size)
         return CausalLMOutputWithPast(loss=loss, logits=logits, **{{CACHE: outputs[CACHE] if CACHE in outputs else None}})
 '''
-)
 
 HEAD = '''
 class {prefix}{suffix}({prefix}PreTrainedModel):
@@ -154,12 +150,12 @@ class {prefix}{suffix}({prefix}PreTrainedModel):
         self.model = {prefix}Model(config)
 {head}
         self.post_init()
-{output}
+{outputs}
     @can_return_tuple
     def forward(self, {main}=None, attention_mask=None, token_type_ids=None, position_ids=None, {embeds}**options):
         """Inputs as of the model."""
         outputs = self.model.outputs(
-            self.head, {main}, attention_mask, token_type_ids, position_ids, {given_embeds}options
+            self.head, {main}, attention_mask, token_type_ids, position_ids, {given_embeds}, options
         )
         return {result}(**outputs)
 '''
@@ -177,12 +173,14 @@ class {prefix}{suffix}({prefix}PreTrainedModel):
         self.post_init()
 
     @can_return_tuple
-    def forward(self, input_ids=None, attention_mask=None, **options):
+    def forward(self, {others}{own}input_ids=None, {own}attention_mask=None, **options):
         """Inputs as of the model."""
-        outputs = self.model(input_ids, attention_mask, return_dict=True, **options)
-        mask = checked(attention_mask)
-        mask = None if mask is None else mask[:, -outputs.last_hidden_state.shape[1] :]
-        return {result}(**self.head(outputs.last_hidden_state, {sequence}(input_ids, mask)))
+        x = self.model(
+            {passed}{own}input_ids={own}input_ids, {own}attention_mask={own}attention_mask, return_dict=True, **options
+        ).last_hidden_state
+        mask = checked({own}attention_mask)
+        mask = None if mask is None else mask[:, -x.shape[1] :]
+        return {result}(**self.head(x, {sequence}({own}input_ids, mask)))
 '''
 
 DUAL_MODEL = '''

@@ -194,17 +194,16 @@ class Reader(ast.NodeVisitor):
 
 def bound_inside(tree: ast.AST) -> set[str]:
     """The parameters and assigned names of a function, and of functions inside it; of an assignment, none of its own."""
-    names: set[str] = set()
-    whole = isinstance(tree, ast.FunctionDef)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, ast.comprehension):
-            names |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
-        elif whole and isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            names.add(node.id)
-        elif (whole and isinstance(node, ast.FunctionDef) and node is not tree) or (
-            whole and isinstance(node, ast.MatchAs | ast.MatchStar) and node.name
-        ):
-            names.add(node.name)
-    return names
+    if isinstance(tree, ast.FunctionDef):
+        return {name for node in ast.walk(tree) if node is not tree for name in _bound_by(node)}
+    inner = (node for node in ast.walk(tree) if isinstance(node, ast.Lambda | ast.comprehension))
+    return {name for node in inner for part in ast.walk(node) for name in _bound_by(part)}
+
+
+def _bound_by(node: ast.AST) -> list[str]:
+    match node:
+        case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+            return [name]
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return [name]
+    return []

@@ -130,9 +130,7 @@ def _inputs(model: nn.Module, spec: Model) -> dict[str, Tensor]:
     """An input for every stack."""
     names = inspect.signature(model.forward).parameters
     ids = torch.empty(1, _LENGTH, dtype=torch.int64, device="meta")
-    if spec.architecture == "vision-language":
-        return {"input_ids": ids}
-    if spec.architecture == "dual-encoder":
+    if spec.architecture in ("dual-encoder", "vision-language"):
         assert spec.image is not None
         return {"input_ids": ids, "pixel_values": _input(spec, spec.image)}
     first = next(iter(names))

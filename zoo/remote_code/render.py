@@ -150,7 +150,8 @@ def _renamed(text: str, old: str, new: str) -> str:
 
 def import_lines(statements: Iterable[str]) -> list[str]:
     """Imports in order, those of one module in one line."""
-    plain, members = set(), {}
+    plain: set[str] = set()
+    members: dict[str, set[str]] = {}
     for statement in statements:
         if statement.startswith("from "):
             module, _, name = statement.removeprefix("from ").partition(" import ")

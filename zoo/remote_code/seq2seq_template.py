@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from zoo.remote_code.model_template import OUTPUT_EMBEDDINGS
-
 MODEL = '''
 class EncoderView(nn.Module):
     """The encoder of a model, as transformers calls it before it generates."""
@@ -92,8 +90,7 @@ class {prefix}Model({prefix}PreTrainedModel, {base}):
         return found
 '''
 
-HEAD = (
-    '''
+HEAD = '''
 class {prefix}{suffix}({prefix}PreTrainedModel, GenerationMixin):
     """Scores of the decoder's next token."""
 
@@ -107,9 +104,7 @@ class {prefix}{suffix}({prefix}PreTrainedModel, GenerationMixin):
 
     def get_encoder(self, modality=None):
         return self.model.get_encoder()
-'''
-    + OUTPUT_EMBEDDINGS
-    + '''
+{outputs}
     @can_return_tuple
     def forward(
         self,
@@ -150,4 +145,3 @@ class {prefix}{suffix}({prefix}PreTrainedModel, GenerationMixin):
             **{{CACHE: outputs[CACHE] if CACHE in outputs else None}},
         )
 '''
-)

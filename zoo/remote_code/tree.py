@@ -7,7 +7,6 @@ import enum
 import functools
 import inspect
 import math
-import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -16,82 +15,20 @@ import torch
 from pydantic import BaseModel
 from torch import nn
 
-from zoo.remote_code.bindings import External, Key, RemoteCodeError
+from zoo.remote_code.bindings import Key, RemoteCodeError
 from zoo.remote_code.closure import Closure
+from zoo.remote_code.expressions import Expression, Group, call, flat, quoted, repeated
 from zoo.remote_code.pieces import SEMANTIC
 
-WIDTH, INDENT = 110, "    "
 _MODULE = frozenset([*vars(nn.Module()), "component_kind"])
 """The attributes of every module that no forward reads."""
 _DISPATCHED = next(key for key, path in SEMANTIC.items() if path == "interface")
 
 
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """Items between brackets, on one line or on one each."""
-
-    begin: str
-    items: tuple[Expression, ...]
-    end: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Named:
-    """An argument by its name."""
-
-    name: str
-    value: Expression
-
-
-Expression = str | Group | Named
-
-
-def call(function: str, /, *arguments: Expression, **named: Expression) -> Group:
-    """The call of a function."""
-    return Group(f"{function}(", (*arguments, *(Named(name, value) for name, value in named.items())), ")")
-
-
-def formatted(expression: Expression, indent: int = 0, prefix: str = "", suffix: str = "") -> str:
-    """An expression on one line if that is short enough, else with one line for each item."""
-    if isinstance(expression, Named):
-        return formatted(expression.value, indent, f"{prefix}{expression.name}=", suffix)
-    line = f"{' ' * indent}{prefix}{_flat(expression)}{suffix}"
-    if len(line) <= WIDTH or isinstance(expression, str):
-        return line
-    if all(isinstance(item, str) and len(item) < 25 for item in expression.items):
-        inner = textwrap.fill(
-            ", ".join(map(str, expression.items)) + ",",
-            WIDTH,
-            initial_indent=" " * (indent + 4),
-            subsequent_indent=" " * (indent + 4),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    else:
-        inner = "\n".join(formatted(item, indent + 4, "", ",") for item in expression.items)
-    begin = f"{' ' * indent}{prefix}{expression.begin}"
-    return f"{begin}\n{inner}\n{' ' * indent}{expression.end}{suffix}"
-
-
-def quoted(text: str) -> str:
-    """A string as formatters write it."""
-    made = repr(text)
-    return f'"{made[1:-1]}"' if made[0] == "'" and '"' not in text else made
-
-
-def _flat(expression: Expression) -> str:
-    if isinstance(expression, str):
-        return expression
-    if isinstance(expression, Named):
-        return f"{expression.name}={_flat(expression.value)}"
-    inner = ", ".join(map(_flat, expression.items))
-    single = "," if expression.begin == "(" and len(expression.items) == 1 else ""
-    return f"{expression.begin}{inner}{single}{expression.end}"
-
-
 class Tree:
-    """Writes modules.  ``special`` are expressions for single modules, ``interfaces`` those of attentions by module;
-    ``stages`` the paths of lists of layers that engines cut into stages.  ``name_of`` gives the name of a definition in the file.
+    """Writes modules.  ``special`` are expressions for single modules, ``interfaces`` those of attentions by module.
+
+    ``name_of`` gives the name of a definition in the file; ``layers`` is the path of the list that engines cut into stages.
     """
 
     def __init__(
@@ -99,19 +36,16 @@ class Tree:
         model: nn.Module,
         closure: Closure,
         name_of: Callable[[Key], str],
-        *,
-        special: Mapping[int, Callable[[nn.Module], Expression]],
+        special: Mapping[int, Expression],
         interfaces: Mapping[int, Expression],
-        stages: frozenset[str],
+        layers: str,
     ) -> None:
         self._closure, self._name_of = closure, name_of
-        self._special, self._interfaces, self._stages = special, interfaces, stages
-        self._paths: dict[int, str] = {}
-        for path, module in model.named_modules():
-            self._paths[id(module)] = path
+        self._special, self._interfaces, self._layers = special, interfaces, layers
+        self._paths = {id(module): path for path, module in model.named_modules()}
         self.written: set[str] = set()
         """The paths of the parameters and buffers in the file."""
-        self.imports: dict[str, External] = {}
+        self.imports: dict[str, str] = {}
         self.dispatching: set[str] = set()
         """The paths of attentions that go through the interface."""
 
@@ -151,17 +85,20 @@ class Tree:
     def module(self, module: nn.Module, path: str) -> Expression:
         """The expression that makes a module."""
         if (made := self._special.get(id(module))) is not None:
-            self._note(path, "weight", getattr(module, "weight", None))
-            self._note(path, "bias", getattr(module, "bias", None))
-            return made(module)
+            for name, parameter in module.named_parameters():
+                self._note(path, name, parameter)
+            return made
         if isinstance(module, nn.ModuleList | nn.Sequential):
             items = [
                 self.child(each, module, f"{path}.{name}") for name, each in module._modules.items() if each
             ]
             if isinstance(module, nn.Sequential):
                 return call("nn.Sequential", *items)
-            kind = "Layers" if path in self._stages else "nn.ModuleList"
-            return call(kind, Group("[", _repeated(items), "]"))
+            kind = "Layers" if path == self._layers else "nn.ModuleList"
+            return call(kind, Group("[", repeated(items), "]"))
+        if isinstance(module, nn.ModuleDict):
+            named = {name: self.child(each, module, f"{path}.{name}") for name, each in module.items()}
+            return call("nn.ModuleDict", call("dict", **named))
         if _has_own_constructor(type(module)):
             return call("made", self.function(type(module)), **self.parts(module, path))
         for name, tensor in (*module._parameters.items(), *module._buffers.items()):
@@ -171,9 +108,9 @@ class Tree:
     def _arguments(self, module: nn.Module) -> dict[str, Expression]:
         """The arguments of the constructor of torch, as the module's attributes have them."""
         arguments: dict[str, Expression] = {}
-        for name, parameter in inspect.signature(_torch_base(type(module)).__init__).parameters.items():
+        for name, parameter in inspect.signature(_torch_base(type(module))).parameters.items():
             variadic = parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-            if name in ("self", "device", "dtype") or name.startswith("_") or variadic:
+            if name in ("device", "dtype") or name.startswith("_") or variadic:
                 continue
             if not hasattr(module, name):
                 raise RemoteCodeError(f"{type(module).__name__} of torch cannot be written as remote code")
@@ -234,7 +171,7 @@ class Tree:
         if isinstance(value, tuple | list | set | frozenset | dict):
             return self._collection(value, path)
         if isinstance(value, functools.partial):
-            self.imports["functools"] = External("functools", "import functools")
+            self.imports["functools"] = "import functools"
             named = {name: self.value(each, path) for name, each in value.keywords.items()}
             return call(
                 "functools.partial",
@@ -271,11 +208,11 @@ class Tree:
         if isinstance(value, list | tuple):
             begin, end = ("(", ")") if isinstance(value, tuple) else ("[", "]")
             if len(items) > 3 and len(set(items)) == 1:
-                return f"{_flat(Group(begin, items[:1], end))} * {len(items)}"
+                return f"{flat(Group(begin, items[:1], end))} * {len(items)}"
             return Group(begin, items, end)
         return call(
             "frozenset" if isinstance(value, frozenset) else "set",
-            Group("[", tuple(sorted(map(_flat, items))), "]"),
+            Group("[", tuple(sorted(map(flat, items))), "]"),
         )
 
     def _dictionary(self, value: dict[Any, Any], path: str) -> Expression:
@@ -289,7 +226,7 @@ class Tree:
             pattern = paths[0].replace(".0.", ".{layer}.", 1)
             if paths == [pattern.replace("{layer}", str(key)) for key in keys]:
                 return f'{{layer: Reference(f"{pattern}") for layer in range({len(keys)})}}'
-        items = tuple(f"{_flat(self.value(k, path))}: {_flat(self.value(v, path))}" for k, v in value.items())
+        items = tuple(f"{flat(self.value(k, path))}: {flat(self.value(v, path))}" for k, v in value.items())
         return Group("{", items, "}")
 
     def function(self, value: Any) -> str:
@@ -306,7 +243,7 @@ class Tree:
                 self.imports[name] = _TORCH[name]
                 return f"{name}.{found}"
         if module in ("builtins", "math", "operator"):
-            self.imports[module] = External(module, f"import {module}")
+            self.imports[module] = f"import {module}"
             return f"{module}.{value.__name__}"
         raise RemoteCodeError(
             f"{value!r} is neither of torch nor of the model's package, so remote code cannot have it"
@@ -314,9 +251,9 @@ class Tree:
 
 
 _TORCH = {
-    "F": External("F", "import torch.nn.functional as F"),
-    "torch": External("torch", "import torch"),
-    "nn": External("nn", "from torch import nn"),
+    "F": "import torch.nn.functional as F",
+    "torch": "import torch",
+    "nn": "from torch import nn",
 }
 
 
@@ -333,21 +270,3 @@ def _has_own_constructor(kind: type) -> bool:
 
 def _is_default(field: dataclasses.Field[Any], value: object) -> bool:
     return field.default is not dataclasses.MISSING and field.default == value
-
-
-def _repeated(items: list[Expression]) -> tuple[Expression, ...]:
-    """Items with runs of equal ones as comprehensions."""
-    found: list[Expression] = []
-    place = 0
-    while place < len(items):
-        count = 1
-        while place + count < len(items) and items[place + count] == items[place]:
-            count += 1
-        item = items[place]
-        if count == 1:
-            found.append(item)
-        else:
-            assert isinstance(item, Group)
-            found.append(Group(f"*({item.begin}", item.items, f"{item.end} for _ in range({count}))"))
-        place += count
-    return tuple(found)

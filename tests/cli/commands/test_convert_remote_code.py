@@ -87,7 +87,6 @@ def test_all_as_data(run: Run) -> None:
     [
         (["tiny-gpt", "--as", "gpt2"], "--remote-code and --as are mutually exclusive\n  Remove one of them.\n"),
         (["qwen2-vl-2b"], "qwen2-vl-2b: images of any size cannot be written as remote code\n  Use images of one size, or a family that can express the spec.\n"),
-        (["bart-large-mnli"], "bart-large-mnli: head classification of encoder-decoder cannot be written as remote code\n  Use language_modeling or none.\n"),
     ],
 )  # fmt: skip
 def test_what_it_cannot_write_is_refused_with_a_remedy(run: Run, arguments: list[str], message: str) -> None:
