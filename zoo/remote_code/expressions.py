@@ -40,7 +40,7 @@ def formatted(expression: Expression, indent: int = 0, prefix: str = "", suffix:
     line = f"{' ' * indent}{prefix}{flat(expression)}{suffix}"
     if len(line) <= WIDTH or isinstance(expression, str):
         return line
-    if all(isinstance(item, str) and len(item) < 25 for item in expression.items):
+    if all(isinstance(item, str) and len(item) < 50 and " " not in item for item in expression.items):
         inner = textwrap.fill(
             ", ".join(map(str, expression.items)) + ",",
             WIDTH,

@@ -19,7 +19,7 @@ from zoo.remote_code.bindings import Key
 from zoo.remote_code.classes import classes, serving
 from zoo.remote_code.closure import Closure
 from zoo.remote_code.configs import config_of, configuration_class
-from zoo.remote_code.expressions import Expression, call
+from zoo.remote_code.expressions import WIDTH, Expression, Group, call, formatted
 from zoo.remote_code.plans import pipeline_plan, tensor_plan
 from zoo.remote_code.render import Renderer, import_lines
 from zoo.remote_code.subject import Subject
@@ -163,5 +163,8 @@ def _used(lines: Iterable[str], body: str) -> str:
         begin, _, names = line.rpartition("import ")
         used = [each for each in names.split(", ") if each.rpartition(" as ")[2].partition(".")[0] in words]
         if used:
-            kept.append(f"{begin}import {', '.join(used)}")
+            line = f"{begin}import {', '.join(used)}"
+            kept.append(
+                line if len(line) <= WIDTH else formatted(Group(f"{begin}import (", tuple(used), ")"))
+            )
     return "\n".join(kept)

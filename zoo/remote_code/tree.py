@@ -69,7 +69,11 @@ class Tree:
                 parts[name] = (
                     "None" if child is None else self.child(child, module, f"{path}.{name}".lstrip("."))
                 )
-        if id(module) in self._interfaces and self._calls_interface(type(module)):
+        if self._calls_interface(type(module)):
+            if id(module) not in self._interfaces:
+                raise RemoteCodeError(
+                    f"{path} takes no part in a run of the model, which remote code learns from"
+                )
             parts["interface"] = self._interfaces[id(module)]
             self.dispatching.add(path)
         return parts
