@@ -22,7 +22,7 @@ class Attentions:
 
     calls: dict[int, AttentionCall]
     repeated: bool
-    """Whether a module calls it several times, as one that stands for several layers."""
+    """Whether a module calls it several times, as one that stands for several layers, or a function does that is no method."""
 
     @classmethod
     def of(cls, model: nn.Module, calls: Sequence[AttentionCall]) -> Attentions:
@@ -32,7 +32,7 @@ class Attentions:
         for each in calls:
             module = model.get_submodule(each.path)
             known = found.setdefault(id(module), each)
-            repeated = repeated or known is not each
+            repeated = repeated or known is not each or not each.path
             if known != each:
                 raise RemoteCodeError(
                     f"{type(module).__name__} calls attention in two ways, which remote code cannot tell apart\n"

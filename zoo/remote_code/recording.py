@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +14,17 @@ from torch.overrides import TorchFunctionMode
 from specs.model.model import Model
 from specs.model.stack import Stack
 from zoo import functional
+from zoo.functional import semantic_op
 
+_BETWEEN = ("torch.", semantic_op.__module__)
+"""The modules of the functions between a method and the recorder."""
 _LENGTH = 3
 """Of the inputs: another number than of the sizes of most models, and a query more than one."""
 
 
 @dataclass(frozen=True)
 class AttentionCall:
-    """One call of :func:`zoo.functional.attention`: the path of the module that makes it, and what it asks for.
+    """One call of :func:`zoo.functional.attention`: the path of the module that makes it (or ""), and what it asks for.
 
     ``masked``: some bias says which keys a query sees; ``masked_only``: it only says which keys a query sees, by padding, order and ``window``: an engine can do so, too.
     """
@@ -44,24 +47,14 @@ class AttentionCall:
 
 
 class _Recorder(TorchFunctionMode):
-    """Records calls of attention with the modules in which they are."""
+    """Records calls of attention with the modules whose methods make them."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.calls: list[AttentionCall] = []
-        self._paths: list[str] = []
+        self._paths = {id(module): path for path, module in model.named_modules()}
         self._biases: dict[int, dict[str, Any]] = {}
         self._kept: list[object] = []  # so that ids stay unique
-        self.handles = []
-        for path, module in model.named_modules():
-            self.handles.append(module.register_forward_pre_hook(self._enter(path), prepend=True))
-            self.handles.append(module.register_forward_hook(self._leave))
-
-    def _enter(self, path: str) -> Callable[..., None]:
-        return lambda module, inputs: self._paths.append(path)
-
-    def _leave(self, module: nn.Module, inputs: object, outputs: object) -> None:
-        self._paths.pop()
 
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -95,7 +88,7 @@ class _Recorder(TorchFunctionMode):
         given = {name for name, value in limits.items() if value is not None}
         self.calls.append(
             AttentionCall(
-                self._paths[-1],
+                self._paths.get(id(_caller()), ""),
                 scale,
                 query.shape[1],
                 key.shape[1],
@@ -117,13 +110,17 @@ class _Recorder(TorchFunctionMode):
 def attention_calls(model: nn.Module, spec: Model) -> list[AttentionCall]:
     """The calls in one run of a model on the meta device, in their order."""
     recorder = _Recorder(model)
-    try:
-        with recorder, torch.device("meta"):
-            model(**_inputs(model, spec))
-    finally:
-        for handle in recorder.handles:
-            handle.remove()
+    with recorder, torch.device("meta"):
+        model(**_inputs(model, spec))
     return recorder.calls
+
+
+def _caller() -> object:
+    """The ``self`` of the method that calls attention, in whose class the call goes through an interface."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith((__name__, *_BETWEEN)):
+        frame = frame.f_back
+    return frame.f_locals.get("self")
 
 
 def _inputs(model: nn.Module, spec: Model) -> dict[str, Tensor]:
