@@ -54,8 +54,8 @@ class Closure:
 
     @property
     def size(self) -> int:
-        """The number of definitions and of members in use."""
-        return sum(1 + len(definition.used) for definition in self.definitions.values())
+        """The number of definitions, of members in use, and of names that are read."""
+        return len(self.attributes) + sum(1 + len(each.used) for each in self.definitions.values())
 
     def add_value(self, value: Any) -> Key:
         """Add a function or a class of the copied packages."""

@@ -195,6 +195,7 @@ class Tree:
             }
             return call(self.function(type(value)), **named)
         if isinstance(value, types.MethodType) and isinstance(value.__self__, nn.Module):
+            self._closure.attributes.add(value.__name__)
             return call("Reference", quoted(self._paths[id(value.__self__)]), quoted(value.__name__))
         if callable(value):
             return self.function(value)
