@@ -245,7 +245,7 @@ def drawn(wanted: int, fits: Callable[[Model], bool]) -> list[Model]:
                 data["head"] = {"kind": "language_modeling", "tie_embeddings": not narrow}
             try:
                 model = Model.model_validate(data)
-                if not fits(model):
+                if not fits(model) or not model.embedding_of(model.first_stack).takes_tokens:
                     continue
                 generate(assemble(model), model, "test")
             except (ValidationError, RemoteCodeError):
