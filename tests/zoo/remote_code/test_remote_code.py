@@ -270,11 +270,11 @@ def converted(spec: Model, directory: Path) -> tuple[Any, Any]:
 
 
 def check_values(found: Any, expected: Any, real: torch.Tensor | None) -> None:
-    """The outputs are equal within 1e-5 of the largest, at real tokens."""
+    """The outputs are equal within 1e-5 of the largest, at real tokens; where one overflows, so does the other."""
     for name, values in expected.items():
         at = real.bool() if real is not None and values.shape[:2] == real.shape else ...
         scale = max(1.0, float(values.abs().max()))
-        torch.testing.assert_close(found[name][at], values[at], atol=1e-5 * scale, rtol=0)
+        torch.testing.assert_close(found[name][at], values[at], atol=1e-5 * scale, rtol=0, equal_nan=True)
 
 
 @pytest.mark.slow
