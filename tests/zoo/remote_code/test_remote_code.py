@@ -308,7 +308,7 @@ def test_fifty_drawn_encoder_decoders_agree(tmp_path: Path) -> None:
                     ids, attention_mask=mask, decoder_input_ids=targets, decoder_attention_mask=own
                 )
                 check_values(found, ours(ids, targets, mask, own), own)
-        if steps > 1:
+        if steps > 1 and found.logits.isfinite().all():  # otherwise zoo refuses to sample
             check_greedy_answers(ours, theirs, ids, right, steps - 1)
 
 
