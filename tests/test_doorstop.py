@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import transformers
 
 from specs.base import registry
 from specs.model.model import Model
@@ -139,12 +140,17 @@ def test_a_plugin_builds_checks_reports_exports_and_verifies(slot: str, tmp_path
         ["report", str(path), "--json"],
         ["draw", str(path), "-o", str(tmp_path / "drawn.svg")],
         ["report", str(path), "--html", str(tmp_path / "report.html")],
+        ["convert", str(path), "--remote-code", "-o", str(tmp_path / "code"), "--json"],
     ]
-    build, report, draw, page = with_plugin(commands, tmp_path)
+    build, report, draw, page, code = with_plugin(commands, tmp_path)
     assert build[0] == 0, build[1][-3000:] + build[2][-3000:]
     result = json.loads(build[1])
     assert result["behaviour"]["passed"]
     assert result["export"]["verification"]["passed"]
+    assert code[0] == 0, code[2][-3000:]
+    autos = json.loads((tmp_path / "code" / "config.json").read_text())["auto_map"]
+    load = getattr(transformers, [*autos][-1]).from_pretrained
+    assert load(tmp_path / "code", trust_remote_code=True).num_parameters() > 0  # without the plugin
 
     assert report[0] == 0, report[2]
     assert json.loads(report[1])["parameters"]["total"] == result["parameters"]["total_parameters"]

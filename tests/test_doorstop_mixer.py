@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers
 
 from tests.test_doorstop import Ended, with_plugin
 
@@ -58,6 +60,7 @@ COMMANDS: dict[str, list[str]] = {
     "run": ["run", "OUT-portable", "--ids", "1,2,3", "--max-new-tokens", "8", "--json"],
     "run on cpu": ["run", "OUT-cpu", "--ids", "1,2,3", "--max-new-tokens", "8", "--json"],
     "diff": ["diff", "SPEC", "tiny-gpt", "--json"],
+    "code": ["convert", "SPEC", "--remote-code", "-o", "OUT-code", "--json"],
 }
 
 
@@ -87,3 +90,9 @@ def test_every_command_takes_a_mixer_with_a_state_of_its_own(name: str, tmp_path
     states = 2 if name in ("alone", "side-by-side") else 1
     assert told["report"]["memory"]["cache"]["state_bytes"] == states * 16 * 2
     assert told["params"]["total_parameters"] > 0
+    code = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path / f"{name}-code", trust_remote_code=True
+    )
+    ids = torch.tensor([[1, 2, 3]])
+    new = code.generate(ids, max_new_tokens=8, do_sample=False, pad_token_id=0, eos_token_id=None)
+    assert new[0, 3:].tolist() == written["ids"]  # without the plugin

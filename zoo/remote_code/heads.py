@@ -1,137 +1,80 @@
-"""The class of a model with its head."""
+"""The classes of transformers by the kind of a head, and where the layer that engines look for is stored."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
 from specs.model.model import Model
-from zoo.components.linear import Linear
-from zoo.components.pooling import TokenSequence
-from zoo.remote_code import model_template, seq2seq_template
-from zoo.remote_code.modules import INDENT, Modules
-from zoo.remote_code.parts import place_of
-from zoo.remote_code.stacks import carries_state
-from zoo.remote_code.state_template import STATEFUL
-
-HEADS: dict[str, tuple[str, str, str, str]] = {
-    "masked_language_modeling": (
-        "ForMaskedLM",
-        "AutoModelForMaskedLM",
-        "MaskedLMOutput",
-        "Scores of masked tokens.",
-    ),
-    "classification": (
-        "ForSequenceClassification",
-        "AutoModelForSequenceClassification",
-        "SequenceClassifierOutput",
-        "Scores of classes for the whole sequence.",
-    ),
-    "token_classification": (
-        "ForTokenClassification",
-        "AutoModelForTokenClassification",
-        "TokenClassifierOutput",
-        "Scores of classes for each token.",
-    ),
-    "question_answering": (
-        "ForQuestionAnswering",
-        "AutoModelForQuestionAnswering",
-        "QuestionAnsweringModelOutput",
-        "Scores of the start and end of an answer.",
-    ),
-}
-"""By the kind of a head: the suffix of its class, the class of transformers that loads it, its output, and what it gives."""
 
 
 @dataclass(frozen=True)
-class WrittenHead:
-    """The text of a class, empty where the model has no head; its name, the class of transformers that loads it, and the stored
-    name of every parameter.
-    """
+class HeadClass:
+    """The class of a model with its head: its suffix, the class of transformers that loads it, its outputs, and what it gives."""
 
-    text: str
-    name: str
+    suffix: str
     auto: str
-    names: dict[str, str]
+    result: str
+    doc: str
 
 
-def head_class(
-    model: Any, spec: Model, prefix: str, modules: Modules, ties: Mapping[str, str]
-) -> WrittenHead:
-    """The class with the head of a model; ``ties``: the names of tied parameters, each with that of the first."""
-    head, kind = model.head, spec.head.kind
-    ours = [name for name, _ in model.named_parameters(remove_duplicate=False)]
-    ours += [name for name, _ in model.named_buffers(remove_duplicate=False)]
-    if kind == "none":
-        return WrittenHead("", f"{prefix}Model", "AutoModel", {name: place_of(name, spec) for name in ours})
-    children = [name for name, child in head.named_children() if [*child.parameters()]]
-    simple = children in (["vocabulary"], ["labels"], ["span"]) and not [*head.buffers(recurse=False)]
-    made = modules.constructed(head)
-    place, output = "head", "head.vocabulary"
-    methods = ""
-    if simple:
-        (child,) = children
-        place = "lm_head" if child == "vocabulary" else "score" if child == "labels" else child
-        output = place
-        methods = _inlined_head(modules, head, child, place)
-        made = _linear(modules, spec, getattr(head, child))
-    names = {}
-    for name in ours:
-        if not name.startswith("head."):
-            stored = f"model.{place_of(name, spec)}"
-        else:
-            stored = name.replace(f"head.{children[0]}.", f"{place}.") if simple else name
-        names[name] = stored
-    stored_ties = {names[name]: names[first] for name, first in ties.items() if name.startswith("head.")}
-    scored = "self.scores" if simple else "self.head"
-    assigned = f"{2 * INDENT}self.{place} = {made}"
-    if kind == "language_modeling":
-        seq2seq = spec.architecture == "encoder-decoder"
-        text = (seq2seq_template.HEAD if seq2seq else model_template.CAUSAL_HEAD).format(
-            prefix=prefix,
-            ties=stored_ties,
-            head=assigned,
-            output=output,
-            scores=scored,
-            methods=methods,
-            stateful=STATEFUL.lstrip("\n") if carries_state(model.decoder) else "",
-        )
-        if seq2seq:
-            return WrittenHead(text, f"{prefix}ForConditionalGeneration", "AutoModelForSeq2SeqLM", names)
-        return WrittenHead(text, f"{prefix}ForCausalLM", "AutoModelForCausalLM", names)
-    suffix, auto, result, doc = HEADS[kind]
-    modules.collected.reference(TokenSequence, "TokenSequence", set())
-    text = model_template.HEAD.format(
-        prefix=prefix,
-        suffix=suffix,
-        doc=doc,
-        ties=stored_ties,
-        head=assigned,
-        output=model_template.OUTPUT_EMBEDDINGS.format(output=output)
-        if kind == "masked_language_modeling"
-        else "",
-        outputs_doc="",
-        scores=scored,
-        result=result,
-        methods=methods,
-    )
-    return WrittenHead(text, f"{prefix}{suffix}", auto, names)
+_CLASSES = "Scores of classes for the whole sequence."
+_HEADS = {
+    "language_modeling": HeadClass("ForCausalLM", "AutoModelForCausalLM", "CausalLMOutputWithPast", ""),
+    "masked_language_modeling": HeadClass("ForMaskedLM", "AutoModelForMaskedLM", "MaskedLMOutput", "Scores of masked tokens."),
+    "classification": HeadClass("ForSequenceClassification", "AutoModelForSequenceClassification", "SequenceClassifierOutput", _CLASSES),
+    "token_classification": HeadClass("ForTokenClassification", "AutoModelForTokenClassification", "TokenClassifierOutput",
+                                      "Scores of classes for each token."),
+    "question_answering": HeadClass("ForQuestionAnswering", "AutoModelForQuestionAnswering", "QuestionAnsweringModelOutput",
+                                    "Scores of the start and end of an answer."),
+    "ctc": HeadClass("ForCTC", "AutoModelForCTC", "CausalLMOutput", "Scores of labels for each frame."),
+    "pooler": HeadClass("WithPooler", "AutoModel", "BaseModelOutputWithPooling", "The last hidden state and one vector of it."),
+}  # fmt: skip
+_IMAGES = HeadClass("ForImageClassification", "AutoModelForImageClassification", "ImageClassifierOutput", "Scores of classes.")  # fmt: skip
+_SOUND = HeadClass("ForAudioClassification", "AutoModelForAudioClassification", "SequenceClassifierOutput", _CLASSES)  # fmt: skip
+_CLASSIFIERS = {"pixel_values": _IMAGES, "input_values": _SOUND, "input_features": _SOUND}
+_SEQ2SEQ = {"input_ids": "AutoModelForSeq2SeqLM", "pixel_values": "AutoModelForImageTextToText"}
+_OTHER = HeadClass("WithHead", "AutoModel", "ModelOutput", "The outputs of the head, by name.")
 
 
-def _linear(modules: Modules, spec: Model, layer: Linear) -> str:
-    made = modules.constructed(layer)
-    rows = f", {layer.out_features}, bias"
-    return made.replace(rows, ", config.vocab_size, bias") if layer.out_features == spec.vocab_size else made
+def class_of(spec: Model, input_name: str) -> HeadClass | None:
+    """The class of a spec's model with its head; None if the head adds nothing, or is part of the model."""
+    kind = spec.head.kind
+    if kind == "none" or spec.architecture == "dual-encoder":
+        return None
+    if kind == "classification" and input_name in _CLASSIFIERS:
+        return _CLASSIFIERS[input_name]
+    if kind == "language_modeling" and spec.architecture != "decoder":
+        auto = _SEQ2SEQ.get(input_name, "AutoModelForSpeechSeq2Seq")
+        auto = "AutoModelForImageTextToText" if spec.architecture == "vision-language" else auto
+        return HeadClass("ForConditionalGeneration", auto, "", "")
+    return _HEADS.get(kind, _OTHER)
 
 
-def _inlined_head(modules: Modules, head: nn.Module, child: str, place: str) -> str:
-    """The forward of a head with one layer, as a method of the class that has the layer."""
-    name = modules.written(head)
-    text = modules.collected.definitions.pop(name)
-    methods = text[text.index(f"{INDENT}def forward(") :].replace(f"self.{child}", f"self.{place}")
-    dropped = re.sub(r"self\.dropout\b", "self.head_dropout", methods)
-    return "\n" + dropped.replace("def forward(", "def scores(", 1).rstrip() + "\n"
+_STORED = {"vocabulary": "lm_head", "labels": "score", "span": "span"}
+
+
+@dataclass(frozen=True)
+class StoredHead:
+    """Where the weights of a head are: ``layer`` of the head is ``place`` of the model that has the head, if it is all there is."""
+
+    layer: str | None
+    place: str
+    output: str
+
+    @classmethod
+    def of(cls, head: Any) -> StoredHead:
+        """The weights of a single layer are under the name that engines expect."""
+        assert isinstance(head, nn.Module)
+        with_weights = [name for name, child in head.named_children() if [*child.parameters()]]
+        own = [*head.parameters(recurse=False), *head.buffers(recurse=False)]
+        if len(with_weights) == 1 and with_weights[0] in _STORED and not own:
+            place = _STORED[with_weights[0]]
+            return cls(with_weights[0], place, place)
+        return cls(None, "head", "head.vocabulary")
+
+    def name(self, name: str) -> str:
+        """The stored name of a parameter of the head."""
+        return name if self.layer is None else name.replace(f"head.{self.layer}.", f"{self.place}.", 1)

@@ -1,47 +1,59 @@
-"""How engines cut a model: matrices by columns or rows over devices, layers over stages."""
+"""Plans by which engines cut a model: matrices by columns or rows over devices, layers over stages."""
 
 from __future__ import annotations
 
-from zoo.components.attention import CrossAttention, SelfAttention
-from zoo.components.attention_variations import VariedProjections
-from zoo.components.feed_forward import MLP, Gated
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
 from zoo.components.linear import Linear
+from zoo.components.mixer import Mixer
+from zoo.core.sharding import Sharding
 from zoo.models.stack import Stack
-from zoo.remote_code.modules import compares, overrides
+from zoo.remote_code.attentions import Attentions
 
 Stage = tuple[list[str], list[str]]
+_STYLES = {"columns": "colwise", "rows": "rowwise"}
 
 
-def tensor_plan(stack: Stack, name: str) -> dict[str, str]:
+def tensor_plan(stack: Stack, name: str, attentions: Attentions) -> dict[str, str]:
     """The cuts of matrices, by their place in the base model: by columns into heads or neurons, and by rows out of them.
 
-    Attentions whose parts, or whose positions, need all heads at once are left whole, as are mixtures and other mixers.
+    Attentions whose parts, or whose biases, need all heads at once are left whole, as are mixtures and other mixers.
     """
     found: dict[str, set[str]] = {}
-    for part in ("attention", "cross_attention", "feed_forward"):
-        modules = [getattr(block, part) for block in stack.blocks]
-        for leaf, style in (pair for module in modules for pair in _cuts(module, stack).items()):
-            lacking = [each for each in modules if leaf not in _cuts(each, stack) and hasattr(each, leaf)]
-            if not lacking:  # the same in all layers, or not at all
+    blocks: list[Any] = [*stack.blocks]
+    parts = dict.fromkeys(part for block in blocks for part, _ in block.named_children())
+    for part in parts:
+        modules = [getattr(block, part, None) for block in blocks]
+        cuts = [_cuts(module, attentions) for module in modules]
+        for leaf, style in (pair for each in cuts for pair in each.items()):
+            pairs = zip(modules, cuts, strict=True)
+            if not [m for m, cut in pairs if leaf not in cut and getattr(m, leaf, None) is not None]:
                 found.setdefault(f"{name}.blocks.*.{part}.{leaf}", set()).add(style)
     return {path: styles.pop() for path, styles in found.items() if len(styles) == 1}
 
 
-def _cuts(module: object, stack: Stack) -> dict[str, str]:
-    if isinstance(module, SelfAttention | CrossAttention):
-        varied = isinstance(module, VariedProjections)
-        whole = varied and (module.norm_over in ("width", "each_head") or module.sinks is not None)
-        if isinstance(module, SelfAttention):
-            adds = overrides(stack.position_of(module), "bias")  # to the scores of every head
-            whole = whole or adds or compares(module)
-        if whole:
+def _cuts(module: nn.Module | None, attentions: Attentions) -> Mapping[str, str]:
+    """The cuts of the layers of an attention or feed-forward, by their names: as its ``sharding`` states them, all or none."""
+    state = getattr(module, "sharding", None)
+    called = attentions.calls.get(id(module))
+    if module is None or state is None or (called is None and isinstance(module, Mixer)):
+        return {}
+    if called is not None and (called.adds_per_head or called.has_sinks):
+        return {}
+    sharding: Sharding = state()
+    styles: dict[str, str] = {}
+    for path, child in module.named_children():
+        cut = sharding.cuts.get(path)
+        if not [*child.parameters()]:
+            continue
+        if cut is not None and cut.kind in _STYLES and not cut.sections and type(child) is Linear:
+            styles[path] = _STYLES[cut.kind]
+        elif cut is None or cut.kind != "shared":
             return {}
-        cut = {"query": "colwise", "key": "colwise", "value": "colwise", "output": "rowwise"}
-        return cut | ({"gate": "colwise"} if varied and module.gate is not None else {})
-    if isinstance(module, MLP | Gated):
-        into = {each: "colwise" for each in ("gate", "up") if isinstance(getattr(module, each, None), Linear)}
-        return into | {"down": "rowwise"}
-    return {}
+    return {} if [*module.parameters(recurse=False)] or sharding.last not in styles else styles
 
 
 def pipeline_plan(stack: Stack, name: str) -> dict[str, Stage]:

@@ -86,11 +86,7 @@ def test_all_as_data(run: Run) -> None:
     ("arguments", "message"),
     [
         (["tiny-gpt", "--as", "gpt2"], "--remote-code and --as are mutually exclusive\n  Remove one of them.\n"),
-        (["clip-vit-b32"], "clip-vit-b32: architecture dual-encoder cannot be written as remote code\n  Use a decoder, an encoder or both, of text, or a family that can express the spec.\n"),
-        (["whisper-tiny"], "whisper-tiny: remote code reads tokens, and the model reads spectrogram\n  Use a model of text, or a family that can express the spec.\n"),
-        (["zamba2-1.2b"], "zamba2-1.2b: side_transformer cannot be written as remote code\n  Use another kind, or a family that has it.\n"),
-        (["vit-base-16"], "vit-base-16: remote code reads tokens, and the model reads patches\n  Use a model of text, or a family that can express the spec.\n"),
-        (["bert-tiny"], "bert-tiny: head pooler cannot be written as remote code\n  Use masked_language_modeling, "),
+        (["qwen2-vl-2b"], "qwen2-vl-2b: images of any size cannot be written as remote code\n  Use images of one size, or a family that can express the spec.\n"),
     ],
 )  # fmt: skip
 def test_what_it_cannot_write_is_refused_with_a_remedy(run: Run, arguments: list[str], message: str) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-import zoo
-from specs.base.errors import SpecError, UserError
+from specs.base.errors import SpecError
 from specs.language.load import load
 from tests.zoo.drawing.test_drawing import attentions
-from tests.zoo.tiny import gpt2
 from zoo.drawing.reading import read
 
 ROPE = "position={kind: rope, rotates: input}"
@@ -43,9 +39,3 @@ def test_drawings_tell_that_the_input_is_rotated() -> None:
 
 def _texts(part: object) -> list[str]:
     return [str(value) for value in vars(part).values()]
-
-
-def test_remote_code_is_refused(tmp_path: Path) -> None:
-    spec = gpt2(position={"kind": "rope", "rotates": "input"})
-    with pytest.raises(UserError, match="RoPE of the input of attention cannot be written as remote code"):
-        zoo.convert(spec, "random", tmp_path / "out", remote_code=True)

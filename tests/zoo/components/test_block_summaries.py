@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,8 +96,3 @@ def test_attention_maps_are_refused() -> None:
         "  value: layer 0\n  Choose another stack with stack, or remove block_summaries."
     )
     assert "encoder" not in choose(load("long-t5-tglobal-base"), stacks=["decoder", "cross"]).layers
-
-
-def test_remote_code_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="block_summaries in layer 0 cannot be written as remote code"):
-        zoo.convert(summing(), "random", tmp_path / "out", remote_code=True)

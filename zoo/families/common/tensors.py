@@ -261,7 +261,10 @@ class TensorRules:
             if all(name in self._parameters for name in needed):
                 if self._places and "layer" in numbers:
                     numbers |= {field: str(i) for field, i in self._places[int(numbers["layer"])].items()}
-                row = next((field for field in _FIELD.findall(rule.stored) if field not in numbers), "")
+                unknown = dict.fromkeys(each for each in _FIELD.findall(rule.stored) if each not in numbers)
+                if len(unknown) > 1:
+                    continue  # names of layers that the spec does not have
+                row = next(iter(unknown), "")
                 kept = {row: f"{{{row}}}"} if row else {}
                 stored = tuple(
                     name.format(**numbers, **kept) for name in (rule.stored, *rule.copies, *rule.also)

@@ -1,0 +1,135 @@
+"""The classes that transformers loads, from their templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from zoo.components.pooling import TokenSequence
+from zoo.functional import attention, attention_bias
+from zoo.remote_code import model_template, seq2seq_template, serving_template
+from zoo.remote_code.attentions import cached_windows, state_names
+from zoo.remote_code.expressions import Expression, Group, call, formatted
+from zoo.remote_code.subject import Subject
+
+_MODELS = {
+    "decoder": model_template.DECODER_MODEL,
+    "vision-language": model_template.DECODER_MODEL,
+    "encoder": model_template.ENCODER_MODEL,
+    "encoder-decoder": seq2seq_template.MODEL,
+    "dual-encoder": model_template.DUAL_MODEL,
+}
+
+
+def serving(subject: Subject, name_of: Callable[[Any], str]) -> list[str]:
+    """What the classes of transformers use.  ``name_of``: the names of functions and classes in the file."""
+    names = {"attention": name_of(attention), "attention_bias": name_of(attention_bias)}
+    parts = [serving_template.MAKING, serving_template.SERVING.format(**names)]
+    for table in [*subject.tables.values()][:1]:
+        parts.append(serving_template.TOKENS.format(table=name_of(type(table))))
+    if subject.spec.decodes:
+        windows = cached_windows(subject.stack, subject.attentions)
+        parts.append(serving_template.CACHES.format(states=_states(subject), windows=windows))
+    return parts
+
+
+def _states(subject: Subject) -> str:
+    names = state_names(subject.stack)
+    if len(set(names)) == 1:
+        return f"[{names[0]!r}] * {len(names)}"
+    return formatted(Group("[", tuple(map(repr, names)), "]"))
+
+
+def classes(
+    subject: Subject,
+    name_of: Callable[[Any], str],
+    parts: Mapping[str, Expression],
+    head: Expression,
+    ties: Mapping[str, str],
+    *,
+    served: bool,
+) -> list[str]:
+    """The classes of a model with these parts and this head; ``served``: engines may have masks and caches of their own."""
+    stored = subject.names
+    of_head = {name for name in ties if name.startswith("head.") and subject.head is not None}
+    calls = subject.attentions.calls.values()
+    blocks = {name_of(type(block)) for stack in subject.stacks.values() for block in stack.blocks}
+    fields = _fields(subject, name_of) | {
+        "ties": {name: first for name, first in ties.items() if name not in of_head},
+        "parts": formatted(call("filled", "self", **parts), 8),
+        "prepared": served,
+        "backend": served,
+        "sdpa": all(each.softcap is None and not each.has_sinks for each in calls),
+        "blocks": sorted(blocks),
+    }
+    texts = [serving_template.PRETRAINED, _MODELS[subject.spec.architecture]]
+    written = [text.format(**fields) for text in texts]
+    if subject.head is None:
+        return written
+    fields["ties"] = {stored[name]: stored[ties[name]] for name in of_head}
+    return [*written, _head(subject, name_of, head, fields)]
+
+
+def _fields(subject: Subject, name_of: Callable[[Any], str]) -> dict[str, Any]:
+    """What most templates are filled with."""
+    seq2seq = subject.spec.architecture == "encoder-decoder"
+    images = subject.spec.architecture == "vision-language"
+    tables = [*subject.tables]
+    shared = len({id(table) for table in subject.tables.values()}) == 1
+    targets = [f"self.{name}.token = " for name in (tables if shared else tables[:1])]
+    reads_tokens, given = subject.input == "input_ids", subject.input
+    new_cache = "DynamicCache()" if seq2seq else "DynamicCache(config=self.config)"
+    return {
+        "prefix": subject.prefix,
+        "name": subject.spec.name,
+        "base": name_of(type(subject.model)),
+        "sequence": name_of(TokenSequence),
+        "main": given,
+        "token": f"self.{tables[0]}.token" if tables else "None",
+        "set_token": f"{''.join(targets)}value" if tables else "pass",
+        "cache": "StateCache()" if subject.own_cache else new_cache,
+        "stateful": serving_template.STATEFUL.lstrip("\n") if subject.own_cache else "",
+        "embeds": "inputs_embeds=None, " if reads_tokens else "",
+        "pass_embeds": "inputs_embeds, " if reads_tokens else "",
+        "given_embeds": "inputs_embeds" if reads_tokens else "None",
+        "or_embeds": ", or inputs_embeds: B T and the table's width" if reads_tokens else "",
+        "inputs": f'one_of("{given} or inputs_embeds", {given}, inputs_embeds)' if reads_tokens else given,
+        "image_inputs": "\n        pixel_values=None," if images else "",
+        "images": model_template.IMAGES if images else "",
+        "passed_images": ", pixel_values=pixel_values" if images else "",
+        "own": "decoder_" if seq2seq else "",
+        "others": f"{given}=None, attention_mask=None, " if seq2seq else "",
+        "passed": f"{given}={given}, attention_mask=attention_mask, " if seq2seq else "",
+    }
+
+
+def _head(
+    subject: Subject, name_of: Callable[[Any], str], head: Expression, fields: Mapping[str, Any]
+) -> str:
+    """The class of the model with its head."""
+    assert subject.head is not None
+    assert subject.stored_head is not None
+    stored, lines = subject.stored_head, []
+    if stored.layer is not None:
+        layer = getattr(subject.model.head, stored.layer)
+        known = layer.out_features == subject.spec.vocab_size
+        rows = "config.vocab_size" if known else str(layer.out_features)
+        options: dict[str, Expression] = {} if layer.bias is not None else {"bias": "False"}
+        made = call(name_of(type(layer)), str(layer.in_features), rows, **options)
+        lines.append(formatted(made, 8, f"self.{stored.place} = "))
+    lines += [formatted(head, 8, "self.head = "), "        connect(self, self.model.serving)"]
+    kind = subject.spec.head.kind
+    seq2seq = subject.spec.architecture == "encoder-decoder"
+    if kind == "language_modeling":
+        template = seq2seq_template.HEAD if seq2seq else model_template.CAUSAL_HEAD
+    else:
+        template = model_template.DECODER_HEAD if subject.spec.decodes else model_template.HEAD
+    scores_tokens = kind in ("language_modeling", "masked_language_modeling")
+    return template.format(
+        **fields,
+        head="\n".join(lines),
+        outputs=model_template.OUTPUT_EMBEDDINGS.format(output=stored.output) if scores_tokens else "",
+        suffix=subject.head.suffix,
+        result=subject.head.result,
+        doc=subject.head.doc,
+    )
