@@ -14,6 +14,7 @@ from specs.base.errors import UserError, shorten
 from specs.base.suggest import suggestion
 from specs.model.stack import MAX_LAYERS
 from zoo.families.common.inexpressible import INEXPRESSIBLE
+from zoo.families.common.reference_fields import reference_has
 from zoo.files.json_values import read_object
 
 Value = TypeVar("Value")
@@ -355,9 +356,7 @@ class Config:
 
     def _has_reference(self, name: str) -> builtins.bool:
         """Return whether the reference has a field for the family that the config names."""
-        from zoo.families.common.reference_fields import FIELDS, SHARED
-
         if name in self._unread:
             return False
-        own = name in SHARED.split() or name in FIELDS.get(str(self.data.get("model_type")), "").split()
+        own = reference_has(str(self.data.get("model_type")), name)
         return own or (self._outer is not None and self._outer._has_reference(name))
