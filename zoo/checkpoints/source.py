@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from specs.model.model import Model
-from zoo.checkpoints.matching import Found, match
+from zoo.checkpoints.matching import TensorLocation, match
 from zoo.families.common.tensors import Tensors
 from zoo.weights.blocks import Codes, Quantized
 from zoo.weights.files import TensorFiles
@@ -75,7 +75,7 @@ class CheckpointWeights(WeightSource):
             yield self._finite(piece.to(self.dtype), stored)
 
     @staticmethod
-    def _read(found: Found, row: int) -> Iterator[Tensor]:
+    def _read(found: TensorLocation, row: int) -> Iterator[Tensor]:
         """Yield the values of a parameter, or of a row of it, in the file's dtype: in pieces where the file holds them in order."""
         stored, place = found.stored[row], found.place(row)
         width = max(1, math.prod(found.shapes[found.slot.index][1:]))

@@ -43,7 +43,8 @@ class FamilyTests:
     - ``draws``: fields with strategies or values, for any configuration.  A family whose fields depend on each other has a
       method ``draw`` instead.  ``drawn`` are options of the check of such configurations.
     - ``refusals``: a field (``vision_config.hidden_act``), a value that is not supported, and what the message says; or several
-      fields in a dict, and what the message says.  They are set in the configuration ``of_refusals``, by default the first.
+      fields in a dict, and what the message says.  They are set in the configuration ``of_refusals``, by default the first, which is read
+      strictly unless the reference writes fields that no family has.
     - ``published``: preset -> the published config that must import as it.
     - ``no_field``: changes of ``preset`` that no config can state, and what the message says.
     - ``options``: options of every check.  ``prepare`` changes a reference whose weights were drawn.
@@ -59,6 +60,7 @@ class FamilyTests:
     drawn: ClassVar[Mapping[str, Any]] = {}
     refusals: ClassVar[Sequence[tuple[Any, ...]]] = ()
     of_refusals: ClassVar[str] = ""
+    strict: ClassVar[bool] = True
     published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     no_field: ClassVar[Sequence[tuple[Any, str]]] = ()
     preset: ClassVar[str]
@@ -142,7 +144,7 @@ class FamilyTests:
         self.check(self.drawn_class(data), config, directory, **options)
 
     def test_refused(self, refusal):
-        refused(self.model_class, self.configured(self.of_refusals), *refusal)
+        refused(self.model_class, self.configured(self.of_refusals), *refusal, strict=self.strict)
 
     def test_published_config(self, published_preset):
         spec = spec_of_config(Config(self.published[published_preset], "config.json"), name=published_preset)

@@ -15,7 +15,7 @@ from zoo.families.common.heads import QUESTION_ANSWERING, Labels, token_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import WHOLE_HEADS
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, modules, projections, same
 
 NORM = layer_norm("layer_norm_eps", default=1e-12)
@@ -44,10 +44,10 @@ class TokenTypes(f.Int):
             )
         return types
 
-    def write(self, value: int, place: Place) -> Data:
+    def write(self, value: int, context: FieldContext) -> Data:
         if not value:
             raise UnfitError("embedding.token_types 0: it has one at least")
-        return super().write(value, place)
+        return super().write(value, context)
 
 
 def bert_body(
@@ -130,7 +130,7 @@ class _Stored(Field):
     def read(self, config: Config) -> Data:
         return {"kind": "none"} if config.lacks(self.weight) else {}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return {}
 
 

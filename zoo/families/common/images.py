@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 
 
 class SquareSide(f.Int):
@@ -28,5 +28,5 @@ class NormUnlessMean(Field):
     def read(self, config: Config) -> bool:
         return not MEAN_POOLING.read(config)
 
-    def write(self, value: bool | None, place: Place) -> Data:
-        return MEAN_POOLING.write(not place.stack.ends_with_norm, place)
+    def write(self, value: bool | None, context: FieldContext) -> Data:
+        return MEAN_POOLING.write(not context.stack.ends_with_norm, context)

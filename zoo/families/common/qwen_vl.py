@@ -16,7 +16,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.images import SquareSide
 from zoo.families.common.rope import RopeField, rope_of
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule
 from zoo.families.common.transforms import SAME, Transform, Unfolded
 from zoo.families.common.vision_language import (
@@ -53,11 +53,11 @@ class SectionedRope(RopeField):
         turns = {"interleaved": True} if self.interleaved else {}
         return {**position, "sections": {"pairs": pairs, **turns}}
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         rope = rope_of(value)
         if rope.sections is None:
             raise UnfitError("position without sections")
-        fields = super().write(value, place)
+        fields = super().write(value, context)
         scaling = fields["rope_scaling"] or {"rope_type": "default"}
         turns = {_INTERLEAVED: True} if self.interleaved else {}
         return {**fields, "rope_scaling": {**scaling, _SECTION: [*rope.sections.pairs], **turns}}
@@ -75,7 +75,7 @@ class AxialRopeField(Field):
         stated.finish()
         return {"kind": "axial_rope", "coordinates": "index", "theta": theta}
 
-    def write(self, value: AxialRope, place: Place) -> Data:
+    def write(self, value: AxialRope, context: FieldContext) -> Data:
         return {"rope_parameters": {"rope_type": "axial", "rope_theta": value.theta}}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
-from zoo.families.common.layers import Layers, Varies
+from zoo.families.common.layers import Layers, LayerVariation
 from zoo.families.common.template import Data, Template
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 
@@ -28,7 +28,7 @@ CONDITIONAL_GENERATION = HeadClass("language_modeling", {"tie_embeddings": True,
 """Scores by the shared table, plus an untrained vector."""
 
 
-Mixed = Callable[[str, Data], tuple[Template, Varies]]
+Mixed = Callable[[str, Data], tuple[Template, LayerVariation]]
 """Of a stack, by its name, and its ordinary feed-forward: the mixture of experts, and which layers have the ordinary one."""
 
 

@@ -14,9 +14,9 @@ from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.hybrid import LINEAR
-from zoo.families.common.layers import Varies
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.llama_like import BLOCK
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, same
 
 HYBRID = "hybrid"
@@ -56,7 +56,7 @@ class SideTransformers:
         dropout = f.Float("attention_dropout", default=0.0)
         return {"*": _WholeHeads(self), "bias": False, "dropout": dropout}
 
-    def layers(self, differs: Data, sets: f.Int | None = None) -> Varies:
+    def layers(self, differs: Data, sets: f.Int | None = None) -> LayerVariation:
         """The layers beside one of ``sets`` transformers, by default the only one."""
         return _Hybrids(self, differs, sets)
 
@@ -71,7 +71,7 @@ class SideTransformers:
         }
 
 
-class _Hybrids(Varies):
+class _Hybrids(LayerVariation):
     """The layers beside a transformer."""
 
     name = "hybrid"
@@ -96,7 +96,7 @@ class _Hybrids(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return isinstance(block, SideTransformer)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if sum(where) < self.sides.least:
             raise UnfitError(f"fewer than {self.sides.least} layers beside a transformer")
         return {"layers_block_type": [HYBRID if here else LINEAR for here in where]}
@@ -123,9 +123,9 @@ class _WholeHeads(Field):
         width = both // heads
         return {**shape, "head_dim": width, "scale": (width / 2) ** -0.5}
 
-    def write(self, value: MultiHeadShape, place: Place) -> Data:
+    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
         return {
-            **self.sides.heads.write(value.heads, place),
+            **self.sides.heads.write(value.heads, context),
             "num_key_value_heads": value.key_value_heads,
         }
 

@@ -10,7 +10,7 @@ from zoo.families.common.decoders import decoder_tensors, layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import SUMMARY, decoder_classes
 from zoo.families.common.layers import Layers, Windows
-from zoo.families.common.template import Data, Place
+from zoo.families.common.template import Data, FieldContext
 from zoo.families.common.tensors import modules, projections, same
 
 
@@ -24,7 +24,7 @@ class _LocalByType(Windows):
     def read(self, config: Config, depth: int) -> list[bool]:
         return _local(config, depth)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         types = ["local" if local else "global" for local in where]
         return {"attention_types": [[types, 1]], "attention_layers": types}
 

@@ -11,7 +11,7 @@ from zoo.families.common.decoders import decoder_heads, decoder_tensors
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import modules, projections, same
 
 _D_MODEL = f.Int("hidden_size", default=768)
@@ -28,9 +28,9 @@ class _FinalNorm(Field):
         removed = config.bool("_remove_final_layer_norm", default=False)
         return bool(_BEFORE.read(config) == "pre_norm" and not removed)
 
-    def write(self, value: bool | None, place: Place) -> Data:
-        before = not place.block.output_is_normalised
-        return {"_remove_final_layer_norm": before and not place.stack.ends_with_norm}
+    def write(self, value: bool | None, context: FieldContext) -> Data:
+        before = not context.block.output_is_normalised
+        return {"_remove_final_layer_norm": before and not context.stack.ends_with_norm}
 
 
 def _projected(config: Config) -> bool:

@@ -8,7 +8,7 @@ from zoo.families.common.decoders import decoder_tensors
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import modules, projections
 
 _START = 2
@@ -22,7 +22,7 @@ class _PaddingRow(Field):
         position: int = config.int("pad_token_id", default=1) - _START
         return position if position >= 0 else None
 
-    def write(self, value: int | None, place: Place) -> Data:
+    def write(self, value: int | None, context: FieldContext) -> Data:
         return {} if value is None else {"pad_token_id": value + _START}
 
 

@@ -15,7 +15,7 @@ from zoo.families.common.encoders import BERT_RULES, CLASSIFIER_RULES, UNUSED, c
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, QUESTION_ANSWERING, token_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, read
+from zoo.families.common.template import Data, Field, FieldContext, Template, read
 from zoo.families.common.tensors import Tensors, modules, same
 
 _NORM = layer_norm("layer_norm_eps", default=1e-7)
@@ -35,9 +35,9 @@ class _Embedded(Field):
     def read(self, config: Config) -> Data:
         return {"kind": "learned" if self._switch.read(config) else "none"}
 
-    def write(self, value: Template, place: Place) -> Data:
-        embedded = place.model.position_of(place.stack)
-        return self._switch.write(isinstance(embedded, Learned), place)
+    def write(self, value: Template, context: FieldContext) -> Data:
+        embedded = context.model.position_of(context.stack)
+        return self._switch.write(isinstance(embedded, Learned), context)
 
 
 class _Distances(Field):
@@ -81,7 +81,7 @@ class _Distances(Field):
     def _is_normed(self, config: Config) -> bool:
         return config.choice("norm_rel_ebd", {"layer_norm": True, "none": False}, "none")
 
-    def write(self, value: Template, place: Place) -> Data:
+    def write(self, value: Template, context: FieldContext) -> Data:
         terms = next(names for names, meaning in self._terms.items() if meaning == value.terms)
         return {
             "relative_attention": True,

@@ -18,10 +18,10 @@ from zoo.families.common.decoders import query_key_value
 from zoo.families.common.encoders import masked
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
-from zoo.families.common.layers import FULL, SLIDING, Layers, Varies, Windows
+from zoo.families.common.layers import FULL, SLIDING, Layers, LayerVariation, Windows
 from zoo.families.common.rope import RopeField
 from zoo.families.common.rope_by_window import kind_of_layer
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules
 
 _THETAS = {FULL: ("global_rope_theta", 160000.0), SLIDING: ("local_rope_theta", 10000.0)}
@@ -47,13 +47,13 @@ class _ModernBertRope(RopeField):
         both.finish()
         return self.read_parameters(*kind_of_layer(config, parts[kind]), theta)
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         """Return both positions in the form for old readers, and in full where they hold more than their base."""
         fields: Data = {}
         parameters: Data = {}
-        for block in reversed(place.stack.layer_blocks()):
+        for block in reversed(context.stack.layer_blocks()):
             windowed = getattr(block.attention, "window", None) is not None
-            inner = Place(place.model, place.stack, block, place.key)
+            inner = FieldContext(context.model, context.stack, block, context.key)
             kind = SLIDING if windowed else FULL
             written = super().write(inner.position, inner)
             if "partial_rotary_factor" in written:
@@ -64,7 +64,7 @@ class _ModernBertRope(RopeField):
         return {**fields, **({"rope_parameters": parameters} if scaled else {})}
 
 
-class _First(Varies):
+class _First(LayerVariation):
     """The first layer, whose attention has no norm before it."""
 
     name = "first"
@@ -76,8 +76,8 @@ class _First(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return index == 0
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
-        if not isinstance(place.stack.layer_blocks()[0].attention_norm, NoNorm):
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        if not isinstance(context.stack.layer_blocks()[0].attention_norm, NoNorm):
             raise UnfitError("a norm before the first attention")
         return {}
 
@@ -99,7 +99,7 @@ class _LocalByNumber(Windows):
         position = f.Derived(lambda config: _POSITIONS.read_kind(SLIDING, config))
         super().__init__("local", window, _by_number, position=position)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         """Return the kind of each layer, and the interval for old readers where one fits."""
         fitting = (
             every
@@ -108,7 +108,7 @@ class _LocalByNumber(Windows):
         )
         every = next(fitting, None)
         number = {} if every is None else {"global_attn_every_n_layers": every}
-        return {**super().write(where, place), **number}
+        return {**super().write(where, context), **number}
 
 
 def _by_number(config: Config, depth: int) -> list[bool]:

@@ -14,7 +14,7 @@ from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mamba import mamba, mamba_rules
 from zoo.families.common.mixtures import TRAINING, DenseLayers, experts
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import same
 
 _FIELDS = LlamaFields(
@@ -61,7 +61,7 @@ class _DenseLayers(DenseLayers):
         alone = config.int("num_experts", "num_local_experts", default=16) == 1
         return [alone or layer % every != first for layer in range(depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if all(where):
             return {"num_experts": 1}
         return _stated_period("expert", [not dense for dense in where])

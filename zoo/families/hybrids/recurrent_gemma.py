@@ -16,7 +16,7 @@ from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LINEAR, LayersOf
 from zoo.families.common.layers import FULL, Layers
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Place, UnfitError
+from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 from zoo.families.common.transforms import Depthwise
 
@@ -47,8 +47,8 @@ class _HalfHidden(f.Int):
         both: int = super().read(config)
         return both // 2
 
-    def write(self, value: int, place: Place) -> Data:
-        return super().write(2 * value, place)
+    def write(self, value: int, context: FieldContext) -> Data:
+        return super().write(2 * value, context)
 
 
 def _root_in_bfloat16(config: Config) -> float:
@@ -65,7 +65,7 @@ class _NoLimit(f.ContextLength):
     def read(self, config: Config) -> None:
         return None
 
-    def write(self, value: int | None, place: Place) -> Data:
+    def write(self, value: int | None, context: FieldContext) -> Data:
         if value is not None:
             raise UnfitError(f"context_length {value}")
         return {}

@@ -27,7 +27,7 @@ from zoo.families.common.llama_like import (
 from zoo.families.common.mamba import MixerHeadWidth, mamba2, mamba2_rules
 from zoo.families.common.rope import RopeField
 from zoo.families.common.side_transformers import HYBRID, SideTransformers, places, shared_rules
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Rule, fused, same
 
 USUAL = [LINEAR, *([LINEAR] * 5 + [HYBRID]) * 7, *[LINEAR] * 4, HYBRID, *[LINEAR] * 3, HYBRID, *[LINEAR] * 2]
@@ -72,10 +72,10 @@ class _RopeOrNone(Field):
         rope: Data = self.rope.read(config)
         return rope if self.switch.read(config) else {"kind": "none"}
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         if value.kind == "none":
-            return self.switch.write(False, place)
-        return {**self.switch.write(True, place), **self.rope.write(value, place)}
+            return self.switch.write(False, context)
+        return {**self.switch.write(True, context), **self.rope.write(value, context)}
 
 
 class _Least(Field):
@@ -87,8 +87,8 @@ class _Least(Field):
         least: float = self.field.read(config)
         return {"least": least} if least > 0 else None
 
-    def write(self, value: StepLimit | None, place: Place) -> Data:
-        return self.field.write(0.0 if value is None else value.least, place)
+    def write(self, value: StepLimit | None, context: FieldContext) -> Data:
+        return self.field.write(0.0 if value is None else value.least, context)
 
 
 _HEADS, _EXPAND = f.Int("n_mamba_heads", default=8), f.Int("mamba_expand", default=2)

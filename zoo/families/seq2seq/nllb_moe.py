@@ -13,10 +13,10 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import HeadClass
 from zoo.families.common.heads import BODY
-from zoo.families.common.layers import Varies
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.mixtures import TRAINING, DenseLayers
 from zoo.families.common.seq2seq import bart_like, bart_tensors, stack_rules
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, modules
 from zoo.families.seq2seq.m2m_100 import POSITION
 
@@ -32,10 +32,10 @@ class _DenseBetween(DenseLayers):
         step = self.step.read(config)
         return [step <= 0 or (layer + 1) % step > 0 for layer in range(depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         for step in range(len(where) + 1):
             if [step == 0 or (layer + 1) % step > 0 for layer in range(len(where))] == [*where]:
-                return self.step.write(step, place)
+                return self.step.write(step, context)
         raise UnfitError("mixtures in other layers than every n-th")
 
 
@@ -51,13 +51,13 @@ class _Kept(f.Float):
             config.refuse(self.names[0], "must be at least 0 and less than 1")
         return 1 - dropped
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         if not 0 < value <= 1:
             raise UnfitError("weights of experts with a scale above 1")
-        return super().write(round(1 - value, 12), place)
+        return super().write(round(1 - value, 12), context)
 
 
-def _mixed(side: str, dense: Data) -> tuple[Template, Varies]:
+def _mixed(side: str, dense: Data) -> tuple[Template, LayerVariation]:
     mixture = {
         "kind": "mixture",
         "experts": f.Int("num_experts", default=128),

@@ -13,7 +13,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.mixtures import TRAINING, DenseLayers
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, same
 from zoo.families.seq2seq.t5 import DROPOUT, t5_body, t5_tensors
 
@@ -34,11 +34,11 @@ class _Dense(DenseLayers):
     def read(self, config: Config, depth: int) -> list[bool]:
         return [not mixture for mixture in _with_mixture(self.count.read(config), depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         mixtures = [not dense for dense in where]
         for count in range(len(where) + 2):
             if _with_mixture(count, len(where)) == mixtures:
-                return self.count.write(count, place)
+                return self.count.write(count, context)
         raise UnfitError("mixtures in other layers than every n-th")
 
 

@@ -14,7 +14,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.layers import Layers
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, Place, Template
+from zoo.families.common.template import Data, Field, FieldContext, Template
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules, projections, same, weights
 
 _D_MODEL = f.Int("hidden_size", default=288)
@@ -34,7 +34,7 @@ class _FilterConvolutions(Field):
             for times, kernel, stride in _STEPS
         ]
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return {}
 
 
@@ -58,7 +58,7 @@ class _EqualHeads(Field):
                     )
         return heads
 
-    def write(self, value: int, place: Place) -> Data:
+    def write(self, value: int, context: FieldContext) -> Data:
         return dict.fromkeys(self.names, value)
 
 

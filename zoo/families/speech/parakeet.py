@@ -11,7 +11,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, pointwise, projections, same
 
 ENCODER_CONFIG, ENCODER_CLASS = "encoder_config", "ParakeetEncoder"
@@ -30,7 +30,7 @@ class _StemDepth(Field):
             config.refuse(_FACTOR, "must be a power of 2")
         return int(factor).bit_length() - 1
 
-    def write(self, value: int, place: Place) -> Data:
+    def write(self, value: int, context: FieldContext) -> Data:
         return {_FACTOR: 2**value}
 
 

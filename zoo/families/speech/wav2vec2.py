@@ -16,7 +16,7 @@ from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template, read, write
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 
 _KIND = f.Choice("do_stable_layer_norm", {True: "pre_norm", False: "post_norm"}, False)
@@ -45,7 +45,7 @@ class _FeatureConvolutions(Field):
                 )
         return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return {name: [getattr(each, key) for each in value] for key, (name, _) in self.sizes.items()}
 
 
@@ -57,8 +57,8 @@ class _SumNorm(Field):
     def read(self, config: Config) -> Any:
         return None if _KIND.read(config) == "pre_norm" else read(_NORM, config)
 
-    def write(self, value: Any, place: Place) -> Data:
-        return write(_NORM, value, place)
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return write(_NORM, value, context)
 
 
 class _LayerSum(f.Bool):

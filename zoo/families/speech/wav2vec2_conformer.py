@@ -16,7 +16,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Tensors, affine, modules, pointwise, same, weights
 from zoo.families.speech.wav2vec2 import CTC, FRAMES, HEAD_RULES, IGNORED, REFUSED, STEM_RULES, WHOLE, stem
 from zoo.families.speech.wav2vec2_bert import CONFORMER_LAYER
@@ -42,7 +42,7 @@ class _ConformerPosition(Field):
             return {"kind": "none"}
         return config.choice("position_embeddings_type", kinds, default="relative")
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         if not isinstance(value, Rope):
             relative = isinstance(value, RelativeSinusoidal)
             return {"position_embeddings_type": "relative" if relative else None}
@@ -54,8 +54,8 @@ class _ConformerPosition(Field):
 class _UnreadConvolution(f.Stated):
     """What the convolution over positions needs to be built: the reference stores it, and does not compute with it."""
 
-    def write(self, value: Any, place: Place) -> Data:
-        return {**self.fields, "num_conv_pos_embedding_groups": math.gcd(16, place.model.d_model)}
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return {**self.fields, "num_conv_pos_embedding_groups": math.gcd(16, context.model.d_model)}
 
 
 _BODY: dict[str, Any] = {

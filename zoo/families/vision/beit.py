@@ -18,7 +18,7 @@ from zoo.families.common.heads import Labels
 from zoo.families.common.held import LAYERS_OF_IMAGES, also_named
 from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, read
+from zoo.families.common.template import Data, Field, FieldContext, read
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 
@@ -44,12 +44,12 @@ class _BeitPosition(Field):
             return {"kind": "relative_bias_2d", "per_layer": per_layer}
         return {"kind": "learned" if absolute else "none"}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         relative = isinstance(value, RelativeBias2d)
         return {
-            **_ABSOLUTE.write(value.kind == "learned", place),
-            **_PER_LAYER.write(relative and value.per_layer, place),
-            **_SHARED.write(relative and not value.per_layer, place),
+            **_ABSOLUTE.write(value.kind == "learned", context),
+            **_PER_LAYER.write(relative and value.per_layer, context),
+            **_SHARED.write(relative and not value.per_layer, context),
         }
 
 
@@ -63,7 +63,7 @@ class _BeitPooling(Field):
             return {"pooling": "first"}
         return {"pooling": "patches", "norm": read(NORM, config)}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return {}
 
 
@@ -73,8 +73,8 @@ class _LayerScale(f.Float):
     def read(self, config: Config) -> float | None:
         return super().read(config) or None
 
-    def write(self, value: float | None, place: Place) -> Data:
-        return super().write(value or 0.0, place)
+    def write(self, value: float | None, context: FieldContext) -> Data:
+        return super().write(value or 0.0, context)
 
 
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.0)

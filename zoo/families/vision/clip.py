@@ -15,7 +15,7 @@ from zoo.families.common.dual import DualEncoderFamily, Tower, rules_of_tower
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 from zoo.families.common.transforms import Squeezed
 
@@ -109,7 +109,7 @@ class _End(Field):
             config.refuse("eos_token_id", f"must be below vocab_size, which is {vocab_size}: texts end there")
         return {"token": end}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         if not isinstance(value, AtToken):
             raise UnfitError(f"head.pooling {value}")
         return {"eos_token_id": 2 if value.token == "highest" else value.token}

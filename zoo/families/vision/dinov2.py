@@ -14,7 +14,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import ATTENTION_OF_IMAGES, also_named, apart
 from zoo.families.common.images import SquareSide
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, fused, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 
@@ -32,12 +32,12 @@ class _Hidden(Field):
     def read(self, config: Config) -> int:
         return self.width(_WIDTH.read(config), _RATIO.read(config))
 
-    def write(self, value: int, place: Place) -> Data:
-        d_model = place.model.d_model
+    def write(self, value: int, context: FieldContext) -> Data:
+        d_model = context.model.d_model
         near = 3 * value // (2 * d_model)  # of a gated one, two thirds of the ratio are left
         for ratio in (value // d_model, near, near + 1):
             if self.width(d_model, ratio) == value:
-                return _RATIO.write(ratio, place)
+                return _RATIO.write(ratio, context)
         raise UnfitError(f"feed_forward.hidden {value}: it follows from a whole mlp_ratio")
 
 

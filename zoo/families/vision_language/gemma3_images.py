@@ -15,7 +15,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import PARTS, also_named
-from zoo.families.common.template import Data, Place, UnfitError, read, write
+from zoo.families.common.template import Data, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Rule, Tensors, same
 from zoo.families.common.transforms import Transposed
 from zoo.families.common.vision_language import (
@@ -81,7 +81,7 @@ class _Gemma3(Family):
         norm, of_images = connector.norm, seen.last_stack.layer_blocks()[-1].norm
         if not isinstance(norm, RMSNorm) or norm.eps != getattr(of_images, "eps", None):
             raise UnfitError("connector without an rms_norm of the same eps as the norms of the images")
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
+        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         text = _TEXT.config(decoder_alone(model), _TEXT_CLASS)
         return {
             "architectures": [class_name],
@@ -90,7 +90,7 @@ class _Gemma3(Family):
             TEXT_CONFIG: text,
             TIED: text[TIED],
             _VECTORS: (patches.side // connector.pool) ** 2,
-            **write(_CONNECTOR, connector, place),
+            **write(_CONNECTOR, connector, context),
         }
 
 

@@ -9,7 +9,7 @@ from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, projections, same, weights
 from zoo.families.common.vision_language import (
     TEXT_CONFIG,
@@ -42,11 +42,11 @@ class _ResamplerHeads(Field):
             return {"kind": "multi_head", **shape}
         return {"kind": "grouped_query", "kv_heads": kv_heads, **shape}
 
-    def write(self, value: MultiHeadShape, place: Place) -> Data:
+    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
         return {
             "resampler_n_heads": value.heads,
             "num_key_value_heads": value.key_value_heads,
-            "resampler_head_dim": value.head_width(place.model.output_width),
+            "resampler_head_dim": value.head_width(context.model.output_width),
         }
 
 
@@ -90,7 +90,7 @@ class _Idefics2(Family):
         if not isinstance(connector, ResamplerConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
         images = write_images(_IMAGES, model)
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
+        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         text = decoder_config(model)
         return {
             "architectures": [class_name],
@@ -99,11 +99,11 @@ class _Idefics2(Family):
             _RESAMPLER_CONFIG: {
                 "model_type": "idefics2_perceiver",
                 _WIDTH: model.output_width,
-                **write(_RESAMPLER, connector, place),
+                **write(_RESAMPLER, connector, context),
             },
             TEXT_CONFIG: text,
             TIED: text[TIED],
-            **write(_TOKEN, connector, place),
+            **write(_TOKEN, connector, context),
         }
 
 

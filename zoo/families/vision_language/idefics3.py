@@ -9,7 +9,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.template import Data, Place, UnfitError, read, write
+from zoo.families.common.template import Data, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, same
 from zoo.families.common.vision_language import (
     TEXT_CONFIG,
@@ -123,7 +123,7 @@ class _Idefics3(Family):
         if not isinstance(connector, LinearConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
         images = write_images(self.images, model)
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
+        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         text = decoder_config(model)
         return {
             "architectures": [class_name],
@@ -131,7 +131,7 @@ class _Idefics3(Family):
             VISION_CONFIG: images,
             TEXT_CONFIG: text,
             TIED: text[TIED],
-            **write(_CONNECTOR, connector, place),
+            **write(_CONNECTOR, connector, context),
         }
 
 

@@ -12,7 +12,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 from zoo.families.common.vision_language import (
@@ -47,7 +47,7 @@ class _BranchDropout(Field):
             config.refuse(_DROPOUTS[1], f"must equal {_DROPOUTS[0]}, which is {hidden}")
         return float(hidden)
 
-    def write(self, value: float, place: Place) -> Data:
+    def write(self, value: float, context: FieldContext) -> Data:
         return dict.fromkeys(_DROPOUTS, value)
 
 
@@ -174,7 +174,7 @@ class _InternVL(Family):
                 "connector without a layer_norm of joined vectors, or of squares with other sides"
             )
         patches_of(seen)
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
+        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         text, images = decoder_config(model), VISION.body_config(seen, _VISION_CLASS)
         del images["architectures"]
         return {
@@ -186,7 +186,7 @@ class _InternVL(Family):
             LAYER: -1,
             _RATIO: 1 / connector.shuffle,
             "image_seq_length": model.vectors_per_image,
-            **write(_CONNECTOR, connector, place),
+            **write(_CONNECTOR, connector, context),
         }
 
 

@@ -9,7 +9,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import PARTS, also_named
-from zoo.families.common.template import Data, Place, UnfitError, read, write
+from zoo.families.common.template import Data, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, affine, same
 from zoo.families.common.vision_language import (
     LAYER,
@@ -74,7 +74,7 @@ class _Llava(Family):
         if not classed:
             stack = seen.last_stack.model_copy(update={"final_norm": None})
             seen = seen.model_copy(update={"encoder": stack})
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
+        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         text = decoder_config(model)
         return {
             "architectures": [class_name],
@@ -85,7 +85,7 @@ class _Llava(Family):
             LAYER: -1,
             _STRATEGY: "full" if connector.class_token or not classed else "default",
             "image_seq_length": model.vectors_per_image,
-            **write(_CONNECTOR, connector, place),
+            **write(_CONNECTOR, connector, context),
         }
 
 

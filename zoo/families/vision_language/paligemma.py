@@ -15,7 +15,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import PARTS, also_named
-from zoo.families.common.template import Data, Place, UnfitError, read, write
+from zoo.families.common.template import Data, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Tensors, affine, same
 from zoo.families.common.vision_language import (
     TEXT_CONFIG,
@@ -61,7 +61,7 @@ class _PaliGemma(Family):
         if not isinstance(connector, LinearConnector):
             raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
         patches_of(seen)
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
+        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
         decoder = decoder_alone(model)
         family, text_class = _TEXTS["gemma2" if _is_second(model) else "gemma"]
         text = family.config(decoder, text_class)
@@ -73,7 +73,7 @@ class _PaliGemma(Family):
             TIED: text[TIED],
             _WIDTH: model.output_width,
             "hidden_size": model.output_width,
-            **write(_CONNECTOR, connector, place),
+            **write(_CONNECTOR, connector, context),
         }
 
 

@@ -13,7 +13,7 @@ from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import LLAMA, LlamaFields
 from zoo.families.common.qwen import LastLayers
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Tensors, affine, fused, modules, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
@@ -27,8 +27,8 @@ class _RatioOrHidden(Field):
     def read(self, config: Config) -> int:
         return _WIDTH.read(config) * config.int("mlp_ratio", default=4)
 
-    def write(self, value: int, place: Place) -> Data:
-        width = place.model.d_model
+    def write(self, value: int, context: FieldContext) -> Data:
+        width = context.model.d_model
         if value % width:
             raise UnfitError(f"image.block.feed_forward.hidden {value}: it is a multiple of the width")
         return {"mlp_ratio": value // width}

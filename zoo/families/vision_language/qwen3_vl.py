@@ -13,7 +13,7 @@ from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import LLAMA, LlamaFields
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Tensors, affine, fused, modules, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
@@ -39,7 +39,7 @@ class _Grid(Field):
             config.refuse(_PLACES, "must be a square number: positions have rows and columns")
         return {"kind": "interpolated", "side": math.isqrt(count)}
 
-    def write(self, value: Interpolated, place: Place) -> Data:
+    def write(self, value: Interpolated, context: FieldContext) -> Data:
         return {_PLACES: value.side**2}
 
 

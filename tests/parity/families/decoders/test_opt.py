@@ -18,7 +18,7 @@ def test_a_projection_after_the_last_layer():
         config,
         "word_embed_proj_dim",
         12,
-        "only in hf.OPTForCausalLM\n  value: 12\n  Set architectures to hf.OPTForCausalLM.",
+        "only in OPTForCausalLM\n  value: 12\n  Set architectures to OPTForCausalLM.",
     )
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import FLAG
 from tests.parity.families.encoder_tests import EncoderTests
+from tests.parity.families.family import SPECIAL
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
 from zoo.configs.exporting import NoFamilyError, write_config
@@ -32,6 +33,7 @@ def test_a_pooling_that_it_has_not_is_refused():
 
 class TestEuroBert(EncoderTests):
     model_class = hf.EuroBertForMaskedLM
+    defaults = SPECIAL
     configs = {
         "grouped": dict(
             vocab_size=61, hidden_size=36, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
