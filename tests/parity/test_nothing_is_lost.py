@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import MiniMaxConfig, MiniMaxForCausalLM
 
-from tests.parity.families.hybrids.test_minimax import CONFIGS, config_of
+from tests.parity.families.hybrids import test_minimax
 from tests.parity.reference import build
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
@@ -20,7 +20,7 @@ NAME = "model.layers.0.self_attn.slope_rate"
 @pytest.fixture
 def checkpoint(tmp_path):
     """MiniMax, whose block size and decay only the reference computes with."""
-    config = config_of(**CONFIGS["six factors"], block_size=64, use_cache=False)
+    config = test_minimax.TestMiniMax.configured("six factors", block_size=64, use_cache=False)
     build(MiniMaxForCausalLM, config, 1).save_pretrained(tmp_path / "checkpoint")
     return tmp_path / "checkpoint"
 

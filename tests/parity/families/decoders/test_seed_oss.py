@@ -5,7 +5,7 @@ from __future__ import annotations
 import transformers as hf
 
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
-from tests.parity.families.llamas import ALL, DYNAMIC, YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.llamas import ALL, DYNAMIC, YARN, LlamaTests, rotation
 
 
 class TestSeedOss(LlamaTests):
@@ -32,8 +32,4 @@ class TestSeedOss(LlamaTests):
         ("partial_rotary_factor", 0.5, "must be 1"),
         ("sliding_window", 4, "unsupported fields"),
     )
-
-    @staticmethod
-    def draw(data):
-        flags = ("attention_bias", "attention_out_bias", "mlp_bias")
-        return draw_llama(data) | dict.fromkeys(flags, FLAG) | dict(head_dim=HEAD_DIM, rms_norm_eps=EPS)
+    draws = dict(attention_bias=FLAG, attention_out_bias=FLAG, mlp_bias=FLAG, head_dim=HEAD_DIM, rms_norm_eps=EPS)
