@@ -27,7 +27,9 @@ KINDS = [
 
 
 def reference(seed: int = 1, **changes) -> LlamaForCausalLM:
-    return build(LlamaForCausalLM, test_llama.TestLlama.config(**{**SIZES, "rope_parameters": PLAIN, **changes}), seed)
+    return build(
+        LlamaForCausalLM, test_llama.TestLlama.config(**{**SIZES, "rope_parameters": PLAIN, **changes}), seed
+    )
 
 
 def same_logits(ours, theirs, vocab: int = 96) -> None:
@@ -66,7 +68,9 @@ def test_other_architectures_keep_the_order_of_rows(tmp_path):
     config = transformers.Qwen2Config(**{**SIZES, "head_dim": 16}, rope_parameters=dict(PLAIN))
     theirs = build(transformers.Qwen2ForCausalLM, config, seed=1)
     write(theirs, tmp_path / "model.gguf", architecture="qwen2")
-    as_llama = test_llama.TestLlama.config(**{**SIZES, "head_dim": 16, "rope_parameters": PLAIN, "attention_bias": True})
+    as_llama = test_llama.TestLlama.config(
+        **{**SIZES, "head_dim": 16, "rope_parameters": PLAIN, "attention_bias": True}
+    )
     spec = llama_spec(as_llama).model_dump()
     bias = {"query": True, "key": True, "value": True, "output": False}
     spec["decoder"]["block"]["attention"]["bias"] = bias

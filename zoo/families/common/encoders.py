@@ -8,6 +8,7 @@ from typing import Any
 from specs.base.base import Component
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import HeadClass
@@ -89,17 +90,15 @@ def bert_body(
             {
                 "kind": kind,
                 "norm": norm,
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": f.Int("num_attention_heads", default=heads),
-                    "dropout": f.Float("attention_probs_dropout_prob", default=attention_rate),
-                },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("intermediate_size", default=hidden),
-                    "activation": f.Activation("hidden_act", activation),
-                    **(feed_forward or {}),
-                },
+                "attention": multi_head(
+                    f.Int("num_attention_heads", default=heads),
+                    dropout=f.Float("attention_probs_dropout_prob", default=attention_rate),
+                ),
+                "feed_forward": mlp(
+                    f.Int("intermediate_size", default=hidden),
+                    f.Activation("hidden_act", activation),
+                    **feed_forward or {},
+                ),
                 "dropout": rate,
             },
         ),

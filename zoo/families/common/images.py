@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.template import Data, Field, FieldContext
+from zoo.families.common.template import Data, Field, FieldContext, Template
 
 
 class SquareSide(f.Int):
@@ -17,6 +17,17 @@ class SquareSide(f.Int):
         if value is not None and type(value) is not int:
             config.refuse(self.names[0], "must be a whole number", "Use square images and patches.")
         return int(self.default if value is None else value)
+
+
+def patches(image_size: int, patch_size: int, **more: Template) -> Data:
+    """The embedding of square images in square patches, with the defaults of their sides."""
+    return {
+        "kind": "patches",
+        "image_size": SquareSide("image_size", default=image_size),
+        "patch_size": SquareSide("patch_size", default=patch_size),
+        "channels": f.Int("num_channels", default=3),
+        **more,
+    }
 
 
 MEAN_POOLING = f.Bool("use_mean_pooling", default=True)

@@ -14,6 +14,7 @@ from specs.kinds.position import Alibi, PositionKind
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import mlp
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors, grouped, layer_norm, query_key_value
 from zoo.families.common.family import Family
@@ -124,12 +125,11 @@ _BODY = {
                 "bias": f.Bias("bias", default=False),
                 "dropout": f.Float("attention_dropout", default=0.0),
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("ffn_hidden_size", default=f.times(4, _D_MODEL)),
-                "activation": f.Activation("activation", "gelu"),
-                "bias": f.Bool("bias", default=False),
-            },
+            "feed_forward": mlp(
+                f.Int("ffn_hidden_size", default=f.times(4, _D_MODEL)),
+                f.Activation("activation", "gelu"),
+                bias=f.Bool("bias", default=False),
+            ),
             "dropout": f.Float("hidden_dropout", default=0.0),
         },
     ),

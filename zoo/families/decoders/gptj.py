@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.decoders import decoder_tensors, layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import SUMMARY, decoder_classes
@@ -31,17 +32,11 @@ def gptj_body(heads: f.Int) -> Template:
             {
                 "kind": "parallel",
                 "norm": layer_norm("layer_norm_epsilon"),
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": heads,
-                    "bias": False,
-                    "dropout": f.Float("attn_pdrop", default=0.0),
-                },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("n_inner", default=f.times(4, _D_MODEL)),
-                    "activation": f.Activation("activation_function", "gelu_new"),
-                },
+                "attention": multi_head(heads, dropout=f.Float("attn_pdrop", default=0.0), bias=False),
+                "feed_forward": mlp(
+                    f.Int("n_inner", default=f.times(4, _D_MODEL)),
+                    f.Activation("activation_function", "gelu_new"),
+                ),
                 "dropout": f.Float("resid_pdrop", default=0.0),
             },
         ),

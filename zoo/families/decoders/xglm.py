@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors
 from zoo.families.common.family import Family
@@ -48,17 +49,15 @@ _BODY = {
         {
             "kind": "pre_norm",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("attention_heads", "num_attention_heads", default=16),
-                "dropout": f.Float("attention_dropout", default=0.1),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("ffn_dim", default=4096),
-                "activation": f.Activation("activation_function", "gelu"),
-                "dropout": f.Float("activation_dropout", default=0.0),
-            },
+            "attention": multi_head(
+                f.Int("attention_heads", "num_attention_heads", default=16),
+                dropout=f.Float("attention_dropout", default=0.1),
+            ),
+            "feed_forward": mlp(
+                f.Int("ffn_dim", default=4096),
+                f.Activation("activation_function", "gelu"),
+                dropout=f.Float("activation_dropout", default=0.0),
+            ),
             "dropout": f.Float("dropout", default=0.1),
         },
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from specs.kinds.disentangled import Disentangled
 from specs.kinds.position import Learned, PositionKind
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.encoders import BERT_RULES, CLASSIFIER_RULES, UNUSED, classification, masked
@@ -116,17 +117,10 @@ _BODY = {
         {
             "kind": "post_norm",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": _HEADS,
-                "position": _Distances(),
-                "dropout": f.Float("attention_probs_dropout_prob", default=0.1),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=6144),
-                "activation": _ACTIVATION,
-            },
+            "attention": multi_head(
+                _HEADS, dropout=f.Float("attention_probs_dropout_prob", default=0.1), position=_Distances()
+            ),
+            "feed_forward": mlp(6144, _ACTIVATION),
             "dropout": _DROPOUT,
         },
     ),

@@ -13,6 +13,7 @@ from specs.kinds.norm import NoNorm
 from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import gated, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import query_key_value
 from zoo.families.common.encoders import masked
@@ -138,19 +139,17 @@ def modernbert_body(architecture: str, window: f.Int, **stated: int | None) -> d
         {
             "kind": "pre_norm",
             "norm": NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": _HEADS,
-                "bias": f.Bias("attention_bias", default=False),
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "gated",
-                "hidden": f.Int("intermediate_size", default=1152),
-                "activation": f.Activation("hidden_activation", "gelu"),
-                "bias": f.Bool("mlp_bias", default=False),
-                "dropout": f.Float("mlp_dropout", default=0.0),
-            },
+            "attention": multi_head(
+                _HEADS,
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias=f.Bias("attention_bias", default=False),
+            ),
+            "feed_forward": gated(
+                1152,
+                f.Activation("hidden_activation", "gelu"),
+                bias=f.Bool("mlp_bias", default=False),
+                dropout=f.Float("mlp_dropout", default=0.0),
+            ),
         },
         (_First(), _LocalByNumber(window)),
     )

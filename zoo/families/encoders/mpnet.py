@@ -6,6 +6,7 @@ RoBERTa without token types, and with T5's bias of relative positions, one for a
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.encoders import CLASSIFIER_RULES, NORM, classifiers, masked, masked_rules, pooler
 from zoo.families.common.family import Family
 from zoo.families.common.layers import Layers
@@ -26,17 +27,12 @@ _BODY = {
         {
             "kind": "post_norm",
             "norm": NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=12),
-                "position": {"kind": "relative_bias", "buckets": _BUCKETS, "max_distance": 128},
-                "dropout": f.Float("attention_probs_dropout_prob", default=0.1),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=3072),
-                "activation": f.Activation("hidden_act", "gelu"),
-            },
+            "attention": multi_head(
+                12,
+                dropout=f.Float("attention_probs_dropout_prob", default=0.1),
+                position={"kind": "relative_bias", "buckets": _BUCKETS, "max_distance": 128},
+            ),
+            "feed_forward": mlp(3072, "gelu"),
             "dropout": _DROPOUT,
         },
     ),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from zoo.families.common import fields as f
 from zoo.families.common.attention import Heads
+from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
@@ -105,12 +106,7 @@ _BODY = {
                 "kernel_size": f.Int("conv1d_width", default=4),
                 "activation": _ACTIVATION,
             },
-            "feed_forward": {
-                "kind": "gated",
-                "hidden": _HalfHidden("intermediate_size", default=7680),
-                "activation": _ACTIVATION,
-                "bias": True,
-            },
+            "feed_forward": gated(_HalfHidden("intermediate_size", default=7680), _ACTIVATION, bias=True),
         },
         (LayersOf(FULL, {"attention": _ATTENTION, "mixer": None}, _kinds, _stated),),
     ),

@@ -11,6 +11,7 @@ from dataclasses import replace
 from specs.kinds.mamba2 import StepLimit
 from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
@@ -113,12 +114,9 @@ _MIXER = mamba2(
 _HYBRID = {
     "kind": "side_transformer",
     "attention": _SIDES.attention(),
-    "feed_forward": {
-        "kind": "gated",
-        "hidden": f.Int("intermediate_size", default=f.times(4, _FIELDS.d_model)),
-        "activation": f.Activation("hidden_act", "gelu"),
-        "bias": _BIAS,
-    },
+    "feed_forward": gated(
+        f.Int("intermediate_size", default=f.times(4, _FIELDS.d_model)), "gelu", bias=_BIAS
+    ),
     "sharing": {
         "sets": _SETS,
         "adapters": {

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
@@ -42,13 +43,7 @@ class _Dense(DenseLayers):
         raise UnfitError("mixtures in other layers than every n-th")
 
 
-_EXPERT = {
-    "kind": "mlp",
-    "hidden": f.Int("d_ff", default=2048),
-    "activation": f.Activation("dense_act_fn", "relu"),
-    "bias": False,
-    "dropout": DROPOUT,
-}
+_EXPERT = mlp(f.Int("d_ff", default=2048), f.Activation("dense_act_fn", "relu"), bias=False, dropout=DROPOUT)
 _MIXTURE = {
     "kind": "mixture",
     "experts": f.Int("num_experts", default=8),

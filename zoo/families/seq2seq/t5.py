@@ -11,6 +11,7 @@ from typing import Any
 from specs.kinds.feed_forward import TwoLayer
 from specs.kinds.head import LanguageModeling
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, QUESTION_ANSWERING, token_classes
@@ -77,14 +78,13 @@ def t5_body(
     block: dict[str, Template] = {
         "kind": "pre_norm",
         "norm": {"kind": "rms_norm", "eps": f.Float("layer_norm_epsilon", default=1e-6)},
-        "attention": {
-            "kind": "multi_head",
-            "heads": f.Int("num_heads", default=heads),
-            "head_dim": f.HeadWidth("d_kv", default=64),
-            "bias": False,
-            "scale": 1.0,
-            "dropout": DROPOUT,
-        },
+        "attention": multi_head(
+            f.Int("num_heads", default=heads),
+            dropout=DROPOUT,
+            head_dim=f.HeadWidth("d_kv", default=64),
+            bias=False,
+            scale=1.0,
+        ),
         "feed_forward": feed_forward,
         "dropout": DROPOUT,
     }

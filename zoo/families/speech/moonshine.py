@@ -9,6 +9,7 @@ from typing import Any
 
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
@@ -70,12 +71,11 @@ def _stack(side: str, feed_forward: Data, activation: str, **more: Template) -> 
         {
             "kind": "pre_norm",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": _EqualHeads(side),
-                "bias": {"query": bias, "key": bias, "value": bias, "output": False},
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
+            "attention": multi_head(
+                _EqualHeads(side),
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias={"query": bias, "key": bias, "value": bias, "output": False},
+            ),
             "feed_forward": {
                 **feed_forward,
                 "hidden": f.Int("intermediate_size", default=1152),

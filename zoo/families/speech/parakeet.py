@@ -7,6 +7,7 @@ from typing import Any
 from specs.kinds.head import NoHead
 from specs.model.model import Model
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
@@ -54,24 +55,22 @@ _BODY: dict[str, Any] = {
         {
             "kind": "conformer",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=8),
-                "bias": f.Bias("attention_bias", default=True),
-                "dropout": f.Float("attention_dropout", default=0.1),
-            },
+            "attention": multi_head(
+                8,
+                dropout=f.Float("attention_dropout", default=0.1),
+                bias=f.Bias("attention_bias", default=True),
+            ),
             "convolution": {
                 "kernel": f.Int("conv_kernel_size", default=9),
                 "activation": _ACTIVATION,
                 "bias": f.Bool("convolution_bias", default=True),
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=4096),
-                "activation": _ACTIVATION,
-                "bias": f.Bool("attention_bias", default=True),
-                "dropout": f.Float("activation_dropout", default=0.1),
-            },
+            "feed_forward": mlp(
+                4096,
+                _ACTIVATION,
+                bias=f.Bool("attention_bias", default=True),
+                dropout=f.Float("activation_dropout", default=0.1),
+            ),
         },
     ),
     "initialization": f.normal(),

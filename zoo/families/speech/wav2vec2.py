@@ -11,6 +11,7 @@ from typing import Any
 
 from specs.base.base import Component
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
@@ -108,18 +109,10 @@ def _body(projection_norm: Template, position: Template, **of_encoder: Template)
             {
                 "kind": _KIND,
                 "norm": _NORM,
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": f.Int("num_attention_heads", default=12),
-                    "position": position,
-                    "dropout": f.Float("attention_dropout", default=0.1),
-                },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("intermediate_size", default=3072),
-                    "activation": f.Activation("hidden_act", "gelu"),
-                    "dropout": f.Float("activation_dropout", default=0.1),
-                },
+                "attention": multi_head(
+                    12, dropout=f.Float("attention_dropout", default=0.1), position=position
+                ),
+                "feed_forward": mlp(3072, "gelu", dropout=f.Float("activation_dropout", default=0.1)),
                 "dropout": _DROPOUT,
             },
             **of_encoder,

@@ -12,6 +12,7 @@ from typing import Any
 from specs.kinds.position import NoPosition, PositionKind, Rope
 from specs.kinds.relative_sinusoidal import RelativeSinusoidal
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
@@ -69,22 +70,13 @@ _BODY: dict[str, Any] = {
         {
             "kind": "conformer",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=12),
-                "dropout": f.Float("attention_dropout", default=0.1),
-            },
+            "attention": multi_head(12, dropout=f.Float("attention_dropout", default=0.1)),
             "convolution": {
                 "kernel": f.Int("conv_depthwise_kernel_size", default=31),
                 "activation": _ACTIVATION,
                 "bias": False,
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=3072),
-                "activation": _ACTIVATION,
-                "dropout": f.Float("activation_dropout", default=0.1),
-            },
+            "feed_forward": mlp(3072, _ACTIVATION, dropout=f.Float("activation_dropout", default=0.1)),
             "dropout": _DROPOUT,
         },
         final_norm=True,

@@ -11,12 +11,13 @@ from specs.base.base import Component
 from specs.kinds.patch_positions import RelativeBias2d
 from specs.kinds.position import Learned, NoPosition
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
 from zoo.families.common.held import LAYERS_OF_IMAGES, also_named
-from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
+from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, patches
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, FieldContext, read
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
@@ -83,29 +84,18 @@ _BODY = {
     "*": f.Stated(drop_path_rate=0.0, use_mask_token=False),
     "d_model": f.Int("hidden_size", default=768),
     "position": _BeitPosition(),
-    "embedding": {
-        "kind": "patches",
-        "image_size": SquareSide("image_size", default=224),
-        "patch_size": SquareSide("patch_size", default=16),
-        "channels": f.Int("num_channels", default=3),
-        "dropout": _DROPOUT,
-    },
+    "embedding": patches(224, 16, dropout=_DROPOUT),
     "encoder": Layers(
         f.Depth("num_hidden_layers", default=12),
         {
             "kind": "pre_norm",
             "norm": NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=12),
-                "bias": {"query": True, "key": False, "value": True, "output": True},
-                "dropout": f.Float("attention_probs_dropout_prob", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=3072),
-                "activation": f.Activation("hidden_act", "gelu"),
-            },
+            "attention": multi_head(
+                12,
+                dropout=f.Float("attention_probs_dropout_prob", default=0.0),
+                bias={"query": True, "key": False, "value": True, "output": True},
+            ),
+            "feed_forward": mlp(3072, "gelu"),
             "layer_scale": _LayerScale("layer_scale_init_value", default=0.1),
             "dropout": _DROPOUT,
         },

@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import ATTENTION_OF_IMAGES, also_named, apart
-from zoo.families.common.images import SquareSide
+from zoo.families.common.images import patches
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, fused, modules, projections, same
@@ -58,33 +59,21 @@ def _body(patch_size: int, **more: Template) -> dict[str, Template]:
         "architecture": "encoder",
         "d_model": _WIDTH,
         "position": {"kind": "learned"},
-        "embedding": {
-            "kind": "patches",
-            "image_size": SquareSide("image_size", default=224),
-            "patch_size": SquareSide("patch_size", default=patch_size),
-            "channels": f.Int("num_channels", default=3),
-            "dropout": _DROPOUT,
-            **more,
-        },
+        "embedding": patches(224, patch_size, dropout=_DROPOUT, **more),
         "encoder": Layers(
             f.Depth("num_hidden_layers", default=12),
             {
                 "kind": "pre_norm",
                 "norm": layer_norm("layer_norm_eps", default=1e-6),
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": f.Int("num_attention_heads", default=12),
-                    "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": True},
-                    "dropout": f.Float("attention_probs_dropout_prob", default=0.0),
-                },
+                "attention": multi_head(
+                    12,
+                    dropout=f.Float("attention_probs_dropout_prob", default=0.0),
+                    bias={"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": True},
+                ),
                 "feed_forward": f.Kinds(
                     f.Bool("use_swiglu_ffn", default=False),
                     {"kind": "gated", "hidden": _GatedHidden(), "activation": "silu"},
-                    {
-                        "kind": "mlp",
-                        "hidden": _Hidden(),
-                        "activation": f.Activation("hidden_act", "gelu"),
-                    },
+                    mlp(_Hidden(), "gelu"),
                 ),
                 "layer_scale": f.Float("layerscale_value", default=1.0),
             },

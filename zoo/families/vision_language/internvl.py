@@ -7,10 +7,11 @@ from specs.kinds.connector import MlpConnector
 from specs.kinds.norm import LayerNorm
 from specs.model.model import Model
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import PARTS, also_named
-from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
+from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, patches
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
@@ -55,13 +56,7 @@ _BODY: Data = {
     "architecture": "encoder",
     "d_model": f.Int("hidden_size", default=1024),
     "position": {"kind": "learned"},
-    "embedding": {
-        "kind": "patches",
-        "image_size": SquareSide("image_size", default=448),
-        "patch_size": SquareSide("patch_size", default=14),
-        "channels": f.Int("num_channels", default=3),
-        "dropout": _BranchDropout(),
-    },
+    "embedding": patches(448, 14, dropout=_BranchDropout()),
     "encoder": Layers(
         f.Depth("num_hidden_layers", default=24),
         {
@@ -72,20 +67,15 @@ _BODY: Data = {
                 ),
                 "eps": f.Float("layer_norm_eps", default=1e-6),
             },
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=16),
-                "bias": {"query": _BIASES, "key": _BIASES, "value": _BIASES, "output": True},
-                "qk_norm": f.When(
+            "attention": multi_head(
+                16,
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias={"query": _BIASES, "key": _BIASES, "value": _BIASES, "output": True},
+                qk_norm=f.When(
                     f.Bool("use_qk_norm", default=False), {"norm": {"kind": "rms_norm"}, "over": "width"}
                 ),
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=4096),
-                "activation": f.Activation("hidden_act", "gelu"),
-            },
+            ),
+            "feed_forward": mlp(4096, "gelu"),
             "layer_scale": f.Float("layer_scale_init_value", default=0.1),
             "dropout": _BranchDropout(),
         },

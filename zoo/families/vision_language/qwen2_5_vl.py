@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from specs.kinds.block import BlockParts
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.images import SquareSide
@@ -83,11 +84,7 @@ VISION = Family(
                 "kind": "pre_norm",
                 "norm": _NORM,
                 "attention": {"kind": "multi_head", "heads": f.Int("num_heads", default=16)},
-                "feed_forward": {
-                    "kind": "gated",
-                    "hidden": f.Int("intermediate_size", default=3420),
-                    "activation": f.Activation("hidden_act", "silu"),
-                },
+                "feed_forward": gated(3420),
             },
             (_Windowed(),),
         ),

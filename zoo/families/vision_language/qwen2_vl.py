@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import decoder_classes
@@ -62,11 +63,7 @@ VISION = Family(
                 "kind": "pre_norm",
                 "norm": _NORM,
                 "attention": {"kind": "multi_head", "heads": f.Int("num_heads", default=16)},
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": _RatioOrHidden(),
-                    "activation": f.Activation("hidden_act", "quick_gelu"),
-                },
+                "feed_forward": mlp(_RatioOrHidden(), "quick_gelu"),
             },
         ),
     },

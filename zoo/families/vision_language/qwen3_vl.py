@@ -7,6 +7,7 @@ import math
 
 from specs.kinds.patch_positions import Interpolated
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import decoder_classes
@@ -77,11 +78,7 @@ VISION = Family(
                     "heads": f.Int("num_heads", default=16),
                     "position": AxialRopeField(),
                 },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("intermediate_size", default=4304),
-                    "activation": f.Activation("hidden_act", "gelu_pytorch_tanh"),
-                },
+                "feed_forward": mlp(4304, "gelu_pytorch_tanh"),
             },
         ),
     },

@@ -32,4 +32,6 @@ class TestSeedOss(LlamaTests):
         ("partial_rotary_factor", 0.5, "must be 1"),
         ("sliding_window", 4, "unsupported fields"),
     )
-    draws = dict(attention_bias=FLAG, attention_out_bias=FLAG, mlp_bias=FLAG, head_dim=HEAD_DIM, rms_norm_eps=EPS)
+    draws = dict(
+        attention_bias=FLAG, attention_out_bias=FLAG, mlp_bias=FLAG, head_dim=HEAD_DIM, rms_norm_eps=EPS
+    )
