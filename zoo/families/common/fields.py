@@ -140,18 +140,6 @@ class Rows(_NamedField):
         return super().write((value or 0) + getattr(embedded, "offset", 0), context)
 
 
-class AfterPadding(Int):
-    """The offset of the first position, which follows the padding token's id."""
-
-    def read(self, config: Config) -> int:
-        return int(super().read(config) + 1)
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        if not value:
-            raise UnfitError("position.offset 0: it is 1 after the padding token's id")
-        return super().write(value - 1, context)
-
-
 class Choice(Field):
     """A field whose words stand for values of a spec; words may be booleans. ``default`` is one of the words."""
 
@@ -194,6 +182,69 @@ class Activation(Choice):
     def __init__(self, name: str, default: str) -> None:
         first = {word: meaning for word, meaning in ACTIVATIONS.items() if word == default}
         super().__init__(name, {**first, **ACTIVATIONS}, default)
+
+
+# ---------------------------------------------------------------------------------------------------------- conversions
+
+
+class Checked(Field):
+    """A field whose values keep a rule; ``valid`` tells whether one does."""
+
+    def __init__(self, field: _NamedField, valid: Callable[[Any], bool], rule: str) -> None:
+        self.field, self.valid, self.rule = field, valid, rule
+
+    def read(self, config: Config) -> Any:
+        value = self.field.read(config)
+        if not self.valid(value):
+            config.refuse(self.field.names[0], self.rule)
+        return value
+
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return self.field.write(value, context)
+
+
+class Mapped(Field):
+    """A value that is computed from another field; ``written`` is the inverse, which may raise :class:`UnfitError`."""
+
+    def __init__(
+        self, field: Field, value: Callable[[Any], Any], written: Callable[[Any], Any], component: Any = ()
+    ) -> None:
+        self.field, self.value, self.written = field, value, written
+        self.component = component  # type: ignore[misc]
+
+    def read(self, config: Config) -> Any:
+        return self.value(self.field.read(config))
+
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return self.field.write(self.written(value), context)
+
+
+def after_padding() -> Mapped:
+    """The offset of the first position, which follows the padding token's id."""
+
+    def padding(offset: int) -> int:
+        if not offset:
+            raise UnfitError("position.offset 0: it is 1 after the padding token's id")
+        return offset - 1
+
+    return Mapped(Int("pad_token_id", default=1), lambda padding: padding + 1, padding)
+
+
+class Equal(Field):
+    """A value that two fields state."""
+
+    def __init__(self, first: _NamedField, second: _NamedField) -> None:
+        self.first, self.second = first, second
+
+    def read(self, config: Config) -> Any:
+        value = self.first.read(config)
+        if self.second.read(config) != value:
+            rule = f"must equal {self.first.names[0]}, which is {str(value).lower()}"
+            config.refuse(self.second.names[0], rule)
+        return value
+
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return {**self.first.write(value, context), **self.second.write(value, context)}
 
 
 # ------------------------------------------------------------------------------------------------------ several fields

@@ -26,19 +26,6 @@ from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import STACKED, Stacked
 
 
-class _Divisor(f.Factor):
-    """A factor stated as its inverse, which is 0 for none."""
-
-    def read(self, config: Config) -> float | None:
-        divisor = super().read(config)
-        if divisor == 0:
-            config.refuse(self.names[0], "must not be 0")
-        return None if divisor is None else 1.0 / divisor
-
-    def write(self, value: float | None, context: FieldContext) -> Data:
-        return super().write(None if value is None else float(f"{1.0 / value:.15g}"), context)
-
-
 class _ScoreScale(f.Float):
     """The factor on attention scores, which a spec may leave to the width of a head."""
 
@@ -47,7 +34,12 @@ class _ScoreScale(f.Float):
 
 
 _FIELDS = LlamaFields()
-_CLASS = language_modeling(tied=False, bias=False, scale=_Divisor("logits_scaling"))
+_SCALE = f.Mapped(
+    f.Checked(f.Factor("logits_scaling"), lambda divisor: divisor != 0, "must not be 0"),
+    lambda divisor: None if divisor is None else 1.0 / divisor,
+    lambda factor: None if factor is None else float(f"{1.0 / factor:.15g}"),
+)
+_CLASS = language_modeling(tied=False, bias=False, scale=_SCALE)
 
 
 _ATTENTION = {

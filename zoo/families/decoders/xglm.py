@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
-from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import modules, projections
 
 _START = 2
+_ZERO = f.Mapped(
+    f.Int("pad_token_id", default=1),
+    lambda padding: padding - _START if padding >= _START else None,
+    lambda position: None if position is None else position + _START,
+)
+"""The position whose row of the table is the padding token's, which is zero."""
+
 """The row of the first position in the reference's table."""
-
-
-class _PaddingRow(Field):
-    """The position whose row of the table is that of the padding token's id, which is zero."""
-
-    def read(self, config: Config) -> int | None:
-        position: int = config.int("pad_token_id", default=1) - _START
-        return position if position >= 0 else None
-
-    def write(self, value: int | None, context: FieldContext) -> Data:
-        return {} if value is None else {"pad_token_id": value + _START}
-
 
 _NORM = {"kind": "layer_norm", "eps": 1e-5}
 _BODY = {
@@ -38,7 +31,7 @@ _BODY = {
         "layout": "half_split",
         "spacing": "tensor2tensor",
         "offset": _START,
-        "zero": _PaddingRow(),
+        "zero": _ZERO,
     },
     "embedding": {
         "scale": f.When(f.Bool("scale_embedding", default=True), "sqrt_d_model"),

@@ -83,16 +83,6 @@ class _First(LayerVariation):
         return {}
 
 
-class _TwoSidedWindow(f.Int):
-    """A window that is seen on both sides."""
-
-    def read(self, config: Config) -> int:
-        window: int = super().read(config)
-        if window < 2:
-            config.refuse(self.names[0], "must be 2 or more, half on either side")
-        return window
-
-
 class _LocalByNumber(Windows):
     """The layers with a window: listed one by one, or all except every n-th."""
 
@@ -247,11 +237,17 @@ _OF_TRAINING = (
     "repad_logits_with_grad", "initializer_cutoff_factor",
 )  # fmt: skip
 
+_WINDOW = f.Checked(
+    f.Int("local_attention", default=128),
+    lambda window: window >= 2,
+    "must be 2 or more, half on either side",
+)
+
 FAMILIES = (
     Family(
         "modernbert",
         _TENSORS,
-        modernbert_body("encoder", _TwoSidedWindow("local_attention", default=128), **dict.fromkeys(_TOKENS)),
+        modernbert_body("encoder", _WINDOW, **dict.fromkeys(_TOKENS)),
         _CLASSES,
         fixed={"position_embedding_type": ("absolute", "positions are always rotary")},
         ignored=(*_OF_HEADS, *_OF_TRAINING, "layer_norm_eps"),

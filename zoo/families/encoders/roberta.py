@@ -28,7 +28,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.template import Template
 from zoo.families.common.tensors import Tensors, affine, modules, projections
 
-_OFFSET = f.AfterPadding("pad_token_id", default=1)
+_OFFSET = f.after_padding()
 
 _TENSORS = Tensors(
     "roberta",

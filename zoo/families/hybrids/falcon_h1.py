@@ -92,16 +92,6 @@ class _Width(Field):
         return {"mamba_d_ssm": value.width}
 
 
-class _Bias(f.Bool):
-    """Whether both projections of Mamba-2 add a bias."""
-
-    def read(self, config: Config) -> bool:
-        input, output = super().read(config), config.bool("projectors_bias", default=False)
-        if input != output:
-            config.refuse("projectors_bias", f"must equal mamba_proj_bias, which is {str(input).lower()}")
-        return bool(input)
-
-
 _MIXER = {
     **mamba2(
         heads=_HEADS,
@@ -112,7 +102,7 @@ _MIXER = {
         groups=f.Int("mamba_n_groups", default=1),
         kernel_size=f.Int("mamba_d_conv", default=4),
         activation=f.Activation("hidden_act", "silu"),
-        bias=_Bias("mamba_proj_bias", default=False, written=("mamba_proj_bias", "projectors_bias")),
+        bias=f.Equal(*(f.Bool(name, default=False) for name in ("mamba_proj_bias", "projectors_bias"))),
         convolution_bias=f.Bool("mamba_conv_bias", default=True),
         eps=_FIELDS.eps,
         norm=f.When(

@@ -67,16 +67,13 @@ class _DenseLayers(DenseLayers):
         return _stated_period("expert", [not dense for dense in where])
 
 
-class _Experts(f.Int):
-    """The number of experts, which a mixture has two of at least."""
-
-    def read(self, config: Config) -> int:
-        return max(2, int(super().read(config)))
-
-
 _MIXTURE: dict[str, Any] = {
     "kind": "mixture",
-    "experts": _Experts("num_experts", "num_local_experts", default=16),
+    "experts": f.Mapped(
+        f.Int("num_experts", "num_local_experts", default=16),
+        lambda count: max(2, count),
+        lambda count: count,
+    ),  # a single one is no mixture
     "top_k": f.Int("num_experts_per_tok", default=2),
     "expert": _FIELDS.feed_forward(),
     "router": {"normalize": False},

@@ -41,17 +41,6 @@ def _stated(kinds: Sequence[str]) -> Data:
     return {"block_types": words[:turns]}
 
 
-class _HalfHidden(f.Int):
-    """The hidden width of feed-forwards, stated as that of gate and up together."""
-
-    def read(self, config: Config) -> int:
-        both: int = super().read(config)
-        return both // 2
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        return super().write(2 * value, context)
-
-
 def _root_in_bfloat16(config: Config) -> float:
     """The square root of d_model, rounded to bfloat16 (to nearest, ties to even) as the reference stores it."""
     (bits,) = struct.unpack("<I", struct.pack("<f", float(_D_MODEL.read(config)) ** 0.5))
@@ -71,6 +60,11 @@ class _NoLimit(f.ContextLength):
             raise UnfitError(f"context_length {value}")
         return {}
 
+
+_HIDDEN = f.Mapped(
+    f.Int("intermediate_size", default=7680), lambda both: both // 2, lambda hidden: 2 * hidden
+)
+"""The width of feed-forwards, stated as the width of gate and up together."""
 
 _CONTEXT = _NoLimit("")
 _D_MODEL = f.Int("hidden_size", default=2560)
@@ -106,7 +100,7 @@ _BODY = {
                 "kernel_size": f.Int("conv1d_width", default=4),
                 "activation": _ACTIVATION,
             },
-            "feed_forward": gated(_HalfHidden("intermediate_size", default=7680), _ACTIVATION, bias=True),
+            "feed_forward": gated(_HIDDEN, _ACTIVATION, bias=True),
         },
         (LayersOf(FULL, {"attention": _ATTENTION, "mixer": None}, _kinds, _stated),),
     ),

@@ -64,19 +64,13 @@ _EPS = f.Float("norm_eps", default=1e-5)
 _NORM = {"kind": "layer_norm", "eps": _EPS, "bias": f.Bool("norm_bias", default=True)}
 
 
-class _Pairs(f.Depth):
-    """The number of layers, each of which is two of ours."""
-
-    def read(self, config: Config) -> int:
-        return 2 * int(super().read(config))
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        if value % 2:
-            raise UnfitError(f"{value} layers: it has pairs of them")
-        return super().write(value // 2, context)
+def _pairs(layers: int) -> int:
+    if layers % 2:
+        raise UnfitError(f"{layers} layers: it has pairs of them")
+    return layers // 2
 
 
-_DEPTH = _Pairs("num_hidden_layers", default=24)
+_DEPTH = f.Mapped(f.Depth("num_hidden_layers", default=24), lambda pairs: 2 * pairs, _pairs)
 
 
 class _HeadsOfModel(Field):

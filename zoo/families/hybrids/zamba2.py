@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from specs.kinds.mamba2 import StepLimit
 from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import gated
@@ -39,6 +38,11 @@ _FIELDS = LlamaFields(
 )  # fmt: skip
 _SETS = f.Int("num_mem_blocks", default=1)
 _BIAS = f.Bool("add_bias_linear", default=False)
+_LEAST = f.Mapped(
+    f.Float("time_step_min", default=0.001),
+    lambda least: {"least": least} if least > 0 else None,
+    lambda limit: 0.0 if limit is None else limit.least,
+)
 
 
 def _kinds(config: Config) -> list[str]:
@@ -79,19 +83,6 @@ class _RopeOrNone(Field):
         return {**self.switch.write(True, context), **self.rope.write(value, context)}
 
 
-class _Least(Field):
-    """The smallest step size; none where it is 0."""
-
-    field = f.Float("time_step_min", default=0.001)
-
-    def read(self, config: Config) -> Data | None:
-        least: float = self.field.read(config)
-        return {"least": least} if least > 0 else None
-
-    def write(self, value: StepLimit | None, context: FieldContext) -> Data:
-        return self.field.write(0.0 if value is None else value.least, context)
-
-
 _HEADS, _EXPAND = f.Int("n_mamba_heads", default=8), f.Int("mamba_expand", default=2)
 _MIXER = mamba2(
     heads=_HEADS,
@@ -109,7 +100,7 @@ _MIXER = mamba2(
     bias=_BIAS,
     convolution_bias=True,  # type: ignore[arg-type]
     eps=1e-5,  # type: ignore[arg-type]
-    step_limit=_Least(),
+    step_limit=_LEAST,
 )
 _HYBRID = {
     "kind": "side_transformer",

@@ -7,7 +7,6 @@ Where training drops an expert's result with some probability, the results count
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
@@ -39,22 +38,22 @@ class _DenseBetween(DenseLayers):
         raise UnfitError("mixtures in other layers than every n-th")
 
 
-class _Kept(f.Float):
-    """The part of the experts' results that training does not drop."""
+def _dropped(kept: float) -> float:
+    if not 0 < kept <= 1:
+        raise UnfitError("weights of experts with a scale above 1")
+    return round(1 - kept, 12)
 
-    def __init__(self) -> None:
-        super().__init__("moe_token_dropout", default=0.2)
 
-    def read(self, config: Config) -> float:
-        dropped = super().read(config)
-        if not 0 <= dropped < 1:
-            config.refuse(self.names[0], "must be at least 0 and less than 1")
-        return 1 - dropped
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        if not 0 < value <= 1:
-            raise UnfitError("weights of experts with a scale above 1")
-        return super().write(round(1 - value, 12), context)
+_KEPT = f.Mapped(
+    f.Checked(
+        f.Float("moe_token_dropout", default=0.2),
+        lambda dropped: 0 <= dropped < 1,
+        "must be at least 0 and less than 1",
+    ),
+    lambda dropped: 1 - dropped,
+    _dropped,
+)
+"""The part of the experts' results that training does not drop."""
 
 
 def _mixed(side: str, dense: Data) -> tuple[Template, LayerVariation]:
@@ -63,7 +62,7 @@ def _mixed(side: str, dense: Data) -> tuple[Template, LayerVariation]:
         "experts": f.Int("num_experts", default=128),
         "top_k": 2,
         "expert": dense,
-        "router": {"bias": f.Bool("router_bias", default=False), "scale": _Kept()},
+        "router": {"bias": f.Bool("router_bias", default=False), "scale": _KEPT},
     }
     return mixture, _DenseBetween(dense, side)
 

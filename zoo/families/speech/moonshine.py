@@ -5,8 +5,6 @@ The encoder reads samples of any length, and both stacks rotate part of each hea
 
 from __future__ import annotations
 
-from typing import Any
-
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
 from zoo.families.common.blocks import multi_head
@@ -22,21 +20,17 @@ _D_MODEL = f.Int("hidden_size", default=288)
 _CONTEXT = f.ContextLength("max_position_embeddings", default=512, unlimited=512)
 _NORM = {"kind": "layer_norm", "eps": 1e-5, "bias": False}
 _STEPS = ((1, 127, 64), (2, 7, 3), (1, 3, 2))
-"""The channels over d_model, the kernel and the stride of each convolution of the stem."""
 
 
-class _FilterConvolutions(Field):
+def _convolutions(config: Config) -> list[Data]:
     """The convolutions of the stem, which depend on the model's width alone."""
+    width = _D_MODEL.read(config)
+    return [
+        {"channels": times * width, "kernel": kernel, "stride": stride} for times, kernel, stride in _STEPS
+    ]
 
-    def read(self, config: Config) -> list[Data]:
-        width = _D_MODEL.read(config)
-        return [
-            {"channels": times * width, "kernel": kernel, "stride": stride}
-            for times, kernel, stride in _STEPS
-        ]
 
-    def write(self, value: Any, context: FieldContext) -> Data:
-        return {}
+"""The channels over d_model, the kernel and the stride of each convolution of the stem."""
 
 
 class _EqualHeads(Field):
@@ -102,7 +96,7 @@ _BODY = {
         "encoder",
         {"kind": "mlp"},
         "gelu",
-        embedding={"kind": "filtered_waveform", "convolutions": _FilterConvolutions()},
+        embedding={"kind": "filtered_waveform", "convolutions": f.Derived(_convolutions)},
     ),
     "decoder": _stack("decoder", {"kind": "gated", "bias": True}, "silu", context_length=_CONTEXT),
     "initialization": f.normal(),

@@ -12,28 +12,23 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, FieldContext
+from zoo.families.common.template import Data
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, pointwise, projections, same
 
 ENCODER_CONFIG, ENCODER_CLASS = "encoder_config", "ParakeetEncoder"
 _MOST_CONVOLUTIONS = 16
-_FACTOR = "subsampling_factor"
+_CONVOLUTIONS = f.Mapped(
+    f.Checked(
+        f.Int("subsampling_factor", default=8),
+        lambda factor: factor >= 2 and not factor & (factor - 1),
+        "must be a power of 2",
+    ),
+    lambda factor: factor.bit_length() - 1,
+    lambda depth: 2**depth,
+)
+"""The number of convolutions of the stem, as two to its power."""
 _ACTIVATION = f.Activation("hidden_act", "silu")
 _NORM = {"kind": "layer_norm", "eps": 1e-5}
-
-
-class _StemDepth(Field):
-    """The number of convolutions of the stem, as two to its power."""
-
-    def read(self, config: Config) -> int:
-        factor = config.int(_FACTOR, default=8)
-        if factor < 2 or factor & (factor - 1):
-            config.refuse(_FACTOR, "must be a power of 2")
-        return int(factor).bit_length() - 1
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        return {_FACTOR: 2**value}
-
 
 _BODY: dict[str, Any] = {
     "architecture": "encoder",
@@ -44,7 +39,7 @@ _BODY: dict[str, Any] = {
         "kind": "subsampled_spectrogram",
         "mel_bins": f.Int("num_mel_bins", default=80),
         "channels": f.Int("subsampling_conv_channels", default=256),
-        "convolutions": _StemDepth(),
+        "convolutions": _CONVOLUTIONS,
         "kernel": f.Int("subsampling_conv_kernel_size", default=3),
         "stride": f.Int("subsampling_conv_stride", default=2),
         "scale": f.Choice("scale_input", {True: "sqrt_d_model", False: None}, True),

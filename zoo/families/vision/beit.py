@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.base.base import Component
 from specs.kinds.patch_positions import RelativeBias2d
 from specs.kinds.position import Learned, NoPosition
 from zoo.families.common import fields as f
@@ -54,30 +53,14 @@ class _BeitPosition(Field):
         }
 
 
-class _BeitPooling(Field):
-    """The mean of the patches and a norm, or the class token, as ``use_mean_pooling`` says."""
-
-    component = Component
-
-    def read(self, config: Config) -> Data:
-        if not MEAN_POOLING.read(config):
-            return {"pooling": "first"}
-        return {"pooling": "patches", "norm": read(NORM, config)}
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        return {}
-
-
-class _LayerScale(f.Float):
-    """The initial value of LayerScale, without which it is 0."""
-
-    def read(self, config: Config) -> float | None:
-        return super().read(config) or None
-
-    def write(self, value: float | None, context: FieldContext) -> Data:
-        return super().write(value or 0.0, context)
-
-
+_POOLING = f.Derived(
+    lambda config: (
+        {"pooling": "patches", "norm": read(NORM, config)}
+        if MEAN_POOLING.read(config)
+        else {"pooling": "first"}
+    )
+)
+_SCALE = f.Float("layer_scale_init_value", default=0.1)
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
 _BODY = {
     "architecture": "encoder",
@@ -96,7 +79,7 @@ _BODY = {
                 bias={"query": True, "key": False, "value": True, "output": True},
             ),
             "feed_forward": mlp(3072, "gelu"),
-            "layer_scale": _LayerScale("layer_scale_init_value", default=0.1),
+            "layer_scale": f.Mapped(_SCALE, lambda scale: scale or None, lambda scale: scale or 0.0),
             "dropout": _DROPOUT,
         },
         final_norm=NormUnlessMean(),
@@ -150,10 +133,8 @@ FAMILIES = (
         _TENSORS,
         _BODY,
         {
-            "BeitForImageClassification": HeadClass(
-                "classification", {"labels": Labels(), "*": _BeitPooling()}
-            ),
-            "BeitModel": HeadClass("pooled", {"*": _BeitPooling()}),
+            "BeitForImageClassification": HeadClass("classification", {"labels": Labels(), "*": _POOLING}),
+            "BeitModel": HeadClass("pooled", {"*": _POOLING}),
         },
         ignored=(
             *("drop_path_rate", "use_mask_token", "vocab_size"),  # of training

@@ -13,7 +13,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, patches
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, FieldContext, UnfitError, read, write
+from zoo.families.common.template import Data, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 from zoo.families.common.vision_language import (
@@ -35,28 +35,15 @@ _VISION_CLASS = "InternVLVisionModel"
 _RATIO, _SIDES = "downsample_ratio", (1, 2, 4, 8, 16)
 """The ratio, and the sides of squares whose reciprocals are exact."""
 
-_BIASES, _DROPOUTS = f.Bool("attention_bias", default=False), ("hidden_dropout_prob", "projection_dropout")
+_BIASES = f.Bool("attention_bias", default=False)
+_DROPOUT = f.Equal(*(f.Float(name, default=0.0) for name in ("hidden_dropout_prob", "projection_dropout")))
 _JOINED_NORM = {"kind": "layer_norm", "eps": 1e-5}
-
-
-class _BranchDropout(Field):
-    """The dropout of the embedding and both branches of a layer, of which the reference has two."""
-
-    def read(self, config: Config) -> float:
-        hidden, projected = (config.float(name, default=0.0) for name in _DROPOUTS)
-        if hidden != projected:
-            config.refuse(_DROPOUTS[1], f"must equal {_DROPOUTS[0]}, which is {hidden}")
-        return float(hidden)
-
-    def write(self, value: float, context: FieldContext) -> Data:
-        return dict.fromkeys(_DROPOUTS, value)
-
 
 _BODY: Data = {
     "architecture": "encoder",
     "d_model": f.Int("hidden_size", default=1024),
     "position": {"kind": "learned"},
-    "embedding": patches(448, 14, dropout=_BranchDropout()),
+    "embedding": patches(448, 14, dropout=_DROPOUT),
     "encoder": Layers(
         f.Depth("num_hidden_layers", default=24),
         {
@@ -77,7 +64,7 @@ _BODY: Data = {
             ),
             "feed_forward": mlp(4096, "gelu"),
             "layer_scale": f.Float("layer_scale_init_value", default=0.1),
-            "dropout": _BranchDropout(),
+            "dropout": _DROPOUT,
         },
         final_norm=NormUnlessMean(),
     ),
