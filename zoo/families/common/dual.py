@@ -78,7 +78,7 @@ class DualEncoderFamily(Family):
     def config(self, model: Model, class_name: str) -> Data:
         if model.architecture != "dual-encoder":
             raise UnfitError(f"architecture {model.architecture}")
-        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "head")
+        context = FieldContext.of(model, "head")
         data: Data = {"architectures": [class_name], "model_type": self.model_type}
         for name in self.towers:
             data[CONFIGS[name]] = self._tower_config(model, name)
@@ -89,7 +89,7 @@ class DualEncoderFamily(Family):
     def _tower_config(self, model: Model, name: StackName) -> Data:
         tower, one = self.towers[name], tower_of(model, name)
         body = tower.family.body_config(one, tower.class_name)
-        context = FieldContext(one, one.last_stack, one.last_stack.layer_blocks()[0], "head")
+        context = FieldContext.of(one, "head")
         del body["architectures"]
         return {**write(tower.head, one.head, context), **write(self.shared, one.head, context), **body}
 

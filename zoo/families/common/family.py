@@ -60,7 +60,7 @@ class Family:
         Where head and body share a field, it is written for the body.
         """
         body = self.body_config(model, class_name)
-        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "head")
+        context = FieldContext.of(model, "head")
         head = write(self.classes[class_name].head, model.head, context)
         return {**body, **{name: value for name, value in head.items() if name not in body}}
 

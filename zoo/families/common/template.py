@@ -50,6 +50,11 @@ class FieldContext:
     block: BlockParts
     key: str = ""
 
+    @classmethod
+    def of(cls, model: Model, key: str) -> FieldContext:
+        """The context of a part beside the layers, such as the head, in the first layer of the last stack."""
+        return cls(model, model.last_stack, model.last_stack.layer_blocks()[0], key)
+
     @property
     def position(self) -> PositionKind:
         """The position in force in the block, or in the stack where the block has none."""

@@ -9,17 +9,16 @@ from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.template import Data, Field, FieldContext, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, read, write
 from zoo.families.common.tensors import Tensors, projections, same, weights
 from zoo.families.common.vision_language import (
-    TEXT_CONFIG,
     TIED,
-    VISION_CONFIG,
-    decoder_config,
+    connector_of,
     decoder_rules,
     decoder_spec,
     image_rules,
     joined,
+    reader_config,
 )
 from zoo.families.vision.siglip import VISION as SIGLIP
 from zoo.families.vision_language.idefics3 import images_of_siglip, read_images, write_images
@@ -86,25 +85,17 @@ class _Idefics2(Family):
         return {**found, "projection": block["feed_forward"]}
 
     def config(self, model: Model, class_name: str) -> Data:
-        connector = model.connector
-        if not isinstance(connector, ResamplerConnector):
-            raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
+        connector = connector_of(model, ResamplerConnector)
         images = write_images(_IMAGES, model)
-        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text = decoder_config(model)
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            VISION_CONFIG: images,
-            _RESAMPLER_CONFIG: {
-                "model_type": "idefics2_perceiver",
-                _WIDTH: model.output_width,
-                **write(_RESAMPLER, connector, context),
-            },
-            TEXT_CONFIG: text,
-            TIED: text[TIED],
-            **write(_TOKEN, connector, context),
+        context = FieldContext.of(model, "connector")
+        resampler = {
+            "model_type": "idefics2_perceiver",
+            _WIDTH: model.output_width,
+            **write(_RESAMPLER, connector, context),
         }
+        return reader_config(
+            self, class_name, model, images=images, connector=_TOKEN, perceiver_config=resampler
+        )
 
 
 _MLP = {"gate_proj": "gate", "up_proj": "up", "down_proj": "down"}

@@ -9,19 +9,19 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.template import Data, FieldContext, UnfitError, read, write
+from zoo.families.common.template import Data, UnfitError, read
 from zoo.families.common.tensors import Tensors, same
 from zoo.families.common.vision_language import (
-    TEXT_CONFIG,
     TIED,
     VISION_CONFIG,
-    decoder_config,
+    connector_of,
     decoder_rules,
     decoder_spec,
     image_rules,
     images_of,
     joined,
     patches_of,
+    reader_config,
 )
 from zoo.families.vision.clip import vision_body
 from zoo.families.vision.siglip import VISION as SIGLIP
@@ -119,20 +119,9 @@ class _Idefics3(Family):
         return joined(decoder_spec(config, _TEXT_OF_TRAINING), body, connector, tied=tied)
 
     def config(self, model: Model, class_name: str) -> Data:
-        connector = model.connector
-        if not isinstance(connector, LinearConnector):
-            raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
+        connector_of(model, LinearConnector)
         images = write_images(self.images, model)
-        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text = decoder_config(model)
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            VISION_CONFIG: images,
-            TEXT_CONFIG: text,
-            TIED: text[TIED],
-            **write(_CONNECTOR, connector, context),
-        }
+        return reader_config(self, class_name, model, images=images, connector=_CONNECTOR)
 
 
 _TENSORS = Tensors(

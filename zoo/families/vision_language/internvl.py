@@ -10,18 +10,14 @@ from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, patches
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, FieldContext, UnfitError, read, write
+from zoo.families.common.template import Data, UnfitError, read
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 from zoo.families.common.vision_language import (
-    LAYER,
-    TEXT_CONFIG,
     TIED,
     VISION_CONFIG,
-    decoder_config,
     decoder_rules,
     decoder_spec,
     image_rules,
@@ -29,6 +25,8 @@ from zoo.families.common.vision_language import (
     joined,
     layers_seen,
     patches_of,
+    reader_config,
+    reader_tensors,
 )
 
 _VISION_CLASS = "InternVLVisionModel"
@@ -151,39 +149,30 @@ class _InternVL(Family):
                 "connector without a layer_norm of joined vectors, or of squares with other sides"
             )
         patches_of(seen)
-        context = FieldContext(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text, images = decoder_config(model), VISION.body_config(seen, _VISION_CLASS)
+        images = VISION.body_config(seen, _VISION_CLASS)
         del images["architectures"]
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            VISION_CONFIG: images,
-            TEXT_CONFIG: text,
-            TIED: text[TIED],
-            LAYER: -1,
-            _RATIO: 1 / connector.shuffle,
-            "image_seq_length": model.vectors_per_image,
-            **write(_CONNECTOR, connector, context),
-        }
+        return reader_config(
+            self,
+            class_name,
+            model,
+            images=images,
+            connector=_CONNECTOR,
+            vision_feature_layer=-1,
+            downsample_ratio=1 / connector.shuffle,
+            image_seq_length=model.vectors_per_image,
+        )
 
 
-_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
-_TENSORS = Tensors(
+_TENSORS = reader_tensors(
     "internvl",
-    also_named(
-        (
-            *image_rules(VISION.tensors.rules, "vision_tower."),
-            *modules(
-                {"layer_norm": "joined_norm", "linear_1": "up", "linear_2": "down"},
-                "multi_modal_projector.",
-                "connector.",
-            ),
-            *decoder_rules("language_model.model."),
-        ),
-        *PARTS,
+    *image_rules(VISION.tensors.rules, "vision_tower."),
+    *modules(
+        {"layer_norm": "joined_norm", "linear_1": "up", "linear_2": "down"},
+        "multi_modal_projector.",
+        "connector.",
     ),
-    heads={"language_modeling": also_named(_HEAD, *PARTS)},
-    optional=("*vision_tower.*", "language_model.lm_head.weight", "lm_head.weight"),
+    *decoder_rules("language_model.model."),
+    optional=("*vision_tower.*",),
 )
 
 FAMILIES = (
