@@ -194,3 +194,16 @@ def masked_rules(dense: str, norm: str, decoder: str, *copies: str) -> tuple[Rul
         same(f"{decoder}.weight", "head.vocabulary.weight"),
         same(f"{decoder}.bias", "head.vocabulary.bias", copies=copies),
     )
+
+
+ROBERTA_OUTSIDE = ("lm_head.", "classifier.", "qa_outputs.")
+ROBERTA_OPTIONAL = ("pooler.*", *(f"{prefix}*" for prefix in ROBERTA_OUTSIDE))
+ROBERTA_HEADS = {
+    "pooler": affine("pooler.dense", "head.dense"),
+    "masked_language_modeling": masked_rules(
+        "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"
+    ),
+    "classification": modules({"classifier.dense": "head.dense", "classifier.out_proj": "head.labels"}),
+    **CLASSIFIER_RULES,
+}
+"""The heads with RoBERTa's names."""

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
-from zoo.families.common.encoders import CLASSIFIER_RULES, NORM, classifiers, masked, masked_rules, pooler
+from zoo.families.common.encoders import (
+    NORM,
+    ROBERTA_HEADS,
+    ROBERTA_OPTIONAL,
+    ROBERTA_OUTSIDE,
+    classifiers,
+    masked,
+    pooler,
+)
 from zoo.families.common.family import Family
 from zoo.families.common.layers import Layers
-from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
+from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 
 _OFFSET = 2
 _BUCKETS = 32
@@ -58,16 +66,9 @@ _TENSORS = Tensors(
         ),
     ),
     prefix="mpnet.",
-    outside=("lm_head.", "classifier.", "qa_outputs."),
-    heads={
-        "pooler": affine("pooler.dense", "head.dense"),
-        "masked_language_modeling": masked_rules(
-            "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"
-        ),
-        "classification": modules({"classifier.dense": "head.dense", "classifier.out_proj": "head.labels"}),
-        **CLASSIFIER_RULES,
-    },
-    optional=("pooler.*", "lm_head.*", "classifier.*", "qa_outputs.*"),
+    outside=ROBERTA_OUTSIDE,
+    heads=ROBERTA_HEADS,
+    optional=ROBERTA_OPTIONAL,
     unused=("embeddings.position_ids",),
 )
 

@@ -6,14 +6,14 @@ import transformers as hf
 
 from specs.language.load import load
 from tests.parity.families.family import RightPaddedTests
-from tests.parity.families.vision.test_vit import TestViT
+from tests.parity.families.vision import test_vit
 from zoo.configs.exporting import write_config
 
 
 class TestDeiT(RightPaddedTests):
     model_class = hf.DeiTForImageClassificationWithTeacher
     defaults = {"num_labels": 5}
-    configs = TestViT.configs
+    configs = test_vit.TestViT.configs
     heads = ("Model", "ForImageClassification")
     of_others = tuple(configs)
     refusals = (
@@ -26,7 +26,7 @@ class TestDeiT(RightPaddedTests):
             "DeiTForImageClassification",
         ),
     )
-    draw = TestViT.draw
+    draw = staticmethod(test_vit.TestViT.draw)
 
 
 def test_a_distillation_token_makes_a_vit_a_deit():
