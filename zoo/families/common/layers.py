@@ -111,7 +111,7 @@ class Layers(Field):
     """A stack: how many layers, their block, in which respects they vary, and ``more`` keys of the stack."""
 
     def __init__(
-        self, depth: Depth, block: Template, varies: Sequence[LayerVariation] = (), **more: Template
+        self, depth: Field, block: Template, varies: Sequence[LayerVariation] = (), **more: Template
     ) -> None:
         self.depth, self.block, self.varies, self.more = depth, block, varies, more
 

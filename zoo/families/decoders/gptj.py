@@ -8,13 +8,13 @@ from zoo.families.common.decoders import decoder_tensors, layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import SUMMARY, decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Template
+from zoo.families.common.template import Field, Template
 from zoo.families.common.tensors import modules, projections
 
 _D_MODEL = f.Int("n_embd", "hidden_size", default=4096)
 
 
-def gptj_body(heads: f.Int) -> Template:
+def gptj_body(heads: Field) -> Template:
     """Return the template of GPT-J and CodeGen."""
     return {
         "architecture": "decoder",

@@ -22,7 +22,7 @@ from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.layers import FULL, SLIDING, Layers, LayerVariation, Windows
 from zoo.families.common.rope import RopeField
 from zoo.families.common.rope_by_window import kind_of_layer
-from zoo.families.common.template import Data, FieldContext, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules
 
 _THETAS = {FULL: ("global_rope_theta", 160000.0), SLIDING: ("local_rope_theta", 10000.0)}
@@ -122,7 +122,7 @@ _TOKENS = tuple(f"{name}_token_id" for name in ("pad", "bos", "eos", "cls", "sep
 """Special tokens, whose defaults may be beyond the vocabulary."""
 
 
-def modernbert_body(architecture: str, window: f.Int, **stated: int | None) -> dict[str, Template]:
+def modernbert_body(architecture: str, window: Field, **stated: int | None) -> dict[str, Template]:
     """The template of an encoder or a decoder; ``window`` is the field of its windows, ``stated`` are constant fields."""
     layers = Layers(
         f.Depth("num_hidden_layers", default=22),
