@@ -221,6 +221,5 @@ def assert_gradients(model: nn.Module, expected: Mapping[str, Tensor]) -> None:
     """Assert that parameters have the gradients of the reference, at the scale of the largest value of each."""
     for name, theirs in expected.items():
         ours, scale = model.get_parameter(name).grad, float(theirs.abs().max())
-        torch.testing.assert_close(
-            ours, theirs, rtol=1e-4, atol=1e-5 * scale, msg=lambda text, name=name: f"{name}: {text}"
-        )
+        message = f"{name}: {{}}".format
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5 * scale, msg=message)

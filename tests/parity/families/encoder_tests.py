@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 
@@ -41,7 +41,7 @@ class EncoderTests(RightPaddedTests):
     """An encoder of texts, padded on both sides if the class allows it."""
 
     options = {}
-    heads = ALL
+    heads: ClassVar[Any] = ALL
 
     def check(self, model_class: type, config: Any, directory: Any, **options: Any) -> Any:
         """With padding on the right alone for references that pool the first column, whether it is a token or not."""

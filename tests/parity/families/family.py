@@ -50,9 +50,9 @@ class FamilyTests:
     - ``options``: options of every check.  ``prepare`` changes a reference whose weights were drawn.
     """
 
-    model_class: ClassVar[type]
+    model_class: ClassVar[Any]
     defaults: ClassVar[Mapping[str, Any]] = SPECIAL
-    configs: ClassVar[Mapping[str, Mapping[str, Any]]]
+    configs: ClassVar[Mapping[str, Any]]
     heads: ClassVar[Sequence[str]] = ()
     others: ClassVar[Sequence[tuple[type, Mapping[str, Any]]]] = ()
     of_others: ClassVar[Sequence[str]] = ()
@@ -65,7 +65,7 @@ class FamilyTests:
     no_field: ClassVar[Sequence[tuple[Any, str]]] = ()
     preset: ClassVar[str]
     options: ClassVar[Mapping[str, Any]] = {}
-    prepare: ClassVar[Callable[[Any, int], None] | None] = None
+    prepare: ClassVar[Any] = None
     run: ClassVar[Callable[..., Any]] = staticmethod(harness.check)
 
     def __init_subclass__(cls) -> None:
@@ -77,7 +77,7 @@ class FamilyTests:
         classes = [getattr(transformers, f"{prefix}{name}") for name in cls.heads]
         cls.others = [*((each, labels(each)) for each in classes), *vars(cls).get("others", ())]
         has = {test: bool(getattr(cls, table)) for test, table in TABLES.items()}
-        draws = getattr(cls.draw, "__func__", cls.draw) is not FamilyTests.draw.__func__
+        draws = getattr(cls.draw, "__func__", cls.draw) is not vars(FamilyTests)["draw"].__func__
         has["test_any_configuration"] = bool(cls.draws) or draws
         for test, present in has.items():
             setattr(cls, test, getattr(FamilyTests, test) if present else None)

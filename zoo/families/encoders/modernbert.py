@@ -86,7 +86,7 @@ class _First(LayerVariation):
 class _LocalByNumber(Windows):
     """The layers with a window: listed one by one, or all except every n-th."""
 
-    def __init__(self, window: f.Int) -> None:
+    def __init__(self, window: Field) -> None:
         position = f.Derived(lambda config: _POSITIONS.read_kind(SLIDING, config))
         super().__init__("local", window, _by_number, position=position)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import transformers as hf
 from hypothesis import strategies as st
 
@@ -43,7 +45,7 @@ class TestRoberta(EncoderTests):
     model_class = hf.RobertaForMaskedLM
     configs = CONFIGS
     options = {"position_ids": False}
-    refusals = (
+    refusals: ClassVar[Any] = (
         ("position_embedding_type", "relative_key_query", 'must be "absolute"'),
         ("is_decoder", True, "must be false"),
         ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 import transformers as hf
 
@@ -37,7 +39,7 @@ class TestBart(RightPaddedTests):
     configs = CONFIGS
     heads = ("Model", "ForQuestionAnswering")
     of_others = ("scaled", "relu")
-    refusals = (
+    refusals: ClassVar[Any] = (
         ("tie_word_embeddings", False, "must be true", "share one table"),
         ("activation_function", "gelu_neww", "is not supported", "gelu_new"),
         ("is_decoder", True, "must be false", "the decoder alone"),

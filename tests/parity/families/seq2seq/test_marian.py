@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import torch
 import transformers as hf
 from hypothesis import strategies as st
@@ -40,7 +42,7 @@ class TestMarian(RightPaddedTests):
         ),
     }  # fmt: skip
     heads = ("Model",)
-    refusals = (
+    refusals: ClassVar[Any] = (
         ("share_encoder_decoder_embeddings", False, "must be true", "one table"),
         ("decoder_vocab_size", 9, "must be 61", "one table"),
         ("activation_function", "swich", "is not supported", "swish"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -55,7 +55,7 @@ class TestT5(FamilyTests):
     heads = ("Model", "EncoderModel", "ForQuestionAnswering", "ForTokenClassification")
     of_others = ("tied", "gated-untied")
     drawn = {"length": 15}
-    refusals = (
+    refusals: ClassVar[Any] = (
         ("feed_forward_proj", "gated-gelus", "is not supported", "gated-gelu"),
         ("is_decoder", True, "must be false", "the decoder alone"),
         (
@@ -65,7 +65,7 @@ class TestT5(FamilyTests):
             "T5ForTokenClassification",
         ),
     )
-    prepare = staticmethod(untied)
+    prepare: ClassVar[Any] = staticmethod(untied)
 
     @staticmethod
     def draw(data):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -56,7 +56,7 @@ class TestWav2Vec2(RightPaddedTests):
         hf.Wav2Vec2Model, hf.Wav2Vec2ForAudioFrameClassification, hf.Wav2Vec2ForSequenceClassification
     )
     of_others = ("base", "large")
-    refusals = (
+    refusals: ClassVar[Any] = (
         ("add_adapter", True, "must be false", "adapters"),
         ("adapter_attn_dim", 16, "must be", "MMS"),
         ("conv_kernel", [10], "must have as many numbers as conv_dim, which has 3"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 import transformers as hf
@@ -16,7 +18,7 @@ from tests.parity.reference import assert_close, build, load
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import import_spec
 
-CONFIGS = {
+CONFIGS: dict[str, Any] = {
     "odd heads": dict(
         vocab_size=61, hidden_size=21, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
         projection_dim=9, layer_norm_eps=1e-3, max_position_embeddings=23, eos_token_id=60,
@@ -30,7 +32,7 @@ CONFIGS = {
         projection_dim=28, hidden_act="relu", max_position_embeddings=31, eos_token_id=2,
     ),
 }  # fmt: skip
-VISION = {
+VISION: dict[str, Any] = {
     "odd heads": dict(
         hidden_size=24, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17, image_size=14, patch_size=4,
         layer_norm_eps=1e-3, projection_dim=9,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import onnxruntime
 import pytest
 import torch
@@ -25,7 +27,7 @@ from zoo.configs.importing import import_spec
 from zoo.families.common.template import UnfitError
 from zoo.families.registry import family
 
-CONFIGS = {
+CONFIGS: dict[str, Any] = {
     "remainder": dict(
         hidden_size=21, num_hidden_layers=3, num_attention_heads=3, mlp_ratio=2, hidden_act="gelu_new",
         layer_norm_eps=1e-3, image_size=14, patch_size=4, num_channels=3, layerscale_value=1e-5,
@@ -44,8 +46,8 @@ REGISTERS = {"remainder": 1, "gray": 7, "gated": 4}
 
 class TestDinov2(RightPaddedTests):
     model_class = hf.Dinov2Model
-    configs = CONFIGS
-    refusals = (
+    configs: ClassVar[Any] = CONFIGS
+    refusals: ClassVar[Any] = (
         ("image_size", [32, 24], "must be a whole number", "square"),
         ("mlp_ratio", 2.5, "must be a whole number"),
         ("drop_path_rate", 0.1, "must be 0.0", "without some of the layers"),

@@ -67,7 +67,8 @@ class TestVisionEncoderDecoder(FamilyTests):
     )  # fmt: skip
 
     @classmethod
-    def config(cls, encoder, decoder):
+    def config(cls, **values):
+        encoder, decoder = values["encoder"], values["decoder"]
         config_class = hf.GPT2Config if "n_embd" in decoder else hf.TrOCRConfig
         words = config_class(**decoder, **SPECIAL, is_decoder=True, add_cross_attention=True)
         return hf.VisionEncoderDecoderConfig.from_encoder_decoder_configs(

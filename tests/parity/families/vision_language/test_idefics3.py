@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -90,7 +90,7 @@ class TestIdefics3(VisionLanguageTests):
     configs = {"idefics3": CONFIGS["idefics3"]}
     options = {"by_row": True}
     strict = False
-    refusals = (
+    refusals: ClassVar[Any] = (
         ("vision_config.image_size", [16, 12], "must be a whole number"),
         ("vision_config.image_size", 100, "makes 25 patches in a row, some of"),
         ("vision_config.image_size", 400, "makes 100 patches in a row, some of"),

@@ -31,7 +31,7 @@ TEXT: dict[str, Any] = dict(
     eos_token_id=1, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=5, linear_value_head_dim=7,
 )  # fmt: skip
 VISION = {name: value for name, value in DEEP_VISION.items() if name != "deepstack_visual_indexes"}
-CONFIGS = {
+CONFIGS: dict[str, Any] = {
     "qwen3.5": dict(text_config=TEXT, vision_config=VISION, **TOKENS),
     "other sizes, tied": dict(
         text_config={
