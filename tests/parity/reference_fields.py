@@ -31,7 +31,7 @@ _OF_LOADING = frozenset(
      "trust_remote_code", "return_unused_kwargs", "update", "_from_auto", "_from_pipeline", "_configuration_file",
      "commit_message", "create_pr", "repo_id", "tags", "variant", "state_dict", "key_mapping", "weights_only"]
 )  # fmt: skip
-"""What is given to ``from_pretrained`` and never stands in a file."""
+"""Arguments of ``from_pretrained``, which no file has."""
 
 
 @functools.cache
@@ -46,7 +46,7 @@ OF_CODE: dict[str, type[PreTrainedConfig]] = {"neobert": NeoBERTConfig, "rwkv7":
 
 
 SAME = {"kimi_k2": "deepseek_v3"}
-"""Families whose published code is that of another family."""
+"""Families that use another family's published code."""
 
 
 def config_class_of(model_type: str) -> type[PreTrainedConfig]:
@@ -59,7 +59,7 @@ def config_class_of(model_type: str) -> type[PreTrainedConfig]:
 
 @functools.cache
 def fields_of(model_type: str) -> set[str]:
-    """The fields of a family, but for those of every family."""
+    """The fields of a family, without the fields of every family."""
     config_class = config_class_of(model_type)
     if model_type in OF_CODE:
         return _defined(config_class) - shared_fields()

@@ -78,7 +78,7 @@ def test_other_architectures_keep_the_order_of_rows(tmp_path):
 
 
 def scaled_by(config: LlamaConfig) -> torch.Tensor:
-    """What the rotary frequencies of a config are divided by."""
+    """The divisors of a config's rotary frequencies."""
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     frequencies, _ = ROPE_INIT_FUNCTIONS["llama3"](config, torch.device("cpu"))

@@ -1,4 +1,4 @@
-"""A checkpoint that is converted back to its class keeps what its spec says nothing of: fields of the config, and tensors that no model reads."""
+"""A checkpoint that is converted back to its class keeps fields of the config and tensors that its spec does not describe."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_counters_keep_their_dtype_and_floats_take_that_of_the_weights(checkpoin
 
 @pytest.mark.parametrize("change", ["spec", "code", "class"])
 def test_another_spec_class_or_code_of_its_own_gets_a_new_config(checkpoint, change):
-    """What the fields mean is unknown there."""
+    """The meaning of the fields is unknown then."""
     stated = json.loads((checkpoint / "config.json").read_text())
     spec = import_spec(checkpoint)
     if change == "spec":

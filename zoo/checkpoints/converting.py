@@ -183,7 +183,7 @@ def _write_weights(
     shard: int,
     progress: Progress,
 ) -> None:
-    """Write the tensors of the body into the directory, and those of later modules into their own directories."""
+    """Write the body's tensors into the directory, and later modules' into their own directories."""
     done, total = 0, sum(entry.nbytes for entry in layout.values())
 
     def advance(count: int) -> None:

@@ -84,7 +84,7 @@ def as_gguf(family: Tensors, header: Header, spec: Model) -> Tensors:
 
 
 class _Names:
-    """GGUF's names for those of transformers, from the table in the gguf library."""
+    """Map the names of transformers to GGUF's, by the table in the gguf library."""
 
     def __init__(self, family: Tensors, architecture: str) -> None:
         import gguf
@@ -135,7 +135,7 @@ def _transforms(header: Header, spec: Model) -> dict[str, Transform]:
 
 
 def _check_frequencies(header: Header, spec: Model) -> None:
-    """Raise :class:`WeightError` unless the divisors of rotary frequencies are those of the spec's scaling."""
+    """Raise :class:`WeightError` unless the divisors of rotary frequencies match the spec's scaling."""
     divisors = frequency_divisors(header)
     if divisors is None:
         return

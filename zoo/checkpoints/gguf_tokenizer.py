@@ -58,7 +58,7 @@ _UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4
 
 _KEYS = tuple(f"tokenizer.ggml.{key}" for key in ("tokens", "token_type", "merges", "scores"))
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
-"""What SentencePiece writes for a space."""
+"""SentencePiece's mark for a space."""
 
 GENERATION = {
     "bos_token_id": "bos_token_id",
@@ -80,7 +80,7 @@ def gguf_tokenizer(path: Path) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, modified: int, size: int) -> Mapping[str, str]:
-    """Return the files; those of the last path are cached, as reading lists of strings takes seconds."""
+    """Return the files; the last path's files are cached, as reading lists of strings takes seconds."""
     stated = _Stated(read_header(path, whole=_KEYS).metadata)
     files: dict[str, Data] = {}
     if (tokenizer := _tokenizer(stated)) is not None:

@@ -159,7 +159,7 @@ class _Matching:
         self._left_over = sorted(name for name in left_over if not self._names.is_optional(name))
 
     def _as_stored(self, slot: StoredParameter) -> StoredParameter:
-        """Return a slot, or that of stacked experts where the files have those instead."""
+        """Return a slot, or the slot of stacked experts if the files have these instead."""
         stacked = None if self._first_of(slot) else stacked_experts(slot, self._shapes)
         return stacked if stacked is not None and self._first_of(stacked) else slot
 
@@ -269,7 +269,7 @@ def _layers(names: Iterable[str]) -> set[str]:
 
 
 def _further_layers(names: Iterable[str], known: Iterable[str]) -> bool:
-    """Return whether some names are in layers beyond those of the known names."""
+    """Return whether some names are in layers beyond the known ones."""
     reached = _layers(known)
     kinds = {_NUMBER.sub("#", layer) for layer in reached}
     return any(_NUMBER.sub("#", layer) in kinds for layer in _layers(names) - reached)

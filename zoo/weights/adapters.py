@@ -47,7 +47,7 @@ def refuse_adapter(directory: Path) -> None:
 
 
 def refuse_adapter_file(path: Path, names: Iterator[str]) -> None:
-    """Raise :class:`WeightError` where the tensors of a file are those of an adapter."""
+    """Raise :class:`WeightError` if a file holds an adapter's tensors."""
     if any(name.startswith(_PREFIX) for name in names):
         refuse_adapter(path if path.is_dir() else path.parent)
         raise WeightError(

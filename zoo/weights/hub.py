@@ -24,7 +24,7 @@ _REPOSITORY = "models--"
 """The beginning of the name of a repository's directory in the cache."""
 
 FETCHING, PUBLISHING = ("fetching from", "fetched"), ("publishing to", "published")
-"""What is done with a repository, as messages have it."""
+"""The verb for an access to a repository, in messages."""
 
 
 class HubError(UserError):
@@ -42,7 +42,7 @@ def located(reference: str, *, weights: bool) -> Path:
 
 
 def snapshot_of(directory: Path) -> Path:
-    """The snapshot of a repository in the hub's cache, where a directory is that of a repository; other paths unchanged.
+    """Return the snapshot of a repository's directory in the hub's cache; other paths are unchanged.
 
     Raises :class:`HubError` where there are several, and no branch main says which.
     """
@@ -112,7 +112,7 @@ def commit_of(reference: str, revision: str | None = None) -> str:
 
 
 def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list[str]]:
-    """The names of the files that hold a repository's weights, those of one part at a time."""
+    """The names of the files that hold a repository's weights, part by part."""
     from zoo.weights.modules import dense_modules
     from zoo.weights.names import PICKLED_SINGLE, SINGLE, file_among, lone_shards, read_index
 

@@ -52,7 +52,7 @@ def _module(index: Path, entry: Any) -> Module:
 
 
 def _is_next_to(index: Path, path: str) -> bool:
-    """Whether a path is empty, or that of a directory next to the list, and no link to another place."""
+    """Whether a path is empty or names a directory next to the list, and is no link to another place."""
     plain = _PATH.fullmatch(path) and path not in (".", "..")
     return bool(plain) and not (path and (index.parent / path).is_symlink())
 

@@ -1,4 +1,4 @@
-"""What every family is put through: a tiny reference model saved as a checkpoint, imported, run, exported, converted back.
+"""The checks of every family: a tiny reference model is saved as a checkpoint, imported, run, exported and converted back.
 
 For each configuration the outputs of ``transformers`` are compared with ours in PyTorch (padded batch, cached steps), with
 those of the exported files in ONNX Runtime, and with those of the checkpoint that is written back, which
@@ -228,7 +228,7 @@ class _Batch:
 
     @property
     def _tokens(self) -> Tensor:
-        """What is decoded, or encoded where nothing is."""
+        """The tokens that are decoded, or encoded if there is no decoder."""
         return self.target if self._cross else self.ids
 
     @torch.no_grad()
@@ -249,7 +249,7 @@ class _Batch:
 
     @torch.no_grad()
     def ours(self, model: Any) -> Iterator[Outputs]:
-        """Our outputs in one pass, and for decoders those of a prompt with single steps after it."""
+        """Our outputs in one pass, and for decoders in a prompt with single steps after it."""
         if self.spec.architecture == "encoder":
             types = {} if self.types is None else {"token_type_ids": self.types}
             yield model(*self.given.values(), **types)
@@ -267,7 +267,7 @@ class _Batch:
         yield from self._passes(call, None)
 
     def onnx(self, directory: Path) -> Iterator[Outputs]:
-        """What the exported files give, in the same passes."""
+        """The outputs of the exported files in the same passes."""
         feeds = {**self.given, "token_type_ids": self.types}
         if self.spec.architecture == "encoder":
             yield _run(_session(directory / "model.onnx"), feeds)

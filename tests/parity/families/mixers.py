@@ -1,4 +1,4 @@
-"""What families whose layers carry a state of constant size are put through beside the usual: pieces of a prompt, and gradients."""
+"""Further tests of families whose layers carry a state of constant size: pieces of a prompt, and gradients."""
 
 from __future__ import annotations
 

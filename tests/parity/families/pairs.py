@@ -1,4 +1,4 @@
-"""What every family of dual encoders is put through, as :mod:`tests.parity.families.harness` does others."""
+"""The checks of every dual encoder, as :mod:`tests.parity.families.harness` has them for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every family of vision-language models is put through, as :mod:`tests.parity.families.harness` does others."""
+"""The checks of every vision-language family, as :mod:`tests.parity.families.harness` has them for others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from zoo.configs.importing import import_spec
 NEW_TOKENS, STEPS = 6, 2
 
 Inputs = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
-"""From our inputs to those of a reference."""
+"""Our input names -> the reference's."""
 
 
 def check(
@@ -249,7 +249,7 @@ def typed(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def by_row_inputs(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The inputs of a reference that reads images as B x the largest number of any row, where those of zeros are none."""
+    """The inputs of a reference that reads images as B x the largest number per row, padded with zeros."""
     connector, pixels = spec.connector, given.get("pixel_values")
     if pixels is None:
         return dict(given)

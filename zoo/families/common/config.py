@@ -331,7 +331,7 @@ class Config:
         self._read.update(names)
 
     def pass_over(self, *names: str) -> None:
-        """Report fields that the family's reference does not read, though those of other families do."""
+        """Report fields that other families' references read, and this family's does not."""
         self._unread.update(names)
 
     def finish(self) -> tuple[str, ...]:

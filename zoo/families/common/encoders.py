@@ -107,7 +107,7 @@ def bert_body(
 
 
 def rotary_body(theta: float, *, context: int, heads: int = 12, **options: Any) -> dict[str, Template]:
-    """Return the body of a config with BERT's fields whose heads are rotated; ``options`` are those of :func:`bert_body`."""
+    """Return the body of a config with BERT's fields whose heads are rotated; ``options`` go to :func:`bert_body`."""
     body = bert_body(heads=heads, **options)
     length = f.ContextLength("max_position_embeddings", default=context)
     width = per_head(body["d_model"], f.Int("num_attention_heads", default=heads))

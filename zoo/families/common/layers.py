@@ -39,7 +39,7 @@ def pattern(names: Sequence[str | None]) -> int | list[Data]:
 
 
 def _repeats(names: Sequence[str | None]) -> dict[tuple[int, int], int]:
-    """Where so many layers come several times in a row, and how often, by the first one and their number."""
+    """The repeated runs of layers: the first layer and the length of a run -> the number of repetitions."""
     found = {}
     for length in range(2, min(len(names) // 2, _LONGEST) + 1):
         alike = 0  # layers from here on that are as the ones so many later

@@ -57,7 +57,7 @@ class LlamaFields:
         return {"kind": "mlp", "hidden": self.hidden, "activation": activation, "bias": bias}
 
     def rope(self, **more: Any) -> RopeField:
-        """A rotary position for the heads; arguments are those of :class:`Rope`."""
+        """A rotary position for the heads; the arguments go to :class:`RopeField`."""
         return RopeField(self.heads.width, self.context, **more)
 
     def attention(self, **more: Template) -> dict[str, Template]:

@@ -162,7 +162,7 @@ def mamba(
 
 
 class MixerHeadWidth(f.Int):
-    """The width of a head, which may be "auto": that of the mixer divided by the heads."""
+    """The width of a head, which may be "auto": the mixer's width divided by the heads."""
 
     def __init__(self, name: str, width: Field, heads: f.Int) -> None:
         super().__init__(name)

@@ -1,4 +1,4 @@
-"""What mixtures of experts have in common: their fields, the layers that have none, and the tensors of their experts."""
+"""Mixtures of experts: their fields, the layers without one, and the tensors of the experts."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ EXPERTS = experts("mlp", "gate_proj", "up_proj", "down_proj")
 
 
 CORRECTION = same(f"{LAYER}mlp.gate.e_score_correction_bias", f"{_FEED_FORWARD}.router.score_correction_bias")
-"""What DeepSeek-V3 adds to the scores when experts are chosen."""
+"""The bias that DeepSeek-V3 adds to the scores when it chooses experts."""
 
 
 def shared(stored: str) -> dict[str, str]:

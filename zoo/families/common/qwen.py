@@ -1,4 +1,4 @@
-"""What Qwen's configs have in common: windows, which a separate field switches on, and mixtures in some layers."""
+"""Fields of Qwen's configs: windows, which a separate field switches on, and mixtures in some layers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LastLayers(QwenWindows):
 
 
 class SparseStep(DenseLayers):
-    """The layers without a mixture: those of mlp_only_layers, and others than each decoder_sparse_step-th."""
+    """The layers without a mixture: mlp_only_layers, and all but every decoder_sparse_step-th."""
 
     def read(self, config: Config, depth: int) -> list[bool]:
         step = config.int("decoder_sparse_step", default=1)

@@ -1,4 +1,4 @@
-"""What the vision-language families of Qwen have in common: images of any size, and rotation by frame, row and column."""
+"""Parts of Qwen's vision-language families: images of any size, and rotation by frame, row and column."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def patch_rule(stored: str) -> Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class QwenVL(Family):
-    """The config of an encoder of images and that of a decoder, which old configs have among the fields of the whole.
+    """An image encoder and a decoder, whose fields old configs have at the top level.
 
     ``norm`` is that of the connector; ``out`` the field of the width that images become. Configs are written with the decoder's
     fields among those of the whole where ``flat``, as clients read them. ``deep``: vectors of earlier layers are read too, with

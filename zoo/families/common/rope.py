@@ -121,7 +121,7 @@ class RopeField(Field):
 
 
 def stated_parameters(config: Config) -> Config | None:
-    """Return the parameters that a config states: those of ``rope_scaling`` replace those of ``rope_parameters``."""
+    """Return the rotary parameters of a config; ``rope_scaling`` takes precedence over ``rope_parameters``."""
     scaling = config.part("rope_scaling")
     if scaling is None or not scaling.data:
         return config.part("rope_parameters")

@@ -180,7 +180,7 @@ CLASSIFICATION = modules(
 
 
 def bart_tensors(name: str, *rules: Rule) -> Tensors:
-    """The tensors of a family; ``rules`` are those of its layers."""
+    """The tensors of a family; ``rules`` are the rules of its layers."""
     return Tensors(
         name,
         (

@@ -1,4 +1,4 @@
-"""What the families of Zamba share: layers beside a transformer that several of them have in common, and its tensors.
+"""Zamba's layers beside a shared transformer, and its tensors.
 
 Checkpoints store a shared transformer in the first layer that uses it.
 """

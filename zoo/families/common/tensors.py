@@ -80,7 +80,7 @@ def transposed(stored: str, module: str) -> tuple[Rule, Rule]:
 
 
 def pointwise(stored: str, module: str) -> tuple[Rule, Rule]:
-    """Return the rules of a module whose weight is stored as that of a convolution with a kernel of 1."""
+    """Return the rules of a module whose weight is stored as a convolution with a kernel of 1."""
     return Rule(f"{stored}.weight", (f"{module}.weight",), Pointwise()), same(
         f"{stored}.bias", f"{module}.bias"
     )
@@ -274,7 +274,7 @@ class TensorRules:
         return None
 
     def _across(self, rule: Rule) -> tuple[str, ...]:
-        """Return the parameters that a rule's tensor holds, those of one layer after those of another."""
+        """Return the parameters that a rule's tensor holds, layer by layer."""
         (pattern,) = rule.parameters
         if pattern not in self._held:
             parts = pattern.split(f"{{{rule.across}}}")

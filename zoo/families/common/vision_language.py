@@ -1,4 +1,4 @@
-"""Families of a decoder that reads the vectors of images, whose configs hold that of each: LLaVA, Idefics 3, Gemma 3,
+"""Vision-language families whose configs hold the configs of an image encoder and a decoder: LLaVA, Idefics 3, Gemma 3,
 PaliGemma."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from zoo.families.decoders.qwen3 import FAMILIES as QWEN3_FAMILIES
 Connected = TypeVar("Connected", bound=Component)
 
 TEXT_CONFIG, VISION_CONFIG = "text_config", "vision_config"
-"""The fields that hold the config of the decoder and that of the encoder of images."""
+"""The fields that hold the configs of the decoder and of the image encoder."""
 
 TIED = "tie_word_embeddings"
 

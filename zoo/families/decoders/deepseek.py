@@ -81,7 +81,7 @@ class _MethodGroups(ExpertGroups):
 
 
 class _OpenExperts(f.Int):
-    """The experts of a token: those of closed groups may be among them, with the weight 0."""
+    """The experts of a token, which may include experts of closed groups, with the weight 0."""
 
     def __init__(self, groups: Field, experts: f.Int) -> None:
         super().__init__("num_experts_per_tok", default=REQUIRED)
@@ -233,5 +233,5 @@ V3 = Family(
     ),  # layers beyond the model itself
 )
 K2 = replace(V3, model_type="kimi_k2")
-"""Kimi K2 (Moonshot AI, 2025), whose code is that of DeepSeek-V3."""
+"""Kimi K2 (Moonshot AI, 2025), whose code is DeepSeek-V3's."""
 FAMILIES = (V2, V3, K2)

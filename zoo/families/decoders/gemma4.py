@@ -46,7 +46,7 @@ def _of_images(config: Config) -> str | None:
 
 
 def _overrides(config: Config) -> Data | None:
-    """What a config says of the layers without a window, layer by layer; None where it says it once."""
+    """The fields that a config states for layers without a window, by layer; None if it states them once."""
     stated = config.part(_OVERRIDES)
     if stated is None:
         return None
@@ -159,7 +159,7 @@ _WINDOWS = _LastIsGlobal(
 
 
 class _LastHidden(Field):
-    """The width of the feed-forwards of the last layers, which may be twice that of the others."""
+    """The width of the feed-forwards of the last layers, which may be twice the others' width."""
 
     double = f.Bool("use_double_wide_mlp", default=False)
 

@@ -119,7 +119,7 @@ class _Norms(Field):
 
 
 class _RoutedStep(DenseLayers):
-    """The layers without a mixture: others than each interleave_moe_layer_step-th, or than those of moe_layers."""
+    """The layers without a mixture: all but every interleave_moe_layer_step-th, or all but moe_layers."""
 
     def read(self, config: Config, depth: int) -> list[bool]:
         step = config.int("interleave_moe_layer_step", default=1)

@@ -42,7 +42,7 @@ class _Embedded(Field):
 
 
 class _Distances(Field):
-    """The position of the attention; all fields but that of the norm have other values in the reference where a config lacks them."""
+    """The position of the attention; the reference's defaults differ from ours for all fields except the norm's."""
 
     component = Disentangled
 

@@ -20,7 +20,7 @@ _MLP_BIAS = f.Bool("mlp_bias", default=False)
 
 
 class _Pooling(Field):
-    """The pooling, and whether it precedes or follows the dense layer, under the present name and that of the first release."""
+    """The pooling, and whether it precedes or follows the dense layer, under its present name and its name in the first release."""
 
     component = Classification
 

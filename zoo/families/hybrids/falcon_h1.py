@@ -41,7 +41,7 @@ class _Multipliers(Field):
 
 
 class _KeyMultiplier(Field):
-    """The factor on attention scores: that of heads of their width, times the multiplier of the keys."""
+    """The factor on attention scores: the usual one for the heads' width, times the multiplier of keys."""
 
     multiplier = _multiplier("key_multiplier")
 

@@ -66,7 +66,7 @@ def _residual(branch: str) -> dict[str, Template]:
 
 
 class _FeedForwardResidual(Field):
-    """The factors of feed-forwards, which a spec may leave to those of the other branch."""
+    """The residual factors of feed-forwards, by default the attention's."""
 
     component = Component | None
 

@@ -40,7 +40,7 @@ def _kinds(config: Config, depth: int | None = None) -> list[str]:
 
 
 class _Depth(f.Depth):
-    """The number of layers, which is that of their kinds."""
+    """The number of layers: the length of the list of their kinds."""
 
     def read(self, config: Config) -> int:
         config.layers("num_hidden_layers")  # which the reference does not read

@@ -100,7 +100,7 @@ class _HeadsOfModel(Field):
 
 
 class _ChannelWidth(Field):
-    """The width of channel mixing, by default a multiple of that of the model, rounded up to a multiple of 32."""
+    """The width of channel mixing, by default a multiple of the model's width, rounded up to a multiple of 32."""
 
     def read(self, config: Config) -> int:
         ratio = config.data.get("hidden_ratio")
@@ -116,7 +116,7 @@ class _ChannelWidth(Field):
 
 
 class _Later(LayerVariation):
-    """The layers of time mixing after the first, whose values are mixed with those of the first."""
+    """The layers of time mixing after the first, which mix in the first layer's values."""
 
     name = "later"
     differs = {"mixer": {"value_rank": f.Int("v_low_rank_dim", default=16)}}

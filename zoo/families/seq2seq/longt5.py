@@ -87,7 +87,7 @@ _NORM, _TABLE = (
 
 
 def _with_summaries(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """The rules of the encoder's attention under the name that it has with sums of blocks, and those of what these have."""
+    """The rules of the encoder's attention under its name with block summaries, and the rules of the summaries."""
     for rule in rules:
         if _LOCAL in rule.stored:
             beside = _TABLE if rule.parameters[0].startswith("encoder.position.") else _NORM

@@ -164,7 +164,7 @@ def _attention(stored: str, module: str) -> tuple[Rule, ...]:
 
 
 def _stack(stack: str, feed_forward: str, attention: str = "SelfAttention") -> tuple[Rule, ...]:
-    """The tensors of a stack; ``feed_forward`` and ``attention`` are the names of those of a layer."""
+    """The tensors of a stack; ``feed_forward`` and ``attention`` are the stored names of a layer's parts."""
     layer, block = f"{stack}.block.{{layer}}.layer", f"{stack}.blocks.{{layer}}"
     dense, ours = f"{layer}.{feed_forward}", f"{block}.feed_forward"
     bias = f"{layer}.0.{attention}.relative_attention_bias.weight"

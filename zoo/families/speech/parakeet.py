@@ -139,7 +139,7 @@ _ENCODER = _Encoder(
 
 
 class _WithHead(Family):
-    """A config that holds that of the encoder."""
+    """A config that holds the encoder's config."""
 
     def body_spec(self, config: Config, class_name: str) -> Data:
         encoder = config.inner(ENCODER_CONFIG)

@@ -92,7 +92,7 @@ def stem(projection_norm: Template) -> dict[str, Template]:
 
 
 def _body(projection_norm: Template, position: Template, **of_encoder: Template) -> dict[str, Template]:
-    """The body; ``position`` is that of the attention itself, and ``of_encoder`` are further keys of the encoder."""
+    """The body; ``position`` is the attention's own position, and ``of_encoder`` are further keys of the encoder."""
     return {
         "architecture": "encoder",
         "*": f.Stated(mask_time_prob=0.0, mask_feature_prob=0.0),

@@ -53,7 +53,7 @@ class _ConformerPosition(Field):
 
 
 class _UnreadConvolution(f.Stated):
-    """What the convolution over positions needs to be built: the reference stores it, and does not compute with it."""
+    """The fields of the convolution over positions, which the reference builds and stores but does not compute with."""
 
     def write(self, value: Any, context: FieldContext) -> Data:
         return {**self.fields, "num_conv_pos_embedding_groups": math.gcd(16, context.model.d_model)}

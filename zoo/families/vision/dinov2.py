@@ -116,7 +116,7 @@ _IN_MEMORY = (*ATTENTION_OF_IMAGES, ("weights_out", "down_proj"))
 
 
 def _tensors(model_type: str) -> Tensors:
-    """The tensors, and those of the model in memory, whose gate is a module of its own."""
+    """The tensors, stored and in memory, where the gate is a separate module."""
     stored = Tensors(
         model_type,
         also_named(_RULES, *_IN_MEMORY),

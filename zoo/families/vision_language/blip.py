@@ -127,7 +127,7 @@ def _of_decoder(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 
 class _Blip(Family):
-    """The config of an encoder of images and that of a decoder that attends to it."""
+    """An image encoder, and a decoder that attends to it."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         images, words = (

@@ -43,7 +43,7 @@ _MARKS = tuple(f"{mark}_token_{name}" for mark in ("boi", "eoi") for name in ("i
 
 
 class _Gemma3(Family):
-    """The config of a SigLIP and that of a Gemma 3, and the number of vectors that an image becomes."""
+    """A SigLIP, a Gemma 3, and the number of vectors per image."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         seen = config.model(VISION_CONFIG, (SIGLIP.model_type,), ("vocab_size", _USE_HEAD))

@@ -65,7 +65,7 @@ _RESAMPLER = {
 
 
 class _Idefics2(Family):
-    """The config of an encoder of images, that of a resampler and that of a decoder, which is of a family of its own."""
+    """An image encoder, a resampler, and a decoder with the config of its own family."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         body = read_images(_IMAGES, config)
@@ -75,7 +75,7 @@ class _Idefics2(Family):
         return joined(decoder, body, connector, tied=tied)
 
     def _resampler(self, config: Config, decoder: Data) -> Data:
-        """The resampler, in the width of the decoder; where a config states another, norms are those of the decoder."""
+        """The resampler, in the width of the decoder; if a config states another, the decoder's norms are used."""
         part = config.inner(_RESAMPLER_CONFIG)
         width, block = decoder["d_model"], decoder["decoder"]["block"]
         found: Data = read(_RESAMPLER, part)

@@ -101,7 +101,7 @@ def write_images(images: Family, model: Model) -> Data:
 
 
 class _Idefics3(Family):
-    """The config of an encoder of images and that of a decoder, which is of a family of its own."""
+    """An image encoder, and a decoder with the config of its own family."""
 
     @property
     def images(self) -> Family:

@@ -109,7 +109,7 @@ _CONNECTOR = {
 
 
 class _InternVL(Family):
-    """The config of an InternViT and that of a decoder, which is of a family of its own."""
+    """An InternViT, and a decoder with the config of its own family."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         seen = config.inner(VISION_CONFIG)

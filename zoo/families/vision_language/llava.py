@@ -39,7 +39,7 @@ _CONNECTOR = {
 
 
 class _Llava(Family):
-    """The config of an encoder of images and that of a decoder, each as its own family has it."""
+    """An image encoder and a decoder, each with the config of its own family."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         seen = config.model(VISION_CONFIG, _IMAGES, ("vocab_size", "vision_use_head"))
@@ -52,7 +52,7 @@ class _Llava(Family):
         return joined(decoder, body, connector, tied=tied, layers=layers, final_norm=False)
 
     def _kept(self, config: Config, embedding: Data) -> Data:
-        """Whether the vector of the class token is among those of an image."""
+        """Whether the class token's vector is kept."""
         whole = config.choice(_STRATEGY, {"default": False, "full": True}, default="default")
         classed = embedding.get("class_token", True)
         if not whole and not classed:

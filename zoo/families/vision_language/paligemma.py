@@ -43,7 +43,7 @@ _CONNECTOR = {"token": f.Int("image_token_index", "image_token_id", default=2560
 
 
 class _PaliGemma(Family):
-    """The config of a SigLIP and that of a Gemma or Gemma 2."""
+    """A SigLIP and a Gemma or Gemma 2."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         stated = ("vocab_size", "projector_hidden_act", "num_positions", _USE_HEAD, _COUNT, _WIDTH)

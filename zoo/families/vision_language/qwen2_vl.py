@@ -96,7 +96,7 @@ TEXT = Family(
 
 
 def tensors_of(model_type: str, vision: Family) -> Tensors:
-    """The tensors of the whole model, also by the names of before transformers 4.52; those of images are ``vision``'s."""
+    """The tensors of the whole model, also by the names before transformers 4.52; ``vision`` has the rules of the image encoder."""
     rules = (
         *image_rules(vision.tensors.rules, "model.visual."),
         *affine("model.visual.merger.ln_q", "connector.norm"),

@@ -59,13 +59,13 @@ V2: dict[str, dict[str, Any]] = {
     "no query rank": dict(topk_method="greedy"),
     "dense mostly": dict(topk_method="group_limited_greedy"),
 }
-"""What V2 has beyond."""
+"""Further fields of V2."""
 V3: dict[str, dict[str, Any]] = {
     "groups": dict(norm_topk_prob=False),
     "no query rank": dict(rope_interleave=False),
     "dense mostly": dict(norm_topk_prob=True),
 }
-"""What V3 has beyond."""
+"""Further fields of V3."""
 
 
 def test_groups_of_v2_that_leave_fewer_experts_than_are_chosen(tmp_path):
@@ -177,7 +177,7 @@ LITE = {
     "tie_word_embeddings": False, "topk_group": 1, "topk_method": "greedy", "torch_dtype": "bfloat16",
     "transformers_version": "4.33.1", "use_cache": True, "v_head_dim": 128, "vocab_size": 102400,
 }  # fmt: skip
-"""What the config of DeepSeek-V2-Lite says."""
+"""The config of DeepSeek-V2-Lite."""
 
 
 def test_a_published_config_and_its_new_spelling_are_one_architecture(tmp_path):

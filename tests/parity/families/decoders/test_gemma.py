@@ -41,7 +41,7 @@ GEMMA = {
     "untied": {"hidden_act": "gelu_python"},
     "one key": {"hidden_act": "gelu"},
 }
-"""What Gemma has beyond."""
+"""Further fields of Gemma."""
 GEMMA2 = {
     "grouped": dict(
         hidden_activation="silu", sliding_window=4, query_pre_attn_scalar=7, attn_logit_softcapping=1.5,
@@ -52,7 +52,7 @@ GEMMA2 = {
     ),
     "one key": dict(layer_types=[FULL, FULL, SLIDING, FULL], sliding_window=3, attn_logit_softcapping=0.5),
 }  # fmt: skip
-"""What Gemma 2 has beyond."""
+"""Further fields of Gemma 2."""
 GEMMA3 = {
     "grouped": dict(
         hidden_activation="silu", sliding_window=4, query_pre_attn_scalar=7, sliding_window_pattern=2,
@@ -66,7 +66,7 @@ GEMMA3 = {
         sliding_window=3, rope_parameters={FULL: YARN, SLIDING: rotation(90.0)},
     ),
 }  # fmt: skip
-"""What Gemma 3 has beyond."""
+"""Further fields of Gemma 3."""
 
 
 def prepare(reference, seed: int) -> None:
@@ -174,7 +174,7 @@ OLD = {
     "sliding_window_pattern": 6, "torch_dtype": "bfloat16", "transformers_version": "4.50.0.dev0",
     "use_cache": True, "vocab_size": 300,
 }  # fmt: skip
-"""What the configs of Gemma 3 say, at a tiny size."""
+"""The configs of Gemma 3 at a tiny size."""
 
 
 def test_old_and_new_spellings_are_one_architecture(tmp_path):

@@ -44,7 +44,7 @@ OLD = {
     "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                      "original_max_position_embeddings": 8192, "rope_type": "llama3"},
 }  # fmt: skip
-"""What the config of Llama 3.1 says, at a tiny size."""
+"""The config of Llama 3.1 at a tiny size."""
 
 
 def architecture(data) -> dict:

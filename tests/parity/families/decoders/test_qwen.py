@@ -41,7 +41,7 @@ MORE = {
     "windows not used": {"head_dim": 16},
     "windows by layer": {"head_dim": 4, "attention_bias": True},
 }
-"""What Qwen3 has beyond."""
+"""Further fields of Qwen3."""
 
 
 REFUSALS = (

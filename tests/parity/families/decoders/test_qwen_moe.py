@@ -36,13 +36,13 @@ QWEN2 = {
     "every other": dict(shared_expert_intermediate_size=5, max_window_layers=3),
     "every layer": dict(shared_expert_intermediate_size=20, max_window_layers=1),
 }
-"""What Qwen2 has beyond."""
+"""Further fields of Qwen2."""
 QWEN3 = {
     "dense first": dict(head_dim=14, attention_bias=True),
     "every other": dict(head_dim=8),
     "every layer": dict(head_dim=16, attention_bias=True),
 }
-"""What Qwen3 has beyond."""
+"""Further fields of Qwen3."""
 
 
 def draw_common(data) -> dict:

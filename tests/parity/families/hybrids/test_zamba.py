@@ -66,7 +66,7 @@ class TestZamba(MixerTests):
 
 
 def test_configs_without_a_list_of_layers() -> None:
-    """The usual layers are those of Zamba-7B."""
+    """The usual layers are Zamba-7B's."""
     data = hf.ZambaConfig().to_dict()
     stated = data.pop("layers_block_type")
     spec = spec_of_config(Config(data, "config.json"), name="usual")

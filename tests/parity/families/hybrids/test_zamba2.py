@@ -93,7 +93,7 @@ def test_biases(tmp_path) -> None:
 
 
 def test_configs_without_a_list_of_layers() -> None:
-    """The usual layers are those of Zamba2-2.7B."""
+    """The usual layers are Zamba2-2.7B's."""
     data = hf.Zamba2Config(num_mem_blocks=2, n_mamba_heads=80).to_dict()
     stated = data.pop("layers_block_type")
     data.pop("hybrid_layer_ids")
