@@ -108,8 +108,8 @@ class _Names:
         """A stored name, with its field for the layer."""
         full = name if name.startswith(self._family.outside) else self._family.prefix + name
         module, _, leaf = _FIELD.sub("0", full).rpartition(".")
-        found: str | None = self._table.get_name(module)
-        return None if found is None else f"{found.replace('blk.0.', 'blk.{layer}.')}.{leaf}"
+        mapped: str | None = self._table.get_name(module)
+        return None if mapped is None else f"{mapped.replace('blk.0.', 'blk.{layer}.')}.{leaf}"
 
 
 def _transforms(header: Header, spec: Model) -> dict[str, Transform]:

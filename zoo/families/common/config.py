@@ -320,9 +320,9 @@ class Config:
 
     def must(self, name: str, value: Any, because: str) -> None:
         """Refuse a field that is present with any other value; a stated null is false, and no name."""
-        given = self.any(name)
+        current = self.any(name)
         named = value is True or isinstance(value, str)
-        refused = given != value if given is not None else named and self.null(name)
+        refused = current != value if current is not None else named and self.null(name)
         if refused:
             self.refuse(name, f"must be {json.dumps(value)}: {because}")
 

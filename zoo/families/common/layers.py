@@ -40,14 +40,14 @@ def pattern(names: Sequence[str | None]) -> int | list[Data]:
 
 def _repeats(names: Sequence[str | None]) -> dict[tuple[int, int], int]:
     """The repeated runs of layers: the first layer and the length of a run -> the number of repetitions."""
-    found = {}
+    runs = {}
     for length in range(2, min(len(names) // 2, _LONGEST) + 1):
         alike = 0  # layers from here on that are as the ones so many later
         for start in reversed(range(len(names) - length)):
             alike = alike + 1 if names[start] == names[start + length] else 0
             if start < _LONGEST and alike >= length:
-                found[start, length] = 1 + alike // length
-    return found
+                runs[start, length] = 1 + alike // length
+    return runs
 
 
 _LONGEST = 32

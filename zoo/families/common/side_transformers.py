@@ -99,7 +99,7 @@ class _Hybrids(LayerVariation):
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if sum(where) < self.sides.least:
             raise UnfitError(f"fewer than {self.sides.least} layers beside a transformer")
-        return {"layers_block_type": [HYBRID if here else LINEAR for here in where]}
+        return {"layers_block_type": [HYBRID if hybrid else LINEAR for hybrid in where]}
 
 
 class _WholeHeads(Field):
@@ -136,11 +136,11 @@ def places(spec: Model) -> Sequence[dict[str, int]]:
         return []
     blocks = spec.decoder.layer_blocks()
     uses = [layer for layer, block in enumerate(blocks) if isinstance(block, SideTransformer)]
-    found: list[dict[str, int]] = [{} for _ in blocks]
+    uses_of_layers: list[dict[str, int]] = [{} for _ in blocks]
     for use, layer in enumerate(uses):
         sharing = blocks[layer].sharing
-        found[layer] = {"owner": uses[use % (sharing.sets if sharing else len(uses))], "use": use}
-    return found
+        uses_of_layers[layer] = {"owner": uses[use % (sharing.sets if sharing else len(uses))], "use": use}
+    return uses_of_layers
 
 
 def shared_rules(stored: str) -> tuple[Rule, ...]:

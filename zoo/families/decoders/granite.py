@@ -69,8 +69,8 @@ class _HybridFeedForward(Field):
         if self.count.read(config):
             return {**read(_MIXTURE, config), "shared": read(self.shared, config)}
         config.ignore("num_experts_per_tok", "intermediate_size")
-        found: Data = read(self.shared, config)
-        return found
+        shared: Data = read(self.shared, config)
+        return shared
 
     def write(self, value: Any, context: FieldContext) -> Data:
         if not isinstance(value, Mixture):
@@ -90,8 +90,8 @@ class _HybridPosition(Field):
     def read(self, config: Config) -> Data:
         kinds = {"rope": True, "nope": False}
         if config.has("position_embedding_type") and config.choice("position_embedding_type", kinds):
-            found: Data = self.rope.read(config)
-            return found
+            position: Data = self.rope.read(config)
+            return position
         config.ignore("rope_parameters", "rope_theta", "rope_scaling")
         return {"kind": "none"}
 

@@ -73,8 +73,8 @@ class _FeedForwardResidual(Field):
     part = _residual("mlp")
 
     def read(self, config: Config) -> Data:
-        found: Data = read(self.part, config)
-        return found
+        residual: Data = read(self.part, config)
+        return residual
 
     def write(self, value: Component | None, context: FieldContext) -> Data:
         return write(self.part, value or context.block.residual, context)

@@ -72,14 +72,14 @@ _BODY: dict[str, Any] = {
 }
 
 
-def _convolution_rules(at: int) -> tuple[Rule, ...]:
+def _convolution_rules(index: int) -> tuple[Rule, ...]:
     """One convolution of the stem: the stored list counts activations too, and the first has no matrix after it."""
-    stored, ours = "subsampling.layers.", f"embedding.layers.{at}."
-    if at == 0:
+    stored, ours = "subsampling.layers.", f"embedding.layers.{index}."
+    if index == 0:
         return affine(f"{stored}0", f"{ours}convolution")
     return (
-        *affine(f"{stored}{3 * at - 1}", f"{ours}convolution"),
-        *affine(f"{stored}{3 * at}", f"{ours}pointwise"),
+        *affine(f"{stored}{3 * index - 1}", f"{ours}convolution"),
+        *affine(f"{stored}{3 * index}", f"{ours}pointwise"),
     )
 
 
@@ -108,7 +108,7 @@ _VECTORS = {
 _TENSORS = Tensors(
     "parakeet",
     (
-        *(rule for at in range(_MOST_CONVOLUTIONS) for rule in _convolution_rules(at)),
+        *(rule for index in range(_MOST_CONVOLUTIONS) for rule in _convolution_rules(index)),
         *affine("subsampling.linear", "embedding.projection"),
         *modules(_LAYER, _STORED, _OURS),
         *(same(f"{_STORED}{theirs}", f"{_OURS}{ours}") for theirs, ours in _VECTORS.items()),

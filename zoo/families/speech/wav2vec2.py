@@ -36,15 +36,15 @@ class _FeatureConvolutions(Field):
     }
 
     def read(self, config: Config) -> list[Data]:
-        found = {key: config.list(name, default=usual) for key, (name, usual) in self.sizes.items()}
+        sizes = {key: config.list(name, default=usual) for key, (name, usual) in self.sizes.items()}
         for key, (name, _) in self.sizes.items():
-            if any(type(value) is not int for value in found[key]):
+            if any(type(value) is not int for value in sizes[key]):
                 config.refuse(name, "must be a list of whole numbers")
-            if len(found[key]) != len(found["channels"]):
+            if len(sizes[key]) != len(sizes["channels"]):
                 config.refuse(
-                    name, f"must have as many numbers as conv_dim, which has {len(found['channels'])}"
+                    name, f"must have as many numbers as conv_dim, which has {len(sizes['channels'])}"
                 )
-        return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+        return [dict(zip(sizes, values, strict=True)) for values in zip(*sizes.values(), strict=True)]
 
     def write(self, value: Any, context: FieldContext) -> Data:
         return {name: [getattr(each, key) for each in value] for key, (name, _) in self.sizes.items()}

@@ -78,11 +78,11 @@ class _Idefics2(Family):
         """The resampler, in the width of the decoder; if a config states another, the decoder's norms are used."""
         part = config.inner(_RESAMPLER_CONFIG)
         width, block = decoder["d_model"], decoder["decoder"]["block"]
-        found: Data = read(_RESAMPLER, part)
-        found["block"]["feed_forward"]["hidden"] = 4 * width
+        resampler: Data = read(_RESAMPLER, part)
+        resampler["block"]["feed_forward"]["hidden"] = 4 * width
         if part.int(_WIDTH, default=4096) != width:
-            found["block"]["norm"] = block["norm"]
-        return {**found, "projection": block["feed_forward"]}
+            resampler["block"]["norm"] = block["norm"]
+        return {**resampler, "projection": block["feed_forward"]}
 
     def config(self, model: Model, class_name: str) -> Data:
         connector = connector_of(model, ResamplerConnector)

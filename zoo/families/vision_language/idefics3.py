@@ -95,9 +95,9 @@ def write_images(images: Family, model: Model) -> Data:
     patches = patches_of(seen)
     if fault := fault_of_side(patches.side):
         raise UnfitError(f"images whose patch_size {fault}")
-    found = images.body_config(seen, *images.classes)
-    del found["architectures"]
-    return found
+    data = images.body_config(seen, *images.classes)
+    del data["architectures"]
+    return data
 
 
 class _Idefics3(Family):
