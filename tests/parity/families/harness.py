@@ -11,7 +11,7 @@ import copy
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ def _check_conversion(
     assert batch.largest(batch.reference(back), batch.reference(reference)) <= 1e-6
 
 
-def converted(spec: Model, directory: Path, reference: Any, without: Sequence[str] = ()) -> Any:
+def converted(spec: Model, directory: Path, reference: Any, without: tuple[str, ...] = ()) -> Any:
     """The reference that reads the converted checkpoint: of the same class, with every tensor that a model reads."""
     target, model_type = directory / "converted", reference.config.model_type
     target.mkdir()
@@ -170,7 +170,7 @@ def converted(spec: Model, directory: Path, reference: Any, without: Sequence[st
     names = family(model_type).tensors
     computed = {name for name, _ in back.named_buffers() if names.unread([names.plain(name)])}
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        left = [name for name in report[kind] if name not in computed and not name.startswith(tuple(without))]
+        left = [name for name in report[kind] if name not in computed and not name.startswith(without)]
         assert not left, f"{kind}: {sorted(left)[:5]}"
     return back.eval()
 
