@@ -78,7 +78,7 @@ def check(
         result.onnx = _exported_scores(exported, given, expected)
         _assert_allowed(result.onnx, ours, given)
         _check_generation(reference, exported, theirs, given)
-    back = converted(spec, directory, reference, without)
+    back = converted(spec, directory, reference, tuple(without))
     _assert_allowed(difference(scores(back, theirs(given)), expected), ours, given)
     RECORDED.results.append(result)
     return spec
