@@ -7,7 +7,6 @@ embedding.
 from __future__ import annotations
 
 from specs.kinds.disentangled import Disentangled
-from specs.kinds.position import Learned, PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
@@ -25,20 +24,8 @@ _ACTIVATION = f.Activation("hidden_act", "gelu")
 _D_MODEL = f.Int("hidden_size", default=1536)
 _HEADS = f.Int("num_attention_heads", default=24)
 _ROWS = f.Rows("max_position_embeddings", default=512)
-
-
-class _Embedded(Field):
-    """Whether the embedding adds learned positions."""
-
-    component = PositionKind
-    _switch = f.Bool("position_biased_input", default=True)
-
-    def read(self, config: Config) -> Data:
-        return {"kind": "learned" if self._switch.read(config) else "none"}
-
-    def write(self, value: Template, context: FieldContext) -> Data:
-        embedded = context.model.position_of(context.stack)
-        return self._switch.write(isinstance(embedded, Learned), context)
+_POSITION = f.Kinds(f.Bool("position_biased_input", default=True), {"kind": "learned"}, {"kind": "none"})
+"""The positions that the embedding adds."""
 
 
 class _Distances(Field):
@@ -106,7 +93,7 @@ _BODY = {
     "vocab_size": f.Int("vocab_size", default=128100),
     "d_model": _D_MODEL,
     "context_length": _ROWS,
-    "position": _Embedded(),
+    "position": _POSITION,
     "embedding": {
         "token_types": f.Int("type_vocab_size", default=0),
         "norm": _NORM,
