@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,20 @@ TOLERANCE = 1e-5
 
 
 def build(model_class: type, config: transformers.PreTrainedConfig, seed: int) -> Any:
-    """A reference model with every parameter drawn anew, so that no norm or bias is at its default."""
+    """A reference model with every parameter drawn, so that no norm or bias is at its default.
+
+    Each expert has a product of its own, and the biases that correct the choice of experts, which are buffers, are drawn too.
+    """
     config._attn_implementation = "eager"
+    for part in (config, *(getattr(config, name, None) for name in config.sub_configs)):
+        if isinstance(part, transformers.PreTrainedConfig):
+            part._experts_implementation = "eager"
     model = model_class(config).eval()
     redraw(model, seed)
+    generator = torch.Generator().manual_seed(seed + 1)
+    for name, buffer in model.named_buffers():
+        if name.endswith(("e_score_correction_bias", "expert_bias")):
+            buffer.normal_(0.0, 0.1, generator=generator)
     return model
 
 
@@ -204,3 +215,11 @@ def llama_spec(config: transformers.LlamaConfig, head: dict[str, object] | None 
             "head": head or {"kind": "language_modeling", "tie_embeddings": config.tie_word_embeddings},
         }
     )
+
+
+def assert_gradients(model: nn.Module, expected: Mapping[str, Tensor]) -> None:
+    """Assert that parameters have the gradients of the reference, at the scale of the largest value of each."""
+    for name, theirs in expected.items():
+        ours, scale = model.get_parameter(name).grad, float(theirs.abs().max())
+        message = f"{name}: {{}}".format
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5 * scale, msg=message)

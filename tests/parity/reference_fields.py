@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import re
-import textwrap
 from pathlib import Path
 
 import transformers
@@ -17,10 +17,8 @@ from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 from tests.parity.families.neobert import NeoBERTConfig
 from tests.parity.families.rwkv7 import RWKV7Config
-from zoo.families.common import config
+from zoo.families.common.reference_fields import FILE
 from zoo.families.registry import MODEL_TYPES
-
-WRITTEN = Path(config.__file__).with_name("reference_fields.py")
 
 _READ = re.compile(r"""config\.([a-z]\w*)|(?:getattr|hasattr)\((?:\w+\.)*config,\s*["'](\w+)["']""")
 _TAKEN = re.compile(r"""kwargs\.(?:pop|get)\(\s*["'](\w+)["']""")
@@ -33,7 +31,7 @@ _OF_LOADING = frozenset(
      "trust_remote_code", "return_unused_kwargs", "update", "_from_auto", "_from_pipeline", "_configuration_file",
      "commit_message", "create_pr", "repo_id", "tags", "variant", "state_dict", "key_mapping", "weights_only"]
 )  # fmt: skip
-"""What is given to ``from_pretrained`` and never stands in a file."""
+"""Arguments of ``from_pretrained``, which no file has."""
 
 
 @functools.cache
@@ -48,7 +46,7 @@ OF_CODE: dict[str, type[PreTrainedConfig]] = {"neobert": NeoBERTConfig, "rwkv7":
 
 
 SAME = {"kimi_k2": "deepseek_v3"}
-"""Families whose published code is that of another family."""
+"""Families that use another family's published code."""
 
 
 def config_class_of(model_type: str) -> type[PreTrainedConfig]:
@@ -61,7 +59,7 @@ def config_class_of(model_type: str) -> type[PreTrainedConfig]:
 
 @functools.cache
 def fields_of(model_type: str) -> set[str]:
-    """The fields of a family, but for those of every family."""
+    """The fields of a family, without the fields of every family."""
     config_class = config_class_of(model_type)
     if model_type in OF_CODE:
         return _defined(config_class) - shared_fields()
@@ -87,34 +85,16 @@ def _read_in(path: Path) -> set[str]:
     return {name for name in found if not callable(getattr(PreTrainedConfig, name, None))} - _OF_LOADING
 
 
-def module_text() -> str:
-    """The module that holds them."""
-    families_of_text = [
-        f"    {model_type!r}: {_quoted(fields_of(model_type))}," for model_type in sorted(MODEL_TYPES)
+def text_of_fields() -> str:
+    """The text of the file that lists them, a line for each family."""
+    by_family = {"": shared_fields()} | {
+        model_type: fields_of(model_type) for model_type in sorted(MODEL_TYPES)
+    }
+    lines = [
+        f"  {json.dumps(model_type)}: {json.dumps(sorted(names))}" for model_type, names in by_family.items()
     ]
-    return "\n".join(
-        [
-            '"""The fields that the reference has for each family, written by ``python -m tests.parity.reference_fields``.',
-            "",
-            f"The fields are those of transformers {transformers.__version__}, or of code that is published with a checkpoint.",
-            '"""',
-            "",
-            f"SHARED = {_quoted(shared_fields())}",
-            '"""The fields of every family."""',
-            "",
-            "FIELDS = {",
-            *families_of_text,
-            "}",
-            '"""The additional fields of each family, by model_type."""',
-            "",
-        ]
-    ).replace("'", '"')  # fmt: skip
-
-
-def _quoted(names: set[str]) -> str:
-    lines = textwrap.wrap(" ".join(sorted(names)), 100, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(['"""', *lines, '"""'])
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 if __name__ == "__main__":
-    WRITTEN.write_text(module_text(), encoding="utf-8")
+    FILE.write_text(text_of_fields(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What attentions, norms, blocks and stacks can be, against the models that have it so.
+"""Variants of attentions, norms, blocks and stacks, against the models that have them.
 
 Names are mapped here part by part: what these tests prove are components, not checkpoints.
 """

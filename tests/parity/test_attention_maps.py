@@ -95,14 +95,14 @@ REFERENCES = {
 
 
 def read(reference: PreTrainedModel, place: Path, reading: AttentionInput, new_tokens: int = 0) -> Attended:
-    """What our model of a reference reads, by way of the checkpoint that the reference writes."""
+    """Our model and its inputs, from the checkpoint that the reference writes."""
     reference.save_pretrained(place)
     spec = import_spec(place)
     return Attended.of(list(attend(load(spec, place), reading, choose(spec), new_tokens)))
 
 
 def assert_alike(ours: list[LayerMap], theirs: tuple[torch.Tensor, ...]) -> None:
-    """All weights of all layers, but for those of sinks, which the reference leaves out."""
+    """All weights of all layers, without sinks, which the reference leaves out."""
     assert [each.layer for each in ours] == list(range(len(theirs)))
     for each, weights in zip(ours, theirs, strict=True):
         own = each.weights[..., :-1] if each.sink else each.weights
@@ -123,7 +123,7 @@ def test_weights(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["gpt2", "grouped heads", "softcap and windows", "sinks", "alibi", "latent"])
 def test_weights_through_the_cache(name: str, tmp_path: Path) -> None:
-    """What was written is what the reference writes, and rows of single steps are those of its full pass."""
+    """The continuation is the reference's, and rows of single steps equal rows of its full pass."""
     reference = build(*REFERENCES[name], seed=1)
     attended = read(reference, tmp_path, AttentionInput(IDS[:3]), new_tokens=5)
     ids = attended.ids["decoder"]

@@ -9,7 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from specs.model.model import Model
-from tests.parity.families.decoders.test_llama import config_of
+from tests.parity.families.decoders import test_llama
 from tests.parity.families.llamas import LLAMA3
 from tests.parity.reference import assert_close, build, llama_spec, load, positions, ragged
 from tests.thinned import one_in
@@ -27,7 +27,9 @@ KINDS = [
 
 
 def reference(seed: int = 1, **changes) -> LlamaForCausalLM:
-    return build(LlamaForCausalLM, config_of(**{**SIZES, "rope_parameters": PLAIN, **changes}), seed)
+    return build(
+        LlamaForCausalLM, test_llama.TestLlama.config(**{**SIZES, "rope_parameters": PLAIN, **changes}), seed
+    )
 
 
 def same_logits(ours, theirs, vocab: int = 96) -> None:
@@ -66,7 +68,9 @@ def test_other_architectures_keep_the_order_of_rows(tmp_path):
     config = transformers.Qwen2Config(**{**SIZES, "head_dim": 16}, rope_parameters=dict(PLAIN))
     theirs = build(transformers.Qwen2ForCausalLM, config, seed=1)
     write(theirs, tmp_path / "model.gguf", architecture="qwen2")
-    as_llama = config_of(**{**SIZES, "head_dim": 16, "rope_parameters": PLAIN, "attention_bias": True})
+    as_llama = test_llama.TestLlama.config(
+        **{**SIZES, "head_dim": 16, "rope_parameters": PLAIN, "attention_bias": True}
+    )
     spec = llama_spec(as_llama).model_dump()
     bias = {"query": True, "key": True, "value": True, "output": False}
     spec["decoder"]["block"]["attention"]["bias"] = bias
@@ -74,7 +78,7 @@ def test_other_architectures_keep_the_order_of_rows(tmp_path):
 
 
 def scaled_by(config: LlamaConfig) -> torch.Tensor:
-    """What the rotary frequencies of a config are divided by."""
+    """The divisors of a config's rotary frequencies."""
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     frequencies, _ = ROPE_INIT_FUNCTIONS["llama3"](config, torch.device("cpu"))

@@ -1,4 +1,4 @@
-"""A checkpoint that is converted back to its class keeps what its spec says nothing of: fields of the config, and tensors that no model reads."""
+"""A checkpoint that is converted back to its class keeps fields of the config and tensors that its spec does not describe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import MiniMaxConfig, MiniMaxForCausalLM
 
-from tests.parity.families.hybrids.test_minimax import CONFIGS, config_of
+from tests.parity.families.hybrids import test_minimax
 from tests.parity.reference import build
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
@@ -20,7 +20,7 @@ NAME = "model.layers.0.self_attn.slope_rate"
 @pytest.fixture
 def checkpoint(tmp_path):
     """MiniMax, whose block size and decay only the reference computes with."""
-    config = config_of(**CONFIGS["six factors"], block_size=64, use_cache=False)
+    config = test_minimax.TestMiniMax.configured("six factors", block_size=64, use_cache=False)
     build(MiniMaxForCausalLM, config, 1).save_pretrained(tmp_path / "checkpoint")
     return tmp_path / "checkpoint"
 
@@ -58,7 +58,7 @@ def test_counters_keep_their_dtype_and_floats_take_that_of_the_weights(checkpoin
 
 @pytest.mark.parametrize("change", ["spec", "code", "class"])
 def test_another_spec_class_or_code_of_its_own_gets_a_new_config(checkpoint, change):
-    """What the fields mean is unknown there."""
+    """The meaning of the fields is unknown then."""
     stated = json.loads((checkpoint / "config.json").read_text())
     spec = import_spec(checkpoint)
     if change == "spec":

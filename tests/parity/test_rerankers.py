@@ -30,7 +30,7 @@ MODELS = {
 
 
 def saved(family: str, tokens: tuple[int, int | None], directory: Path) -> Path:
-    """A directory that sentence-transformers writes for a tiny decoder whose score is that of some tokens."""
+    """A directory that sentence-transformers writes for a tiny decoder that scores by some tokens."""
     model_class, config = MODELS[family]
     decoder = model_class(config).eval()
     redraw(decoder, 1)

@@ -1,4 +1,4 @@
-"""What a sentence-transformers checkpoint says about its use: exports are used as that library uses the checkpoint."""
+"""Exports of sentence-transformers checkpoints are used as that library uses the checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experts as transformers 5 holds them: one tensor for those of a layer, in files of PEFT, FSDP and ``save_original_format=False``."""
+"""Experts as transformers 5 holds them: one tensor per layer, in files of PEFT, FSDP and ``save_original_format=False``."""
 
 from __future__ import annotations
 

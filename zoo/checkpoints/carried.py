@@ -43,7 +43,7 @@ FILES = (
     "vocab.json",
     "vocab.txt",
 )
-"""What a checkpoint's directory has beside config and weights: the same tokens go into what is made of it."""
+"""The tokenizer and processor files of a checkpoint, which are copied to outputs made from it."""
 
 
 def origin_of(weights: str) -> Path:

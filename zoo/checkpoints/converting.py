@@ -183,7 +183,7 @@ def _write_weights(
     shard: int,
     progress: Progress,
 ) -> None:
-    """Write the tensors of the body into the directory, and those of later modules into their own directories."""
+    """Write the body's tensors into the directory, and later modules' into their own directories."""
     done, total = 0, sum(entry.nbytes for entry in layout.values())
 
     def advance(count: int) -> None:
@@ -191,11 +191,11 @@ def _write_weights(
         done += count
         progress(Stage("write weights", done, total))
 
-    for place, group in itertools.groupby(layout, key=lambda name: split_name(name)[0]):
-        (directory / place).mkdir(exist_ok=True)
+    for folder, group in itertools.groupby(layout, key=lambda name: split_name(name)[0]):
+        (directory / folder).mkdir(exist_ok=True)
         entries = {split_name(name)[1]: layout[name] for name in group}
         save(
-            directory / place,
+            directory / folder,
             entries,
             ((split_name(name)[1], tensor) for name, tensor in tensors),
             advance,

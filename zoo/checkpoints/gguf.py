@@ -84,7 +84,7 @@ def as_gguf(family: Tensors, header: Header, spec: Model) -> Tensors:
 
 
 class _Names:
-    """GGUF's names for those of transformers, from the table in the gguf library."""
+    """Map the names of transformers to GGUF's, by the table in the gguf library."""
 
     def __init__(self, family: Tensors, architecture: str) -> None:
         import gguf
@@ -108,8 +108,8 @@ class _Names:
         """A stored name, with its field for the layer."""
         full = name if name.startswith(self._family.outside) else self._family.prefix + name
         module, _, leaf = _FIELD.sub("0", full).rpartition(".")
-        found: str | None = self._table.get_name(module)
-        return None if found is None else f"{found.replace('blk.0.', 'blk.{layer}.')}.{leaf}"
+        mapped: str | None = self._table.get_name(module)
+        return None if mapped is None else f"{mapped.replace('blk.0.', 'blk.{layer}.')}.{leaf}"
 
 
 def _transforms(header: Header, spec: Model) -> dict[str, Transform]:
@@ -135,7 +135,7 @@ def _transforms(header: Header, spec: Model) -> dict[str, Transform]:
 
 
 def _check_frequencies(header: Header, spec: Model) -> None:
-    """Raise :class:`WeightError` unless the divisors of rotary frequencies are those of the spec's scaling."""
+    """Raise :class:`WeightError` unless the divisors of rotary frequencies match the spec's scaling."""
     divisors = frequency_divisors(header)
     if divisors is None:
         return

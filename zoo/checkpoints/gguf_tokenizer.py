@@ -58,7 +58,7 @@ _UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4
 
 _KEYS = tuple(f"tokenizer.ggml.{key}" for key in ("tokens", "token_type", "merges", "scores"))
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
-"""What SentencePiece writes for a space."""
+"""SentencePiece's mark for a space."""
 
 GENERATION = {
     "bos_token_id": "bos_token_id",
@@ -80,7 +80,7 @@ def gguf_tokenizer(path: Path) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, modified: int, size: int) -> Mapping[str, str]:
-    """Return the files; those of the last path are cached, as reading lists of strings takes seconds."""
+    """Return the files; the last path's files are cached, as reading lists of strings takes seconds."""
     stated = _Stated(read_header(path, whole=_KEYS).metadata)
     files: dict[str, Data] = {}
     if (tokenizer := _tokenizer(stated)) is not None:
@@ -104,18 +104,18 @@ class _Stated:
         self.scores = self._list("scores", float)
 
     def flag(self, key: str, default: bool) -> bool:
-        found = self._metadata.get(f"tokenizer.ggml.{key}")
-        return found if isinstance(found, bool) else default
+        value = self._metadata.get(f"tokenizer.ggml.{key}")
+        return value if isinstance(value, bool) else default
 
     def id_of(self, key: str) -> int | None:
         """A special token's id."""
-        found = self._metadata.get(f"tokenizer.ggml.{key}")
-        return found if type(found) is int and found >= 0 else None
+        value = self._metadata.get(f"tokenizer.ggml.{key}")
+        return value if type(value) is int and value >= 0 else None
 
     def token(self, key: str) -> str | None:
         """A special token."""
-        found = self.id_of(key)
-        return self.tokens[found] if found is not None and found < len(self.tokens) else None
+        value = self.id_of(key)
+        return self.tokens[value] if value is not None and value < len(self.tokens) else None
 
     @property
     def begins(self) -> bool:
@@ -123,12 +123,12 @@ class _Stated:
         return self.flag("add_bos_token", self.kind == "llama" or self.pre in _BEGINS)
 
     def _text(self, key: str) -> str:
-        found = self._metadata.get(f"tokenizer.{key}")
-        return found if isinstance(found, str) else ""
+        value = self._metadata.get(f"tokenizer.{key}")
+        return value if isinstance(value, str) else ""
 
     def _list(self, key: str, kind: type) -> list[Any]:
-        found = self._metadata.get(f"tokenizer.ggml.{key}")
-        return found if isinstance(found, list) and all(isinstance(each, kind) for each in found) else []
+        value = self._metadata.get(f"tokenizer.ggml.{key}")
+        return value if isinstance(value, list) and all(isinstance(each, kind) for each in value) else []
 
 
 def _tokenizer(stated: _Stated) -> Data | None:
@@ -207,13 +207,13 @@ def _bpe(vocabulary: Mapping[str, int], merges: Sequence[Sequence[str]], *, igno
 
 def _merges(vocabulary: Mapping[str, int], scores: Sequence[float]) -> list[tuple[str, str]]:
     """Return all pairs of tokens that form a token, best scores first: SentencePiece merges the pair with the best score."""
-    found = []
+    merges = []
     for token, score in zip(vocabulary, scores, strict=True):
-        for place in range(1, len(token)):
-            left, right = token[:place], token[place:]
+        for cut in range(1, len(token)):
+            left, right = token[:cut], token[cut:]
             if left in vocabulary and right in vocabulary:
-                found.append((-score, vocabulary[left], vocabulary[right], left, right))
-    return [(left, right) for *_, left, right in sorted(found)]
+                merges.append((-score, vocabulary[left], vocabulary[right], left, right))
+    return [(left, right) for *_, left, right in sorted(merges)]
 
 
 def _added(stated: _Stated) -> list[Data]:
@@ -241,12 +241,12 @@ def _template(stated: _Stated) -> Data | None:
         return None
 
     def around(*names: str) -> list[Data]:
-        found: list[Data] = []
+        pieces: list[Data] = []
         for type_id, name in enumerate(names):
-            found += [_special(first, type_id)] if first is not None else []
-            found.append({"Sequence": {"id": name, "type_id": type_id}})
-            found += [_special(last, type_id)] if last is not None else []
-        return found
+            pieces += [_special(first, type_id)] if first is not None else []
+            pieces.append({"Sequence": {"id": name, "type_id": type_id}})
+            pieces += [_special(last, type_id)] if last is not None else []
+        return pieces
 
     used = {token: stated.tokens.index(token) for token in (first, last) if token is not None}
     return {

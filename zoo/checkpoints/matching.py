@@ -27,7 +27,7 @@ _COMPARED = 2**22  # values at a time
 
 
 @dataclass(frozen=True)
-class Found:
+class TensorLocation:
     """The location of one parameter: the ``slot`` of a stored tensor, among parts of these shapes.
 
     There are several ``stored`` tensors where each holds a row of the parameter.
@@ -69,7 +69,7 @@ class Match:
     Of the ``unused`` tensors, by their plain names, those in ``ignored`` are read by models of other specs.
     """
 
-    found: dict[str, Found] = field(default_factory=dict)
+    found: dict[str, TensorLocation] = field(default_factory=dict)
     fixed: dict[str, Tensor] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
     unused: dict[str, StoredTensor] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class _Matching:
         self._left_over = sorted(name for name in left_over if not self._names.is_optional(name))
 
     def _as_stored(self, slot: StoredParameter) -> StoredParameter:
-        """Return a slot, or that of stacked experts where the files have those instead."""
+        """Return a slot, or the slot of stacked experts if the files have these instead."""
         stacked = None if self._first_of(slot) else stacked_experts(slot, self._shapes)
         return stacked if stacked is not None and self._first_of(stacked) else slot
 
@@ -187,7 +187,7 @@ class _Matching:
                 elif one.dtype is None:
                     self._wrong[name] = f"{one.name} {kind_fault(one.kind)}"
             if stored[0] is first[0]:
-                self.match.found[parameter] = Found(stored, slot, shapes)
+                self.match.found[parameter] = TensorLocation(stored, slot, shapes)
             else:
                 self._copies += [_Copy(parameter, *pair) for pair in zip(first, stored, strict=False)]
 
@@ -269,7 +269,7 @@ def _layers(names: Iterable[str]) -> set[str]:
 
 
 def _further_layers(names: Iterable[str], known: Iterable[str]) -> bool:
-    """Return whether some names are in layers beyond those of the known names."""
+    """Return whether some names are in layers beyond the known ones."""
     reached = _layers(known)
     kinds = {_NUMBER.sub("#", layer) for layer in reached}
     return any(_NUMBER.sub("#", layer) in kinds for layer in _layers(names) - reached)

@@ -34,7 +34,7 @@ Unused = Mapping[str, StoredTensor]
 def original(
     spec: Model, config: dict[str, Any], origin: Path, source: WeightSource
 ) -> tuple[dict[str, Any], Unused]:
-    """Return the config to write and the tensors to keep: those of the checkpoint at ``origin``, where it has the family and
+    """Return the config to write and the tensors to keep: the checkpoint's at ``origin``, if it has the family and
     class of ``config`` and still describes the spec, or else ``config`` and none.
 
     A config that names code of its own is not kept, as the code does not come along.
@@ -54,7 +54,7 @@ def original(
 
 
 def by_width(unused: Unused, dtype: torch.dtype) -> tuple[Unused, Unused]:
-    """Return the tensors with values wider than those of weights, which come before these, and the others, which come after:
+    """Return the tensors with values wider than the weights', which come before the weights, and the others, which come after:
     every tensor in a file begins at a multiple of its values' size."""
     headers = kept_headers(unused, dtype)
     order = sorted(unused, key=lambda name: -headers[name].dtype.itemsize)

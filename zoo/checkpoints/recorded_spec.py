@@ -33,9 +33,9 @@ def recorded_spec(directory: Path) -> Model | None:
         raise WeightError(unreadable(path, error)) from None
     except ValidationError as error:
         first = error.errors()[0]
-        place = path_text(first["loc"]) or "the file"
+        position = path_text(first["loc"]) or "the file"
         raise WeightError(
-            f"{path} is no spec: {place}: {first['msg']}\n  Copy the checkpoint again, or save it again."
+            f"{path} is no spec: {position}: {first['msg']}\n  Copy the checkpoint again, or save it again."
         ) from None
 
 
@@ -47,13 +47,13 @@ def check_recorded_spec(directory: Path, spec: Model) -> None:
     stored = recorded_spec(directory)
     if stored is None:
         return
-    found = dict.fromkeys(
+    differing = dict.fromkeys(
         f"  {_place(path)}: {shorten(ours)} (recorded: {shorten(theirs)})"
         for path, ours, theirs in differences(canonical(spec), canonical(stored))
     )
-    if found:
-        listed = [*found][:_LISTED]
-        listed += [f"  ... and {len(found) - _LISTED} more"] if len(found) > _LISTED else []
+    if differing:
+        listed = [*differing][:_LISTED]
+        listed += [f"  ... and {len(differing) - _LISTED} more"] if len(differing) > _LISTED else []
         raise WeightError(
             "\n".join(
                 [

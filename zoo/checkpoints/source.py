@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from specs.model.model import Model
-from zoo.checkpoints.matching import Found, match
+from zoo.checkpoints.matching import TensorLocation, match
 from zoo.families.common.tensors import Tensors
 from zoo.weights.blocks import Codes, Quantized
 from zoo.weights.files import TensorFiles
@@ -41,12 +41,12 @@ class CheckpointWeights(WeightSource):
         spec: Model,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        found = match(files, names, model, spec)
+        matched = match(files, names, model, spec)
         self.names = names
         self.dtype = dtype
-        self.ignored: tuple[str, ...] = tuple(found.ignored)
-        self.unused = {names.full(name, spec.head.kind): stored for name, stored in found.unused.items()}
-        self._found, self._fixed = found.found, found.fixed
+        self.ignored: tuple[str, ...] = tuple(matched.ignored)
+        self.unused = {names.full(name, spec.head.kind): stored for name, stored in matched.unused.items()}
+        self._found, self._fixed = matched.found, matched.fixed
         self.description = f"{files.path} ({names.name} names)"
         if self.ignored:
             more = ", ..." if len(self.ignored) > 3 else ""
@@ -57,33 +57,33 @@ class CheckpointWeights(WeightSource):
         if name in self._fixed:
             yield self._fixed[name].reshape(-1).to(self.dtype)
             return
-        found = self._found[name]
-        for row, stored in enumerate(found.stored):
-            for piece in self._read(found, row):
+        location = self._found[name]
+        for row, stored in enumerate(location.stored):
+            for piece in self._read(location, row):
                 yield self._finite(piece.to(self.dtype), stored)
 
     def part(self, name: str, begin: int, end: int) -> Iterator[Tensor]:
         """As ``pieces``, without reading the rest of the file where that holds the values in order."""
-        found = self._found.get(name)
-        place = None if found is None or len(found.stored) > 1 else found.place()
-        if found is None or place is None or found.stored[0].dtype is None:
+        location = self._found.get(name)
+        extent = None if location is None or len(location.stored) > 1 else location.place()
+        if location is None or extent is None or location.stored[0].dtype is None:
             yield from super().part(name, begin, end)
             return
-        (stored,), size = found.stored, found.stored[0].dtype.itemsize
-        here = place[0] + begin * size, (end - begin) * size
-        for piece in read_pieces(stored.path, stored.name, found.stored[0].dtype, here, PIECE):
+        (stored,), size = location.stored, location.stored[0].dtype.itemsize
+        part = extent[0] + begin * size, (end - begin) * size
+        for piece in read_pieces(stored.path, stored.name, location.stored[0].dtype, part, PIECE):
             yield self._finite(piece.to(self.dtype), stored)
 
     @staticmethod
-    def _read(found: Found, row: int) -> Iterator[Tensor]:
+    def _read(location: TensorLocation, row: int) -> Iterator[Tensor]:
         """Yield the values of a parameter, or of a row of it, in the file's dtype: in pieces where the file holds them in order."""
-        stored, place = found.stored[row], found.place(row)
-        width = max(1, math.prod(found.shapes[found.slot.index][1:]))
+        stored, extent = location.stored[row], location.place(row)
+        width = max(1, math.prod(location.shapes[location.slot.index][1:]))
         step = max(1, PIECE // width)
-        if place is not None and stored.dtype is not None:
-            yield from read_pieces(stored.path, stored.name, stored.dtype, place, step * width)
+        if extent is not None and stored.dtype is not None:
+            yield from read_pieces(stored.path, stored.name, stored.dtype, extent, step * width)
             return
-        for rows in found.values(row).split(step):
+        for rows in location.values(row).split(step):
             yield rows.reshape(-1)
 
     @staticmethod
@@ -100,29 +100,34 @@ class CheckpointWeights(WeightSource):
         """Return the file, offset and length in bytes where a parameter's values are stored as ``pieces`` yields them, or None."""
         if name in self._fixed:
             return None
-        found = self._found[name]
-        (origin, *others), place = found.stored, found.place()
-        if others or found.slot.field or place is None or origin.dtype != self.dtype:
+        location = self._found[name]
+        (origin, *others), extent = location.stored, location.place()
+        if others or location.slot.field or extent is None or origin.dtype != self.dtype:
             return None
-        return (origin.path, *place)
+        return (origin.path, *extent)
 
     def codes(self, name: str) -> Codes | None:
         """Return the codes of a quantized matrix, in the parameter's order of rows; None for other tensors."""
-        found = self._found.get(name)
-        if found is None or len(found.stored) > 1 or found.slot.field or not found.slot.transform.by_rows:
+        location = self._found.get(name)
+        if (
+            location is None
+            or len(location.stored) > 1
+            or location.slot.field
+            or not location.slot.transform.by_rows
+        ):
             return None
-        (origin,) = found.stored
+        (origin,) = location.stored
         stored = origin.codes() if isinstance(origin, Packed) else None
-        if stored is None or len(found.shapes[found.slot.index]) != 2:
+        if stored is None or len(location.shapes[location.slot.index]) != 2:
             return None
-        width = found.shapes[found.slot.index][1]
-        order = found.order(stored.count)
+        width = location.shapes[location.slot.index][1]
+        order = location.order(stored.count)
         return Codes(stored.blocks, functools.partial(_in_order, stored, order, max(1, CODES // width)))
 
     def format(self, name: str) -> str | None:
         """Return the quantized format of a stored parameter, or None."""
-        found = self._found.get(name)
-        origin = None if found is None else found.stored[0]
+        location = self._found.get(name)
+        origin = None if location is None else location.stored[0]
         return origin.format if isinstance(origin, Packed) else None
 
 

@@ -69,8 +69,8 @@ def sentence_files(model: Model, config: Data, settings: Data) -> dict[str, Data
     ``settings`` are those of the module Transformer, where they are known.
     """
     (class_name,) = config["architectures"]
-    said = family(config["model_type"]).classes[class_name].kind == model.head.kind
-    return {} if said else write_modules(model, settings)
+    same_head = family(config["model_type"]).classes[class_name].kind == model.head.kind
+    return {} if same_head else write_modules(model, settings)
 
 
 def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
@@ -123,9 +123,9 @@ def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool)
     except ConfigError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         return Misfit(class_name, tuple(lines[-1:]) or (type(error).__name__,))
-    found = list(differences(canonical(model), canonical(back)))
-    reasons = tuple(dict.fromkeys(_reason(path, ours, theirs) for path, ours, theirs in found))
-    unlike = any(path[0] == "architecture" for path, _, _ in found)
+    differing = list(differences(canonical(model), canonical(back)))
+    reasons = tuple(dict.fromkeys(_reason(path, ours, theirs) for path, ours, theirs in differing))
+    unlike = any(path[0] == "architecture" for path, _, _ in differing)
     return Misfit(class_name, reasons, unlike) if reasons else data
 
 

@@ -19,7 +19,7 @@ from zoo.configs.reranking import reranker_spec, scored_tokens
 from zoo.configs.sentence import read_head, sentence_modules, sentence_spec
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
-from zoo.families.common.layers import laid_over
+from zoo.families.common.layers import merge
 from zoo.families.common.template import Data
 from zoo.families.registry import family_of_config
 from zoo.weights.adapters import refuse_adapter
@@ -149,7 +149,7 @@ def _attends(stack: Data) -> bool:
     runs: list[Data] = [{"repeat": layers}] if isinstance(layers, int) else layers
     used = {run.get("use") for each in runs for run in each.get("pattern", [each])}
     block = stack["block"]
-    blocks = [block if name is None else laid_over(block, stack["blocks"][name]) for name in used]
+    blocks = [block if name is None else merge(block, stack["blocks"][name]) for name in used]
     return any(map(_has_attention, blocks))
 
 

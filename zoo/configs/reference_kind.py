@@ -1,4 +1,4 @@
-"""What a user names where a model is expected: a spec, an exported directory, or a checkpoint."""
+"""The kind of model that a user's argument names: a spec, an exported directory, or a checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ReferenceKind = Literal["spec", "export", "checkpoint"]
 
 
 def reference_kind(reference: str) -> ReferenceKind:
-    """What a reference names.  A preset comes before a directory of its name, and a name of nothing is that of a spec.
+    """Return the kind of a reference.  A preset takes precedence over a directory of its name; a name of nothing is a spec's.
 
     Raises :class:`specs.base.errors.UserError` for a directory that is none of the three.
     """

@@ -48,10 +48,10 @@ def _tokens(modules: Sequence[Module]) -> ScoredTokens:
     settings.must("module_output_name", _LOGITS, "LogitScore reads the scores of tokens")
     config = Config.load(score.directory / CONFIG, within=score.directory)
     config.must("module_input_name", _LOGITS, "only the scores of tokens are supported")
-    found = ScoredTokens(config.int("true_token_id", default=REQUIRED), config.int("false_token_id"))
+    tokens = ScoredTokens(config.int("true_token_id", default=REQUIRED), config.int("false_token_id"))
     config.strict = True
     config.finish()
-    return found
+    return tokens
 
 
 def reranker_spec(tokens: ScoredTokens, config: Config, family: Family) -> Data:

@@ -209,7 +209,7 @@ def family_of_config(config: Config) -> Family:
 
 
 def _remedy(config: Config) -> str:
-    """Return the family to add to a config without one: that of its class, where it names one."""
+    """Return the family to add to a config without one, if the class it names belongs to a family."""
     named = config.any("architectures")
     for each in families():
         if isinstance(named, list) and any(name in each.classes for name in named if isinstance(name, str)):

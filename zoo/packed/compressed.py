@@ -93,9 +93,9 @@ class _Packed(GroupedMatrix):
 
     def order(self) -> Tensor:
         if self.index is not None:
-            given = values_of(self.index).long()
-            if bool((given >= 0).all()):  # -1 stands for the plain order
-                return given
+            groups = values_of(self.index).long()
+            if bool((groups >= 0).all()):  # -1 stands for the plain order
+                return groups
         return super().order()
 
     def codes(self) -> Tensor:

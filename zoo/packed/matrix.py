@@ -89,12 +89,12 @@ def grouped_parts(
     tensors: Mapping[str, StoredTensor], leaves: Sequence[str]
 ) -> dict[str, dict[str, StoredTensor]]:
     """The tensors whose names end in one of some leaves, by module and leaf; only modules with the first leaf."""
-    found: dict[str, dict[str, StoredTensor]] = {}
+    modules: dict[str, dict[str, StoredTensor]] = {}
     for name, stored in tensors.items():
         module, _, leaf = name.rpartition(".")
         if leaf in leaves:
-            found.setdefault(module, {})[leaf] = stored
-    return {module: parts for module, parts in found.items() if leaves[0] in parts}
+            modules.setdefault(module, {})[leaf] = stored
+    return {module: parts for module, parts in modules.items() if leaves[0] in parts}
 
 
 def part(parts: Parts, leaf: str, module: str) -> StoredTensor:
@@ -146,9 +146,9 @@ def in_blocks(codes: Tensor, scales: Tensor, zeros: Tensor | None, group: int, b
     def spread(table: Tensor) -> Tensor:
         return table.repeat_interleave(-(-group // size), 1)[:, : apart.shape[1]].contiguous()
 
-    found = spread(scales)
-    shifts = torch.full(found.shape, middle, dtype=torch.uint8) if zeros is None else spread(zeros)
-    return Quantized(apart, found, shifts)
+    spread_scales = spread(scales)
+    shifts = torch.full(spread_scales.shape, middle, dtype=torch.uint8) if zeros is None else spread(zeros)
+    return Quantized(apart, spread_scales, shifts)
 
 
 def dequantized(codes: Tensor, scales: Tensor, zeros: Tensor | int) -> Tensor:

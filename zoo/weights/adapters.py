@@ -47,7 +47,7 @@ def refuse_adapter(directory: Path) -> None:
 
 
 def refuse_adapter_file(path: Path, names: Iterator[str]) -> None:
-    """Raise :class:`WeightError` where the tensors of a file are those of an adapter."""
+    """Raise :class:`WeightError` if a file holds an adapter's tensors."""
     if any(name.startswith(_PREFIX) for name in names):
         refuse_adapter(path if path.is_dir() else path.parent)
         raise WeightError(
@@ -81,7 +81,7 @@ def _message(directory: Path, stated: dict[str, Any]) -> Iterator[str]:
         yield "  Merge it, and pass the merged model:"
     source = str(directory) if embedded else str(base or "BASE MODEL")
     program = _program(_class_of(directory, stated), source, str(adapter), merged)
-    tokenizer = next((place for place in (str(directory), source) if _has_tokenizer(place)), None)
+    tokenizer = next((candidate for candidate in (str(directory), source) if _has_tokenizer(candidate)), None)
     if tokenizer is None and stated.get("task_type") in _CLASSES and not Path(source).exists():
         tokenizer = source
     if tokenizer is not None:
@@ -97,9 +97,9 @@ def _class_of(directory: Path, stated: dict[str, Any]) -> str:
     named = [mapping.get("base_model_class")] if isinstance(mapping, dict) else []
     config = directory / _CONFIG
     if config.is_file() and isinstance(
-        found := read_object(config, WeightError, directory).get("architectures"), list
+        names := read_object(config, WeightError, directory).get("architectures"), list
     ):
-        named += found[:1]
+        named += names[:1]
     return next((name for name in named if isinstance(name, str) and name.isidentifier()), "AutoModel")
 
 
@@ -116,5 +116,5 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _has_tokenizer(place: str) -> bool:
-    return (Path(place) / "tokenizer_config.json").is_file()
+def _has_tokenizer(directory: str) -> bool:
+    return (Path(directory) / "tokenizer_config.json").is_file()

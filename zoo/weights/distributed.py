@@ -97,7 +97,7 @@ def read_distributed(directory: Path) -> dict[str, DistributedTensor]:
         with open_regular(index, directory) as file:
             metadata: Any = _Restricted(file).load()
         entries, places = metadata.state_dict_metadata, metadata.storage_data
-        found = {
+        tensors = {
             name.removeprefix(f"{MODEL}."): _tensor(directory, name, entry, places)
             for name, entry in entries.items()
             if name.startswith(f"{MODEL}.") and hasattr(entry, "chunks")
@@ -108,9 +108,9 @@ def read_distributed(directory: Path) -> dict[str, DistributedTensor]:
         raise
     except Exception as error:
         raise WeightError(f"{index} is damaged: {error}\n  Save the checkpoint again.") from None
-    if not found:
+    if not tensors:
         raise WeightError(f"{directory} has no tensors below {MODEL!r}\n  Save it with zoo.save_checkpoint.")
-    return found
+    return tensors
 
 
 def _tensor(directory: Path, name: str, entry: Any, places: Any) -> DistributedTensor:

@@ -78,9 +78,9 @@ class TensorFiles:
         tensors = _read_directory(path)
         refuse_adapter_file(path, iter(tensors))
         tensors = without_wrappers(tensors, path)
-        for place, module in dense_modules(path).items():
+        for directory, module in dense_modules(path).items():
             inner = _read_source(module / file_among(_listed(module), module), path)
-            tensors |= {f"{place}.{name}": stored for name, stored in inner.items()}
+            tensors |= {f"{directory}.{name}": stored for name, stored in inner.items()}
         return cls(path, tensors)
 
 

@@ -91,8 +91,8 @@ class GgufTensor:
         """The bytes of some rows, N x bytes."""
         rows = math.prod(self.shape[:-1])
         row = self._entry.nbytes // rows if rows else 0
-        place = (self._entry.offset + start * row, (stop - start) * row)
-        return read_bytes(self.path, self.name, place).view(stop - start, row)
+        extent = (self._entry.offset + start * row, (stop - start) * row)
+        return read_bytes(self.path, self.name, extent).view(stop - start, row)
 
 
 def read_gguf(path: Path) -> dict[str, StoredTensor]:

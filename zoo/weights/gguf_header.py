@@ -186,14 +186,14 @@ def long_rope_factors(header: Header) -> dict[str, list[float]] | None:
     """
     if not any(name in header.tensors for name in FACTORS.values()):
         return None
-    found = {}
+    fields = {}
     for field, name in FACTORS.items():
         entry = header.tensors.get(name)
         if entry is None or entry.kind != "F32" or len(entry.shape) != 1:
             raise WeightError(f"{header.path}: {name} must be a list of F32\n  Convert the model again.")
         values = np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
-        found[field] = [float(str(value)) for value in values]
-    return found
+        fields[field] = [float(str(value)) for value in values]
+    return fields
 
 
 _LISTED = 1024

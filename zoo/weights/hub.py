@@ -24,7 +24,7 @@ _REPOSITORY = "models--"
 """The beginning of the name of a repository's directory in the cache."""
 
 FETCHING, PUBLISHING = ("fetching from", "fetched"), ("publishing to", "published")
-"""What is done with a repository, as messages have it."""
+"""The verb for an access to a repository, in messages."""
 
 
 class HubError(UserError):
@@ -42,27 +42,27 @@ def located(reference: str, *, weights: bool) -> Path:
 
 
 def snapshot_of(directory: Path) -> Path:
-    """The snapshot of a repository in the hub's cache, where a directory is that of a repository; other paths unchanged.
+    """Return the snapshot of a repository's directory in the hub's cache; other paths are unchanged.
 
     Raises :class:`HubError` where there are several, and no branch main says which.
     """
-    place = directory / "snapshots"
-    if not os.path.isdir(place) or not directory.resolve().name.startswith(_REPOSITORY):
+    snapshots_directory = directory / "snapshots"
+    if not os.path.isdir(snapshots_directory) or not directory.resolve().name.startswith(_REPOSITORY):
         return directory
-    snapshots = sorted(each.name for each in place.iterdir() if each.is_dir())
+    snapshots = sorted(each.name for each in snapshots_directory.iterdir() if each.is_dir())
     if (main := _branch_main(directory)) in snapshots:
-        return place / main
+        return snapshots_directory / main
     if len(snapshots) != 1:
         listed = ", ".join(snapshots[:4]) or "none"
         raise HubError(
             f"{directory} is a repository in the hub's cache, and its snapshot in use is unknown\n  value: {listed}\n"
             + (
-                f"  Pass one of them, such as {place / snapshots[0]}."
+                f"  Pass one of them, such as {snapshots_directory / snapshots[0]}."
                 if snapshots
                 else "  Fetch the repository again."
             )
         )
-    return place / snapshots[0]
+    return snapshots_directory / snapshots[0]
 
 
 def _branch_main(repository: Path) -> str:
@@ -75,9 +75,9 @@ def _branch_main(repository: Path) -> str:
 
 def repository_name(directory: Path) -> str | None:
     """The name of the repository whose snapshot in the hub's cache a directory is; None for others."""
-    place = directory.absolute().parent
-    root = place.parent.name
-    return root.rpartition("--")[2] if place.name == "snapshots" and root.startswith(_REPOSITORY) else None
+    parent = directory.absolute().parent
+    root = parent.parent.name
+    return root.rpartition("--")[2] if parent.name == "snapshots" and root.startswith(_REPOSITORY) else None
 
 
 def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path:
@@ -112,7 +112,7 @@ def commit_of(reference: str, revision: str | None = None) -> str:
 
 
 def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list[str]]:
-    """The names of the files that hold a repository's weights, those of one part at a time."""
+    """The names of the files that hold a repository's weights, part by part."""
     from zoo.weights.modules import dense_modules
     from zoo.weights.names import PICKLED_SINGLE, SINGLE, file_among, lone_shards, read_index
 
@@ -134,13 +134,13 @@ def _listed(reference: str, commit: str, directory: Path) -> list[str]:
 
     from zoo.weights.names import INDEX, SINGLE
 
-    here = os.listdir(directory)
-    if SINGLE in here or INDEX in here:
-        return here
+    files = os.listdir(directory)
+    if SINGLE in files or INDEX in files:
+        return files
     try:
         names = HfApi().list_repo_files(reference, revision=commit)
     except Exception:  # raised by several HTTP libraries, since the hub's client has changed its own
-        return here
+        return files
     return [name for name in names if "/" not in name]
 
 

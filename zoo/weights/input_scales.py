@@ -11,7 +11,7 @@ CODES = 255
 """The highest code of an input in 8 bits."""
 
 REST = 254
-"""The ratio of the scale of the first 8 bits to that of the residual, which is at most half a step on either side."""
+"""The ratio of the first 8 bits' scale to the residual's; the residual is at most half a step on either side."""
 
 MIDDLE = 128
 """The zero point of the residual."""

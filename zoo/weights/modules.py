@@ -52,18 +52,18 @@ def _module(index: Path, entry: Any) -> Module:
 
 
 def _is_next_to(index: Path, path: str) -> bool:
-    """Whether a path is empty, or that of a directory next to the list, and no link to another place."""
+    """Whether a path is empty or names a directory next to the list, and is no link to another place."""
     plain = _PATH.fullmatch(path) and path not in (".", "..")
     return bool(plain) and not (path and (index.parent / path).is_symlink())
 
 
 def dense_modules(directory: Path) -> dict[str, Path]:
     """The directories of the Dense modules, in order, by the prefixes of their tensors."""
-    found = [module.directory for module in modules_in(directory) if module.kind == DENSE]
-    return dict(zip(DENSE_PLACES, found, strict=False))
+    directories = [module.directory for module in modules_in(directory) if module.kind == DENSE]
+    return dict(zip(DENSE_PLACES, directories, strict=False))
 
 
 def split_name(tensor: str) -> tuple[str, str]:
     """The directory of a stored tensor's module, empty for the body, and the tensor's name there."""
-    place, _, name = tensor.partition(".")
-    return (place, name) if place in DENSE_PLACES else ("", tensor)
+    module, _, name = tensor.partition(".")
+    return (module, name) if module in DENSE_PLACES else ("", tensor)

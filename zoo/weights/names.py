@@ -35,12 +35,12 @@ def file_among(names: Iterable[str], where: object) -> str:
     for name in (SINGLE, INDEX, *lone, PICKLED_SINGLE, PICKLED_INDEX):
         if name in names:
             return name
-    for suffix, found in of_suffix.items():
-        if len(found) == 1:
-            return found[0]
-        if found:
+    for suffix, files in of_suffix.items():
+        if len(files) == 1:
+            return files[0]
+        if files:
             raise WeightError(
-                f"{where} has several {suffix} files and no index\n  Name one of them: {', '.join(found[:8])}."
+                f"{where} has several {suffix} files and no index\n  Name one of them: {', '.join(files[:8])}."
             )
     raise WeightError(
         f"{where} has no {SINGLE}, no {PICKLED_SINGLE} and no index of shards\n  value: {', '.join(names[:8]) or 'no files'}"
@@ -53,13 +53,13 @@ def lone_shards(names: Iterable[str]) -> list[str]:
     Their names say how many there are. Raises :class:`WeightError` where some are missing.
     """
     names = [name for name in names if name.endswith(_SUFFIXES) or name in (INDEX, PICKLED_INDEX)]
-    found = {name: shard for name in names if (shard := _SHARD.fullmatch(name))}
-    kinds = {(shard["stem"], shard["count"], shard["suffix"]) for shard in found.values()}
-    if len(kinds) != 1 or len(found) != len(names):
+    shards = {name: shard for name in names if (shard := _SHARD.fullmatch(name))}
+    kinds = {(shard["stem"], shard["count"], shard["suffix"]) for shard in shards.values()}
+    if len(kinds) != 1 or len(shards) != len(names):
         return []
     ((stem, count, suffix),) = kinds
     every = [f"{stem}-{number:05}-of-{count}{suffix}" for number in range(1, int(count) + 1)]
-    if missing := [name for name in every if name not in found]:
+    if missing := [name for name in every if name not in shards]:
         more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
         raise WeightError(
             f"{len(missing)} of {count.lstrip('0')} shards are missing: {', '.join(missing[:4])}{more}\n  Download them."

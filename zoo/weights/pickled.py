@@ -157,9 +157,9 @@ def _unpickled(path: Path, device: str) -> Any:
 
 def _refusal(path: Path, error: Exception) -> str:
     text = str(error)
-    found = _GLOBAL.search(text)
-    if found:
-        return f"{path} holds {found[1]}, which is code, not data; it was not run\n  {_SAVE_AGAIN}"
+    reference = _GLOBAL.search(text)
+    if reference:
+        return f"{path} holds {reference[1]}, which is code, not data; it was not run\n  {_SAVE_AGAIN}"
     if "legacy .tar" in text:
         return f"{path} has the format used before PyTorch 0.2\n  {_SAVE_AGAIN}"
     reason = (text.strip().splitlines() or [type(error).__name__])[-1 if "Weights only" in text else 0]

@@ -55,7 +55,7 @@ class SafeTensor:
 
 
 def begins_safetensors(start: bytes) -> bool:
-    """Whether the first bytes are those of a safetensors file: a length, and a JSON object."""
+    """Whether a file begins like a safetensors file: with a length and a JSON object."""
     return start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= _LONGEST_HEADER
 
 

@@ -83,9 +83,9 @@ def _write(
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, entry in entries.items():
-        place = [end, end + entry.nbytes]
-        header[name] = {"dtype": KINDS[entry.dtype], "shape": list(entry.shape), "data_offsets": place}
-        end = place[1]
+        extent = [end, end + entry.nbytes]
+        header[name] = {"dtype": KINDS[entry.dtype], "shape": list(entry.shape), "data_offsets": extent}
+        end = extent[1]
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with path.open("wb") as file:

@@ -47,7 +47,7 @@ class WeightSource(Protocol):
         return None
 
     def codes(self, name: str) -> Codes | None:
-        """The codes in which to store a matrix, such as those of a checkpoint. None for other tensors."""
+        """The codes in which to store a matrix, such as a checkpoint's. None for other tensors."""
         return None
 
     def input_scales(self, names: tuple[str, ...]) -> InputScales | None:

@@ -12,11 +12,11 @@ from zoo.core.tensors import weight_tensors
 def tied_names(model: nn.Module) -> dict[str, str]:
     """The first name of each tied weight, by its other names."""
     first: dict[int, str] = {}
-    found = {}
+    copies = {}
     for name, tensor in weight_tensors(model, remove_duplicate=False):
         if (earlier := first.setdefault(id(tensor), name)) != name:
-            found[name] = earlier
-    return found
+            copies[name] = earlier
+    return copies
 
 
 def hold_ties_once(model: nn.Module) -> None:
@@ -31,7 +31,7 @@ def _dropped(model: nn.Module, state: dict[str, Any], prefix: str, metadata: obj
         state.pop(prefix + name, None)
 
 
-def _restored(model: nn.Module, state: dict[str, Any], prefix: str, *told: object) -> None:
+def _restored(model: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:
     for name, first in tied_names(model).items():
         if prefix + first in state:
             state.setdefault(prefix + name, state[prefix + first])

@@ -1,4 +1,4 @@
-"""Names of tensors without the wrappers of training, whose modules stand around those of the model."""
+"""Names of tensors without training wrappers, whose modules enclose the model's."""
 
 from __future__ import annotations
 

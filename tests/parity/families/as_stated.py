@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 import json
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from specs.model.model import Model
 from tests.parity.families import pairs
 from tests.parity.families import vision_language_tests as vision_language
 from tests.parity.families.harness import compare
+from tests.parity.families.refusals import changed
 from tests.parity.reference import build, difference, load
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config
@@ -35,15 +35,7 @@ _ROWS_APART, _MARKED = ("idefics2", "smolvlm"), ("gemma3", "paligemma")
 
 def stated(model_type: str, path: str, value: Any) -> dict[str, Any]:
     """A family's config with a value at a path such as ``text_config.tie_word_embeddings``."""
-    data = copy.deepcopy(CONFIGS[model_type])
-    *outer, name = path.split(".")
-    inner = data
-    for key in outer:
-        if inner.get(key) is None:
-            inner[key] = {}
-        inner = inner[key]
-    inner[name] = value
-    return data
+    return changed(CONFIGS[model_type], path, value)
 
 
 def spec_of(data: Mapping[str, Any]) -> Model:
@@ -78,7 +70,6 @@ def reference_of(data: Mapping[str, Any], directory: Path) -> Any:
     module = importlib.import_module(_MODULES[model_type]) if model_type in _MODULES else transformers
     model_class = getattr(module, name)
     config = model_class.config_class.from_pretrained(directory)
-    config._experts_implementation = "eager"
     reference = build(model_class, config, 1)
     if isinstance(getattr(reference, "logit_scale", None), torch.Tensor):
         with torch.no_grad():

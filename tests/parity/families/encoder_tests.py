@@ -1,77 +1,50 @@
-"""What the tests of encoders have in common."""
+"""The tests of encoders of texts."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-import transformers
 from hypothesis import strategies as st
 
-from specs.model.model import Model
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.harness import check
-from tests.parity.families.llamas import LINEAR, YARN, rotation
+from tests.parity.families.draws import ACTIVATION, FLAG, HIDDEN, LAYERS, VOCAB, drawn
+from tests.parity.families.family import RightPaddedTests
+from tests.parity.families.llamas import ALL, LINEAR, YARN, rotation
 
-ACTIVATIONS = st.sampled_from(["gelu", "gelu_new", "relu", "silu"])
 EPS = st.sampled_from([1e-12, 1e-5, 1e-2])
-
-
-def sides(model_class: type) -> tuple[str, ...]:
-    """Where padding is tried: references that pool the first column take it for the first token."""
-    name = model_class.__name__
-    return ("right",) if name.endswith(("Model", "ForSequenceClassification")) else ("right", "left")
-
-
-def classes(prefix: str) -> list[type]:
-    """The classes of a family that have other heads than that of masked language modeling."""
-    names = ("Model", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-    return [getattr(transformers, f"{prefix}{name}") for name in names]
-
-
-def labels(model_class: type) -> dict[str, Any]:
-    """How many labels a head has: answers have a start and an end."""
-    return {"num_labels": 2 if model_class.__name__.endswith("QuestionAnswering") else 5}
 
 
 def draw_bert(data: st.DataObject) -> dict[str, Any]:
     """Any fields of a config with BERT's."""
     heads = data.draw(st.integers(1, 7), "heads")
-    return dict(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"),
-        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-        num_attention_heads=heads,
-        intermediate_size=data.draw(st.integers(1, 70), "hidden"),
-        hidden_act=data.draw(ACTIVATIONS, "activation"),
-        layer_norm_eps=data.draw(EPS, "eps"),
-        type_vocab_size=data.draw(st.integers(1, 4), "token_types"),
-        max_position_embeddings=data.draw(st.integers(1, 40), "context_length"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-    )
+    fields = dict(
+        vocab_size=VOCAB, hidden_size=heads * data.draw(st.integers(3, 9), "head_dim"), num_hidden_layers=LAYERS,
+        num_attention_heads=heads, intermediate_size=HIDDEN, hidden_act=ACTIVATION, layer_norm_eps=EPS,
+        type_vocab_size=st.integers(1, 4), max_position_embeddings=st.integers(1, 40), tie_word_embeddings=FLAG,
+    )  # fmt: skip
+    return drawn(data, fields)
 
 
 def draw_rotary(data: st.DataObject, *, token_types: st.SearchStrategy[int]) -> dict[str, Any]:
     """Any fields of a config with BERT's whose heads are rotated."""
     heads = data.draw(st.integers(1, 5), "heads")
-    fields = {
+    return {
+        **draw_bert(data),
         "hidden_size": heads * 2 * data.draw(st.integers(2, 6), "pairs"),
         "num_attention_heads": heads,
-        "type_vocab_size": data.draw(token_types, "token_types"),
-        "max_position_embeddings": data.draw(st.integers(32, 128), "context_length"),
-        "rope_parameters": dict(data.draw(st.sampled_from([rotation(50.0), LINEAR, YARN]), "rope")),
+        "type_vocab_size": token_types,
+        "max_position_embeddings": st.integers(32, 128),
+        "rope_parameters": st.sampled_from([rotation(50.0), LINEAR, YARN]),
     }
-    return {**draw_bert(data), **fields}
 
 
-def check_encoder(model_class: type, config: Any, directory: Any, **options: Any) -> Model:
-    """As the harness has it, with padding where the class takes it."""
-    return check(model_class, config, directory, sides=sides(model_class), **options)
+class EncoderTests(RightPaddedTests):
+    """An encoder of texts, padded on both sides if the class allows it."""
 
+    options = {}
+    heads: ClassVar[Any] = ALL
 
-class EncoderTests(FamilyTests):
-    """An encoder, all of whose classes are tried with any configuration."""
-
-    check = staticmethod(check_encoder)
-
-    def drawn_class(self, data: st.DataObject) -> type:
-        return data.draw(st.sampled_from([self.model_class, *(each for each, _ in self.others)]), "class")
+    def check(self, model_class: type, config: Any, directory: Any, **options: Any) -> Any:
+        """With padding on the right alone for references that pool the first column, whether it is a token or not."""
+        pools = model_class.__name__.endswith(("Model", "ForSequenceClassification"))
+        sides = ("right",) if pools else ("right", "left")
+        return super().check(model_class, config, directory, **{"sides": sides, **self.options, **options})

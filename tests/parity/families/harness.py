@@ -1,4 +1,4 @@
-"""What every family is put through: a tiny reference model saved as a checkpoint, imported, run, exported, converted back.
+"""The checks of every family: a tiny reference model is saved as a checkpoint, imported, run, exported and converted back.
 
 For each configuration the outputs of ``transformers`` are compared with ours in PyTorch (padded batch, cached steps), with
 those of the exported files in ONNX Runtime, and with those of the checkpoint that is written back, which
@@ -40,9 +40,30 @@ SAME_NAMES = ("logits", "last_hidden_state", "pooler_output", "start_logits", "e
 """Outputs that the reference has under our name."""
 
 
-def check(model_class: type, config: Any, directory: Path, *, seed: int = 1, **options: Any) -> Model:
-    """Put one configuration of a family through everything, its weights drawn anew; options as for ``check_reference``."""
-    return check_reference(build(model_class, config, seed), directory, seed=seed, **options)
+Prepare = Callable[[Any, int], None]
+"""Changes a reference whose weights were drawn from a seed."""
+
+
+def check(
+    model_class: type,
+    config: Any,
+    directory: Path,
+    *,
+    seed: int = 1,
+    prepare: Prepare | None = None,
+    **options: Any,
+) -> Model:
+    """Compare one configuration of a family with its reference, whose weights are drawn; options as for ``check_reference``."""
+    reference = prepared(model_class, config, seed, prepare)
+    return check_reference(reference, directory, seed=seed, **options)
+
+
+def prepared(model_class: type, config: Any, seed: int, prepare: Prepare | None = None) -> Any:
+    """A reference model with drawn weights."""
+    reference = build(model_class, config, seed)
+    if prepare is not None:
+        prepare(reference, seed)
+    return reference
 
 
 def check_reference(
@@ -125,25 +146,32 @@ def _rounding(reference: PreTrainedModel, ours: Any, batches: list[_Batch]) -> f
 def _check_conversion(
     spec: Model, directory: Path, reference: PreTrainedModel, batch: _Batch, without: tuple[str, ...]
 ) -> None:
-    """The way back: a checkpoint with the same config, every tensor that a model reads, and equal outputs."""
-    model_class, place = type(reference), directory / "converted"
-    place.mkdir()
-    convert(spec, str(directory / "reference"), place, model_type=reference.config.model_type)
-    written = json.loads((place / "config.json").read_text())
-    stated = json.loads((directory / "reference/config.json").read_text())
-    assert {**written, "dtype": None} == {**stated, "dtype": None}, "the config stays as it is"
-    attention = reference.config._attn_implementation
+    """Convert the checkpoint back: the config stays the same, and so do the outputs."""
+    back = converted(spec, directory, reference, without)
+    written, saved = (
+        json.loads((directory / f"{name}/config.json").read_text()) for name in ("converted", "reference")
+    )
+    assert {**written, "dtype": None} == {**saved, "dtype": None}, "the config stays as it is"
+    assert batch.largest(batch.reference(back), batch.reference(reference)) <= 1e-6
+
+
+def converted(spec: Model, directory: Path, reference: Any, without: tuple[str, ...] = ()) -> Any:
+    """The reference that reads the converted checkpoint: of the same class, with every tensor that a model reads."""
+    target, model_type = directory / "converted", reference.config.model_type
+    target.mkdir()
+    convert(spec, str(directory / "reference"), target, model_type=model_type)
+    assert json.loads((target / "config.json").read_text())["architectures"] == [type(reference).__name__]
     same = {
-        "attn_implementation": attention,
+        "attn_implementation": reference.config._attn_implementation,
         "experts_implementation": reference.config._experts_implementation,
     }
-    back, report = model_class.from_pretrained(place, output_loading_info=True, **same)
-    names = family(reference.config.model_type).tensors
+    back, report = type(reference).from_pretrained(target, output_loading_info=True, **same)
+    names = family(model_type).tensors
     computed = {name for name, _ in back.named_buffers() if names.unread([names.plain(name)])}
     for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         left = [name for name in report[kind] if name not in computed and not name.startswith(without)]
         assert not left, f"{kind}: {sorted(left)[:5]}"
-    assert batch.largest(batch.reference(back.eval()), batch.reference(reference)) <= 1e-6
+    return back.eval()
 
 
 Outputs = Mapping[str, Tensor]
@@ -199,7 +227,7 @@ class _Batch:
 
     @property
     def _tokens(self) -> Tensor:
-        """What is decoded, or encoded where nothing is."""
+        """The tokens that are decoded, or encoded if there is no decoder."""
         return self.target if self._cross else self.ids
 
     @torch.no_grad()
@@ -220,7 +248,7 @@ class _Batch:
 
     @torch.no_grad()
     def ours(self, model: Any) -> Iterator[Outputs]:
-        """Our outputs in one pass, and for decoders those of a prompt with single steps after it."""
+        """Our outputs in one pass, and for decoders in a prompt with single steps after it."""
         if self.spec.architecture == "encoder":
             types = {} if self.types is None else {"token_type_ids": self.types}
             yield model(*self.given.values(), **types)
@@ -238,7 +266,7 @@ class _Batch:
         yield from self._passes(call, None)
 
     def onnx(self, directory: Path) -> Iterator[Outputs]:
-        """What the exported files give, in the same passes."""
+        """The outputs of the exported files in the same passes."""
         feeds = {**self.given, "token_type_ids": self.types}
         if self.spec.architecture == "encoder":
             yield _run(_session(directory / "model.onnx"), feeds)

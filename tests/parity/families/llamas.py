@@ -1,11 +1,14 @@
-"""What the tests of the families that follow Llama have in common."""
+"""The tests of families whose configs have Llama's names."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import transformers
 from hypothesis import strategies as st
+
+from tests.parity.families.draws import ACTIVATION, FLAG, LAYERS, VOCAB, drawn
+from tests.parity.families.family import SPECIAL, FamilyTests
 
 LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5}
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1000.0, "factor": 3.0}
@@ -18,50 +21,32 @@ YARN_STATED = {**YARN, "beta_fast": 8.0, "beta_slow": 2.0, "attention_factor": 0
 YARN_MSCALE = {**YARN, "mscale": 0.7, "mscale_all_dim": 0.9}
 SCALINGS = (LINEAR, DYNAMIC, LLAMA3, YARN, YARN_STATED, YARN_MSCALE)
 
-SPECIAL = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
-"""Tokens of the vocabularies of tests, where the usual ones are beyond it."""
-
-
-def rotation(theta: float) -> dict[str, Any]:
-    """Rotary positions without scaling."""
-    return {"rope_type": "default", "rope_theta": theta}
-
-
-def classes(prefix: str, *names: str) -> list[type]:
-    """The classes of a family beside that for language modeling."""
-    return [getattr(transformers, f"{prefix}{name}") for name in names]
-
-
 ALL = ("Model", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 
 
-def labels(model_class: type) -> dict[str, Any]:
-    """How many labels a head has: answers have a start and an end."""
-    return {"num_labels": 2 if model_class.__name__.endswith("QuestionAnswering") else 5}
+def rotation(theta: float, **more: float) -> dict[str, Any]:
+    """Rotary positions without scaling."""
+    return {"rope_type": "default", "rope_theta": theta, **more}
 
 
 def draw_llama(data: st.DataObject) -> dict[str, Any]:
     """Any values of the fields that configs with Llama's names share; they come without head_dim and layers' kinds."""
     kv_heads, groups = data.draw(st.integers(1, 3), "kv_heads"), data.draw(st.integers(1, 3), "groups")
     default = rotation(data.draw(st.sampled_from([100.0, 1e4, 5e5]), "theta"))
-    return dict(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=2 * kv_heads * groups * data.draw(st.integers(2, 5), "pairs in a head"),
-        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-        num_attention_heads=kv_heads * groups,
-        num_key_value_heads=kv_heads,
-        intermediate_size=data.draw(st.integers(8, 70), "hidden"),
-        hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-        max_position_embeddings=256,
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        rope_parameters=dict(data.draw(st.sampled_from([default, *SCALINGS]), "rope")),
-        **SPECIAL,
-    )
+    fields = dict(
+        vocab_size=VOCAB, hidden_size=2 * kv_heads * groups * data.draw(st.integers(2, 5), "pairs in a head"),
+        num_hidden_layers=LAYERS, num_attention_heads=kv_heads * groups, num_key_value_heads=kv_heads,
+        intermediate_size=st.integers(8, 70), hidden_act=ACTIVATION, max_position_embeddings=256,
+        tie_word_embeddings=FLAG, rope_parameters=st.sampled_from([default, *SCALINGS]),
+    )  # fmt: skip
+    return drawn(data, fields)
 
 
-EPS = st.sampled_from([1e-6, 1e-5, 1e-2])
+class LlamaTests(FamilyTests):
+    """A family whose config has Llama's names; ``draws`` are its other fields."""
 
+    defaults = {**SPECIAL, "max_position_embeddings": 128}
 
-def draw_head_dim(data: st.DataObject) -> int:
-    """The width of a head, whatever hidden_size is."""
-    return 2 * data.draw(st.integers(2, 12), "head_dim / 2")
+    @classmethod
+    def draw(cls, data: st.DataObject) -> Mapping[str, Any]:
+        return {**draw_llama(data), **cls.draws}

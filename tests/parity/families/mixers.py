@@ -1,4 +1,4 @@
-"""What families whose layers carry a state of constant size are put through beside the usual: pieces of a prompt, and gradients."""
+"""Further tests of families whose layers carry a state of constant size: pieces of a prompt, and gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from specs.model.model import Model
-from tests.parity.families import mixtures
+from tests.parity.families import harness
 from tests.parity.families.family import FamilyTests
 from tests.parity.reference import build, difference, load, ragged
 from tests.thinned import one_in
@@ -25,7 +25,7 @@ EXACT = 1e-9
 
 def check(model_class: type, config: Any, directory: Path, *, seed: int = 1, **options: Any) -> Model:
     """As the harness has it; and a prompt in pieces, and gradients."""
-    spec = mixtures.check(model_class, config, directory, seed=seed, **options)
+    spec = harness.check(model_class, config, directory, seed=seed, **options)
     if spec.head.kind in ("none", "language_modeling"):
         assert_pieces(spec, directory / "reference", seed)
     return spec
@@ -49,7 +49,6 @@ def assert_pieces(spec: Model, checkpoint: Path, seed: int) -> None:
 
 def assert_gradients(model_class: type, config: Any, directory: Path, seed: int = 1) -> None:
     """Assert that every parameter gets the reference's gradient, at the scale of the largest one of its tensor."""
-    config._experts_implementation = "eager"
     reference = build(model_class, config, seed)
     reference.save_pretrained(directory)
     spec = import_spec(directory)
@@ -86,11 +85,11 @@ def assert_gradients(model_class: type, config: Any, directory: Path, seed: int 
 class MixerTests(FamilyTests):
     """A family of such layers."""
 
-    check = staticmethod(check)
+    run = staticmethod(check)
 
     @one_in(3)
     def test_gradients(self, name, tmp_path):
-        assert_gradients(self.model_class, type(self).config(**self.configs[name]), tmp_path)
+        assert_gradients(self.model_class, self.configured(name), tmp_path)
 
 
 def _hidden(outputs: Any) -> Tensor:
@@ -109,7 +108,7 @@ def draw_mamba2(data: st.DataObject, prefix: str = "mamba_") -> dict[str, Any]:
         f"{prefix}expand": expand,
         f"{prefix}n_heads": heads,
         f"{prefix}n_groups": groups,
-        f"{prefix}d_state": data.draw(st.integers(1, 12), "state"),
-        f"{prefix}d_conv": data.draw(st.integers(2, 5), "kernel"),
-        f"{prefix}conv_bias": data.draw(st.booleans(), "convolution bias"),
+        f"{prefix}d_state": st.integers(1, 12),
+        f"{prefix}d_conv": st.integers(2, 5),
+        f"{prefix}conv_bias": st.booleans(),
     }

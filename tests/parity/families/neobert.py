@@ -79,7 +79,7 @@ class Block(nn.Module):
 
 
 class Base(PreTrainedModel):
-    """What the classes share."""
+    """The base of the classes."""
 
     config_class = NeoBERTConfig
 

@@ -1,8 +1,7 @@
-"""What every family of dual encoders is put through, as :mod:`tests.parity.families.harness` does others."""
+"""The checks of every dual encoder, as :mod:`tests.parity.families.harness` has them for others."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,29 @@ from torch import Tensor
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from specs.model.model import Model
-from tests.parity.families.harness import TOLERANCE
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.harness import TOLERANCE, Prepare, converted, prepared
 from tests.parity.families.in_memory import check_in_memory_layout
 from tests.parity.families.recorded import RECORDED, Parity
-from tests.parity.reference import build, difference, load
-from zoo.checkpoints.converting import convert
+from tests.parity.reference import difference, load
 from zoo.configs.importing import import_spec
 
 OUTPUTS = ("logits_per_image", "logits_per_text", "text_embeds", "image_embeds")
 
 
 def check(
-    model_class: type, config: Any, directory: Path, *, seed: int = 1, onnx: bool = True, fuzzed: bool = False
+    model_class: type,
+    config: Any,
+    directory: Path,
+    *,
+    seed: int = 1,
+    prepare: Prepare | None = None,
+    onnx: bool = True,
+    fuzzed: bool = False,
 ) -> Model:
-    """Put one configuration through import, PyTorch, ONNX Runtime, gradients and conversion, its weights drawn anew."""
-    reference = build(model_class, config, seed)
-    with torch.no_grad():  # drawn weights of it make products that say nothing
+    """Compare one configuration with its reference: PyTorch, ONNX Runtime, gradients and conversion."""
+    reference = prepared(model_class, config, seed, prepare)
+    with torch.no_grad():  # a drawn factor makes all scores alike
         reference.logit_scale.fill_(1.3)
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
@@ -52,7 +58,8 @@ def check(
         }
         result.onnx = max(largest(whole, expected), largest(parts, expected))
         assert result.onnx <= TOLERANCE
-    _check_conversion(spec, directory, reference, given, expected)
+    back = converted(spec, directory, reference)
+    assert largest(outputs_of(back, given), expected) <= 1e-6
     RECORDED.results.append(result)
     return spec
 
@@ -110,15 +117,8 @@ def _check_gradients(reference: Any, ours: Any, given: Mapping[str, Tensor]) -> 
         assert difference(own, theirs) <= TOLERANCE
 
 
-def _check_conversion(
-    spec: Model, directory: Path, reference: Any, given: Mapping[str, Tensor], expected: Mapping[str, Tensor]
-) -> None:
-    """The way back: a checkpoint with the same class, every tensor, and equal outputs."""
-    place = directory / "converted"
-    place.mkdir()
-    convert(spec, str(directory / "reference"), place, model_type=reference.config.model_type)
-    assert json.loads((place / "config.json").read_text())["architectures"] == [type(reference).__name__]
-    back, report = type(reference).from_pretrained(place, output_loading_info=True)
-    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        assert not report[kind], kind
-    assert largest(outputs_of(back.eval(), given), expected) <= 1e-6
+class PairTests(FamilyTests):
+    """A dual encoder."""
+
+    defaults = {}
+    run = staticmethod(check)

@@ -1,4 +1,4 @@
-"""What the tests of families have compared, for the summary at the end of a run."""
+"""The comparisons of the families' tests, for the summary at the end of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Parity:
 
 @dataclass
 class Recorded:
-    """What the tests of this process have compared, for the summary at the end."""
+    """The comparisons of this process, for the summary at the end."""
 
     results: list[Parity] = field(default_factory=list)
 

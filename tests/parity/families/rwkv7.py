@@ -141,7 +141,7 @@ class Block(nn.Module):
 
 
 class Base(PreTrainedModel):
-    """What the classes share."""
+    """The base of the classes."""
 
     config_class = RWKV7Config
     base_model_prefix = "model"

@@ -19,13 +19,13 @@ from tests.parity.families.vision import test_clip
 from tests.parity.reference import assert_close, build, load, ragged
 from zoo.configs.importing import import_spec
 
-BERT = hf.BertConfig(**test_bert.CONFIGS["odd heads"])
-ROBERTA = hf.RobertaConfig(**test_roberta.CONFIGS["odd heads"])
-DISTILBERT = hf.DistilBertConfig(**test_distilbert.CONFIGS["odd heads"])
-ELECTRA = hf.ElectraConfig(**test_electra.CONFIGS["odd heads"])
-ALBERT = hf.AlbertConfig(**test_albert.CONFIGS["one layer for all"])
-MODERNBERT = test_modernbert.config_of(**test_modernbert.CONFIGS["every other"])
-CLIP = test_clip.config_of(**test_clip.CONFIGS["odd heads"])
+BERT = test_bert.TestBert.configured()
+ROBERTA = test_roberta.TestRoberta.configured()
+DISTILBERT = test_distilbert.TestDistilBert.configured()
+ELECTRA = test_electra.TestElectra.configured()
+ALBERT = test_albert.TestAlbert.configured()
+MODERNBERT = test_modernbert.TestModernBert.configured()
+CLIP = test_clip.TestClipText.configured()
 
 # model, what is stored under another name, what is stored besides
 FILES = {

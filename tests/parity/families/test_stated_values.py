@@ -159,7 +159,7 @@ OF_TRANSFORMERS_4: dict[str, Any] = {
     "temperature": 1.0, "tf_legacy_loss": False, "tie_encoder_decoder": False, "tokenizer_class": None, "top_k": 50,
     "top_p": 1.0, "torch_dtype": "float32", "torchscript": False, "typical_p": 1.0, "use_bfloat16": False,
 }  # fmt: skip
-"""What transformers 4 wrote into the config of each model inside a config."""
+"""Fields that transformers 4 wrote into each config inside a config."""
 
 
 def _inner(data: dict[str, Any]) -> Iterator[str]:

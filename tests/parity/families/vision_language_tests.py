@@ -1,15 +1,15 @@
-"""What every family of vision-language models is put through, as :mod:`tests.parity.families.harness` does others."""
+"""The checks of every vision-language family, as :mod:`tests.parity.families.harness` has them for others."""
 
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -21,17 +21,17 @@ from exporters.steps.options import ExportOptions
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
-from tests.parity.families.harness import TOLERANCE
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.harness import TOLERANCE, Prepare, converted, prepared
 from tests.parity.families.in_memory import check_in_memory_layout
 from tests.parity.families.recorded import RECORDED, Parity
-from tests.parity.reference import build, difference, load
-from zoo.checkpoints.converting import convert
+from tests.parity.reference import difference, load
 from zoo.configs.importing import import_spec
 
 NEW_TOKENS, STEPS = 6, 2
 
 Inputs = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
-"""From our inputs to those of a reference."""
+"""Our input names -> the reference's."""
 
 
 def check(
@@ -40,6 +40,7 @@ def check(
     directory: Path,
     *,
     seed: int = 1,
+    prepare: Prepare | None = None,
     onnx: bool = True,
     fuzzed: bool = False,
     without: Sequence[str] = (),
@@ -51,7 +52,7 @@ def check(
     ``without``: the beginnings of the names of tensors of the reference that no output depends on. ``by_row``: the reference
     reads the images of each row apart. ``marked``: it is given the tokens that are of images, as its processor marks them.
     """
-    reference = build(model_class, config, seed)
+    reference = prepared(model_class, config, seed, prepare)
     reference.save_pretrained(directory / "reference")
     spec = import_spec(directory / "reference")
     theirs: Inputs = (
@@ -77,7 +78,7 @@ def check(
         result.onnx = _exported_scores(exported, given, expected)
         _assert_allowed(result.onnx, ours, given)
         _check_generation(reference, exported, theirs, given)
-    back = _converted(spec, directory, reference, without)
+    back = converted(spec, directory, reference, tuple(without))
     _assert_allowed(difference(scores(back, theirs(given)), expected), ours, given)
     RECORDED.results.append(result)
     return spec
@@ -231,21 +232,6 @@ def _check_generation(reference: Any, exported: Any, theirs: Inputs, given: Mapp
     assert found.continuations[0].ids == told[0, ids.shape[1] :].tolist()
 
 
-def _converted(spec: Model, directory: Path, reference: Any, without: Sequence[str]) -> Any:
-    """The way back: a checkpoint with the same class and every tensor."""
-    place = directory / "converted"
-    place.mkdir()
-    convert(spec, str(directory / "reference"), place, model_type=reference.config.model_type)
-    assert json.loads((place / "config.json").read_text())["architectures"] == [type(reference).__name__]
-    same = {"experts_implementation": reference.config._experts_implementation}
-    back, report = type(reference).from_pretrained(place, output_loading_info=True, **same)
-    missing = [name for name in report["missing_keys"] if not name.startswith(tuple(without))]
-    assert not missing
-    for kind in ("unexpected_keys", "mismatched_keys"):
-        assert not report[kind], kind
-    return back.eval()
-
-
 def marked_inputs(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The inputs with token types: 1 for the placeholders of images, or 0 for the tokens of a prompt."""
     assert isinstance(spec.connector, ConnectorKind)
@@ -263,10 +249,34 @@ def typed(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def by_row_inputs(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The inputs of a reference that reads images as B x the largest number of any row, where those of zeros are none."""
+    """The inputs of a reference that reads images as B x the largest number per row, padded with zeros."""
     connector, pixels = spec.connector, given.get("pixel_values")
     if pixels is None:
         return dict(given)
     assert isinstance(connector, ConnectorKind)
     counts = (given["input_ids"] == connector.token).sum(1) // spec.vectors_per_image
     return {**given, "pixel_values": pad_sequence(pixels.split(counts.tolist()), batch_first=True)}
+
+
+class VisionLanguageTests(FamilyTests):
+    """A vision-language model."""
+
+    defaults = {}
+    run = staticmethod(check)
+    drawn = {"onnx": False}
+
+
+HEADS = st.sampled_from([2, 4])
+ENCODER_WIDTH = st.integers(1, 3).map(lambda quarter: 12 * quarter)
+"""The width of an encoder with 3 heads, whose pairs rotate by rows and by columns."""
+PATCH = st.integers(2, 4)
+"""The side of a patch; a patch of one value has only a sign after the norm of the first layer."""
+
+
+def draw_text(data: st.DataObject, heads: int) -> dict[str, Any]:
+    """The sizes of a decoder."""
+    return dict(
+        hidden_size=heads * data.draw(st.sampled_from([4, 6, 10]), "head_dim"),
+        num_attention_heads=heads,
+        num_hidden_layers=data.draw(st.integers(1, 3), "layers"),
+    )

@@ -20,7 +20,7 @@ from specs.forms.canonical import canonical
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from specs.model.model import Model
-from tests.parity.families.decoders.test_llama import config_of
+from tests.parity.families.decoders import test_llama
 from tests.parity.reference import build, llama_spec
 from tests.zoo.checkpoints.gguf_files import Kind, write
 from zoo.builder import assemble
@@ -39,7 +39,7 @@ from zoo.weights.source import WeightError
 
 @pytest.fixture(scope="module")
 def reference() -> LlamaForCausalLM:
-    config = config_of(
+    config = test_llama.TestLlama.config(
         vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
         head_dim=16, intermediate_size=32, max_position_embeddings=64, tie_word_embeddings=True,
         rope_parameters={"rope_type": "default", "rope_theta": 500.0},

@@ -41,7 +41,7 @@ def _text(**changes: Any) -> Data:
 
 
 def _with_images(text: Data, **vision: Any) -> Data:
-    """The config of a model with images around that of its decoder."""
+    """The config of a model with images, around its decoder's config."""
     mixture = "_moe" if "num_experts" in text else ""
     seen = {
         "deepstack_visual_indexes": [], "depth": 27, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 1152,

@@ -87,11 +87,11 @@ def test_a_narrow_copy_goes_in_and_out_and_to_the_client(task: str, tmp_path: Pa
     if data["model_type"] == "clip":
         spec = pairs.check(model_class, config, tmp_path)
     elif data["model_type"] == "owlvit":
-        spec = test_owlvit.check(config, tmp_path)
+        spec = test_owlvit.check(model_class, config, tmp_path)
     else:
         reference, unread = build(model_class, config, 1), UNREAD.get(data["model_type"], ())
         if data.get("tie_word_embeddings") is False and data["model_type"] in TIED_TILL_LOADED:
-            reference = untied(reference, 1)
+            untied(reference, 1)
         spec = check_reference(reference, tmp_path, sides=("right",), without=unread)
     options = ExportOptions(weights=str(tmp_path / "reference"), layout="transformers-js", verify=False)
     export(spec, tmp_path / "client", options)

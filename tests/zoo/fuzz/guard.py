@@ -1,4 +1,4 @@
-"""What a fuzzed call may come to: a result or a message for the user, soon, and without running anything."""
+"""The outcomes allowed for a fuzzed call: a result or a message for the user, soon, and without running anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from specs.base.errors import UserError
 
 SECONDS = 20
-"""What one call may take on a machine with other work."""
+"""The limits of one call on a machine with other work."""
 
 _FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.connect", "os.remove",
               "os.rename", "shutil.rmtree", "ctypes.dlopen", "webbrowser.open")  # fmt: skip
@@ -50,7 +50,7 @@ def _watched() -> Iterator[None]:
 
 
 def outcome(call: Callable[[], Any]) -> str:
-    """What a call came to: ``done``, or the message for the user; anything else is raised."""
+    """Return the outcome of a call: ``done``, or the message for the user; anything else is raised."""
     with _watched():
         try:
             call()

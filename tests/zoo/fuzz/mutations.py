@@ -85,7 +85,7 @@ def _near(value: Any, random: Random) -> Any:
 
 
 def deep(levels: int) -> Any:
-    """A list in a list, so many times."""
+    """Lists nested to a depth."""
     value: Any = 1
     for _ in range(levels):
         value = [value] if levels % 2 else {"a": value}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specs.kinds.attention import MultiHeadShape
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 
 
 def per_head(d_model: Field, heads: Field) -> f.Derived:
@@ -44,6 +44,10 @@ class Heads(Field):
             shape = {"kind": "grouped_query", "heads": heads, "kv_heads": kv_heads}
         return shape if width * heads == self.d_model.read(config) else {**shape, "head_dim": width}
 
-    def write(self, value: MultiHeadShape, place: Place) -> Data:
-        width = {"head_dim": place.head_width()} if self.stated else {}
-        return {**self.heads.write(value.heads, place), "num_key_value_heads": value.key_value_heads, **width}
+    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
+        width = {"head_dim": context.head_width()} if self.stated else {}
+        return {
+            **self.heads.write(value.heads, context),
+            "num_key_value_heads": value.key_value_heads,
+            **width,
+        }

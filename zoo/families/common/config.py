@@ -14,6 +14,7 @@ from specs.base.errors import UserError, shorten
 from specs.base.suggest import suggestion
 from specs.model.stack import MAX_LAYERS
 from zoo.families.common.inexpressible import INEXPRESSIBLE
+from zoo.families.common.reference_fields import reference_has
 from zoo.files.json_values import read_object
 
 Value = TypeVar("Value")
@@ -319,9 +320,9 @@ class Config:
 
     def must(self, name: str, value: Any, because: str) -> None:
         """Refuse a field that is present with any other value; a stated null is false, and no name."""
-        given = self.any(name)
+        current = self.any(name)
         named = value is True or isinstance(value, str)
-        refused = given != value if given is not None else named and self.null(name)
+        refused = current != value if current is not None else named and self.null(name)
         if refused:
             self.refuse(name, f"must be {json.dumps(value)}: {because}")
 
@@ -330,7 +331,7 @@ class Config:
         self._read.update(names)
 
     def pass_over(self, *names: str) -> None:
-        """Report fields that the family's reference does not read, though those of other families do."""
+        """Report fields that other families' references read, and this family's does not."""
         self._unread.update(names)
 
     def finish(self) -> tuple[str, ...]:
@@ -355,9 +356,7 @@ class Config:
 
     def _has_reference(self, name: str) -> builtins.bool:
         """Return whether the reference has a field for the family that the config names."""
-        from zoo.families.common.reference_fields import FIELDS, SHARED
-
         if name in self._unread:
             return False
-        own = name in SHARED.split() or name in FIELDS.get(str(self.data.get("model_type")), "").split()
+        own = reference_has(str(self.data.get("model_type")), name)
         return own or (self._outer is not None and self._outer._has_reference(name))

@@ -11,7 +11,7 @@ from specs.model.stack import StackName
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.parts import alone
-from zoo.families.common.template import Data, Place, Template, UnfitError, read, write
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError, read, write
 from zoo.families.common.tensors import Rule
 
 CONFIGS: Mapping[StackName, str] = {"text": "text_config", "image": "vision_config"}
@@ -78,20 +78,20 @@ class DualEncoderFamily(Family):
     def config(self, model: Model, class_name: str) -> Data:
         if model.architecture != "dual-encoder":
             raise UnfitError(f"architecture {model.architecture}")
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "head")
+        context = FieldContext.of(model, "head")
         data: Data = {"architectures": [class_name], "model_type": self.model_type}
         for name in self.towers:
             data[CONFIGS[name]] = self._tower_config(model, name)
         assert model.text is not None
-        data |= write(self.shared, model.text.head, place)
-        return data | write(self.classes[class_name].head, model.head, place)
+        data |= write(self.shared, model.text.head, context)
+        return data | write(self.classes[class_name].head, model.head, context)
 
     def _tower_config(self, model: Model, name: StackName) -> Data:
         tower, one = self.towers[name], tower_of(model, name)
         body = tower.family.body_config(one, tower.class_name)
-        place = Place(one, one.last_stack, one.last_stack.layer_blocks()[0], "head")
+        context = FieldContext.of(one, "head")
         del body["architectures"]
-        return {**write(tower.head, one.head, place), **write(self.shared, one.head, place), **body}
+        return {**write(tower.head, one.head, context), **write(self.shared, one.head, context), **body}
 
 
 def tower_of(model: Model, name: StackName) -> Model:

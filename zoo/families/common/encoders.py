@@ -8,6 +8,7 @@ from typing import Any
 from specs.base.base import Component
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import HeadClass
@@ -15,7 +16,7 @@ from zoo.families.common.heads import QUESTION_ANSWERING, Labels, token_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import WHOLE_HEADS
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, modules, projections, same
 
 NORM = layer_norm("layer_norm_eps", default=1e-12)
@@ -44,10 +45,10 @@ class TokenTypes(f.Int):
             )
         return types
 
-    def write(self, value: int, place: Place) -> Data:
+    def write(self, value: int, context: FieldContext) -> Data:
         if not value:
             raise UnfitError("embedding.token_types 0: it has one at least")
-        return super().write(value, place)
+        return super().write(value, context)
 
 
 def bert_body(
@@ -89,17 +90,15 @@ def bert_body(
             {
                 "kind": kind,
                 "norm": norm,
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": f.Int("num_attention_heads", default=heads),
-                    "dropout": f.Float("attention_probs_dropout_prob", default=attention_rate),
-                },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("intermediate_size", default=hidden),
-                    "activation": f.Activation("hidden_act", activation),
-                    **(feed_forward or {}),
-                },
+                "attention": multi_head(
+                    f.Int("num_attention_heads", default=heads),
+                    dropout=f.Float("attention_probs_dropout_prob", default=attention_rate),
+                ),
+                "feed_forward": mlp(
+                    f.Int("intermediate_size", default=hidden),
+                    f.Activation("hidden_act", activation),
+                    **feed_forward or {},
+                ),
                 "dropout": rate,
             },
         ),
@@ -108,7 +107,7 @@ def bert_body(
 
 
 def rotary_body(theta: float, *, context: int, heads: int = 12, **options: Any) -> dict[str, Template]:
-    """Return the body of a config with BERT's fields whose heads are rotated; ``options`` are those of :func:`bert_body`."""
+    """Return the body of a config with BERT's fields whose heads are rotated; ``options`` go to :func:`bert_body`."""
     body = bert_body(heads=heads, **options)
     length = f.ContextLength("max_position_embeddings", default=context)
     width = per_head(body["d_model"], f.Int("num_attention_heads", default=heads))
@@ -130,7 +129,7 @@ class _Stored(Field):
     def read(self, config: Config) -> Data:
         return {"kind": "none"} if config.lacks(self.weight) else {}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return {}
 
 
@@ -195,3 +194,16 @@ def masked_rules(dense: str, norm: str, decoder: str, *copies: str) -> tuple[Rul
         same(f"{decoder}.weight", "head.vocabulary.weight"),
         same(f"{decoder}.bias", "head.vocabulary.bias", copies=copies),
     )
+
+
+ROBERTA_OUTSIDE = ("lm_head.", "classifier.", "qa_outputs.")
+ROBERTA_OPTIONAL = ("pooler.*", *(f"{prefix}*" for prefix in ROBERTA_OUTSIDE))
+ROBERTA_HEADS = {
+    "pooler": affine("pooler.dense", "head.dense"),
+    "masked_language_modeling": masked_rules(
+        "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"
+    ),
+    "classification": modules({"classifier.dense": "head.dense", "classifier.out_proj": "head.labels"}),
+    **CLASSIFIER_RULES,
+}
+"""The heads with RoBERTa's names."""

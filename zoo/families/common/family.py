@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from specs.model.model import Model
 from zoo.families.common.config import Config
-from zoo.families.common.template import Data, Place, Template, UnfitError, read, write
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError, read, write
 from zoo.families.common.tensors import Tensors
 
 
@@ -60,8 +60,8 @@ class Family:
         Where head and body share a field, it is written for the body.
         """
         body = self.body_config(model, class_name)
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "head")
-        head = write(self.classes[class_name].head, model.head, place)
+        context = FieldContext.of(model, "head")
+        head = write(self.classes[class_name].head, model.head, context)
         return {**body, **{name: value for name, value in head.items() if name not in body}}
 
     def body_config(self, model: Model, class_name: str) -> Data:
@@ -72,7 +72,7 @@ class Family:
             raise UnfitError(f"architecture {model.architecture}")
         stack = body["encoder" if model.architecture == "encoder" else "decoder"]
         block = stack.standing_for(model.last_stack)
-        return {**start, **write(body, model, Place(model, model.last_stack, block))}
+        return {**start, **write(body, model, FieldContext(model, model.last_stack, block))}
 
     def _body(self, class_name: str) -> Template:
         return self.classes[class_name].body or self.body

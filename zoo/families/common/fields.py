@@ -9,7 +9,7 @@ from specs.base.base import Component
 from specs.kinds.activation import Activation as Name
 from specs.kinds.attention import ProjectionBiases
 from zoo.families.common.config import Config
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 
 # ---------------------------------------------------------------------------------------------------------- one field
 
@@ -32,9 +32,9 @@ class _NamedField(Field):
         null = self.null and config.null(self.names[0])
         return type(self)._read(config, *self.names, default=None if null else read(self.default, config))
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         if isinstance(value, str):
-            raise UnfitError(f"{place.key} {value}")
+            raise UnfitError(f"{context.key} {value}")
         return {} if value is None and not self.null else dict.fromkeys(self.written, value)
 
 
@@ -66,8 +66,8 @@ class Factor(Float):
         factor: float = super().read(config)
         return None if factor == 1.0 else factor
 
-    def write(self, value: float | None, place: Place) -> Data:
-        return super().write(1.0 if value is None else value, place)
+    def write(self, value: float | None, context: FieldContext) -> Data:
+        return super().write(1.0 if value is None else value, context)
 
 
 class Bool(_NamedField):
@@ -81,15 +81,15 @@ class Bias(_NamedField):
 
     _read = Config.bool
 
-    def write(self, value: ProjectionBiases, place: Place) -> Data:
-        return super().write(value.query, place)
+    def write(self, value: ProjectionBiases, context: FieldContext) -> Data:
+        return super().write(value.query, context)
 
 
 class HeadWidth(Int):
     """The width of a head, which a spec may omit where it follows from the model's width."""
 
-    def write(self, value: int | None, place: Place) -> Data:
-        return super().write(value or place.head_width(), place)
+    def write(self, value: int | None, context: FieldContext) -> Data:
+        return super().write(value or context.head_width(), context)
 
 
 class TableWidth(Int):
@@ -103,8 +103,8 @@ class TableWidth(Int):
         width: int = super().read(config)
         return None if self.d_model is not None and width == self.d_model.read(config) else width
 
-    def write(self, value: int | None, place: Place) -> Data:
-        return super().write(place.model.embedding_width, place)
+    def write(self, value: int | None, context: FieldContext) -> Data:
+        return super().write(context.model.embedding_width, context)
 
 
 class ContextLength(_NamedField):
@@ -116,8 +116,8 @@ class ContextLength(_NamedField):
         super().__init__(*names, default=default)
         self.unlimited = unlimited
 
-    def write(self, value: Any, place: Place) -> Data:
-        return super().write(value or self.unlimited, place)
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return super().write(value or self.unlimited, context)
 
 
 class Rows(_NamedField):
@@ -135,21 +135,9 @@ class Rows(_NamedField):
             config.refuse(self.names[0], f"must exceed {start}, where positions start")
         return rows - start
 
-    def write(self, value: Any, place: Place) -> Data:
-        embedded = place.model.position_of(place.stack)
-        return super().write((value or 0) + getattr(embedded, "offset", 0), place)
-
-
-class AfterPadding(Int):
-    """The offset of the first position, which follows the padding token's id."""
-
-    def read(self, config: Config) -> int:
-        return int(super().read(config) + 1)
-
-    def write(self, value: int, place: Place) -> Data:
-        if not value:
-            raise UnfitError("position.offset 0: it is 1 after the padding token's id")
-        return super().write(value - 1, place)
+    def write(self, value: Any, context: FieldContext) -> Data:
+        embedded = context.model.position_of(context.stack)
+        return super().write((value or 0) + getattr(embedded, "offset", 0), context)
 
 
 class Choice(Field):
@@ -163,11 +151,11 @@ class Choice(Field):
             return self.words[config.bool(self.name, default=self.default)]
         return config.choice(self.name, self.words, self.default)
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         for word, meaning in self.words.items():
             if meaning == value:
                 return {self.name: word}
-        raise UnfitError(f"{place.key} {value}")
+        raise UnfitError(f"{context.key} {value}")
 
 
 ACTIVATIONS: dict[str, Name] = {
@@ -196,6 +184,69 @@ class Activation(Choice):
         super().__init__(name, {**first, **ACTIVATIONS}, default)
 
 
+# ---------------------------------------------------------------------------------------------------------- conversions
+
+
+class Checked(Field):
+    """A field whose values keep a rule; ``valid`` tells whether one does."""
+
+    def __init__(self, field: _NamedField, valid: Callable[[Any], bool], rule: str) -> None:
+        self.field, self.valid, self.rule = field, valid, rule
+
+    def read(self, config: Config) -> Any:
+        value = self.field.read(config)
+        if not self.valid(value):
+            config.refuse(self.field.names[0], self.rule)
+        return value
+
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return self.field.write(value, context)
+
+
+class Mapped(Field):
+    """A value that is computed from another field; ``written`` is the inverse, which may raise :class:`UnfitError`."""
+
+    def __init__(
+        self, field: Field, value: Callable[[Any], Any], written: Callable[[Any], Any], component: Any = ()
+    ) -> None:
+        self.field, self.value, self.written = field, value, written
+        self.component = component  # type: ignore[misc]
+
+    def read(self, config: Config) -> Any:
+        return self.value(self.field.read(config))
+
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return self.field.write(self.written(value), context)
+
+
+def after_padding() -> Mapped:
+    """The offset of the first position, which follows the padding token's id."""
+
+    def padding(offset: int) -> int:
+        if not offset:
+            raise UnfitError("position.offset 0: it is 1 after the padding token's id")
+        return offset - 1
+
+    return Mapped(Int("pad_token_id", default=1), lambda padding: padding + 1, padding)
+
+
+class Equal(Field):
+    """A value that two fields state."""
+
+    def __init__(self, first: _NamedField, second: _NamedField) -> None:
+        self.first, self.second = first, second
+
+    def read(self, config: Config) -> Any:
+        value = self.first.read(config)
+        if self.second.read(config) != value:
+            rule = f"must equal {self.first.names[0]}, which is {str(value).lower()}"
+            config.refuse(self.second.names[0], rule)
+        return value
+
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return {**self.first.write(value, context), **self.second.write(value, context)}
+
+
 # ------------------------------------------------------------------------------------------------------ several fields
 
 
@@ -210,7 +261,7 @@ class Derived(Field):
     def read(self, config: Config) -> Any:
         return self._value(config)
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return {}
 
 
@@ -230,7 +281,7 @@ class Stated(Field):
     def read(self, config: Config) -> Data:
         return {}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return self.fields
 
 
@@ -245,8 +296,8 @@ class When(Field):
     def read(self, config: Config) -> Any:
         return read(self.part, config) if self.switch.read(config) else None
 
-    def write(self, value: Any, place: Place) -> Data:
-        return {**self.switch.write(value is not None, place), **write(self.part, value, place)}
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return {**self.switch.write(value is not None, context), **write(self.part, value, context)}
 
 
 class Kinds(Field):
@@ -260,9 +311,9 @@ class Kinds(Field):
     def read(self, config: Config) -> Any:
         return read(self.on if self.switch.read(config) else self.off, config)
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         on = value is not None and value.kind == self.on["kind"]
-        return {**self.switch.write(on, place), **write(self.on if on else self.off, value, place)}
+        return {**self.switch.write(on, context), **write(self.on if on else self.off, value, context)}
 
 
 class IfThere(Field):
@@ -276,8 +327,10 @@ class IfThere(Field):
     def read(self, config: Config) -> Any:
         return read(self.template, config)
 
-    def write(self, value: Any, place: Place) -> Data:
-        return write({key: part for key, part in self.template.items() if hasattr(value, key)}, value, place)
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return write(
+            {key: part for key, part in self.template.items() if hasattr(value, key)}, value, context
+        )
 
 
 def normal(name: str = "initializer_range", **more: Any) -> IfThere:

@@ -7,7 +7,7 @@ from typing import Any
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import HeadClass
-from zoo.families.common.template import Data, Field, Place, Template
+from zoo.families.common.template import Data, Field, FieldContext, Template
 
 BODY = HeadClass("none")
 """The body alone."""
@@ -30,7 +30,7 @@ class Labels(Field):
         labels: int = config.int("num_labels", default=default)
         return labels
 
-    def write(self, value: int, place: Place) -> Data:
+    def write(self, value: int, context: FieldContext) -> Data:
         names = {str(i): f"LABEL_{i}" for i in range(value)}
         return {"id2label": names, "label2id": {name: int(i) for i, name in names.items()}}
 

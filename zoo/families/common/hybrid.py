@@ -8,8 +8,8 @@ from specs.base.suggest import suggestion
 from specs.kinds.block import BlockParts
 from specs.kinds.mixture import Mixture
 from zoo.families.common.config import Config
-from zoo.families.common.layers import FULL, Varies
-from zoo.families.common.template import Data, Place, Template
+from zoo.families.common.layers import FULL, LayerVariation
+from zoo.families.common.template import Data, FieldContext, Template
 
 LINEAR = "linear_attention"
 """The word for a layer whose state does not grow."""
@@ -43,7 +43,7 @@ def read_kinds(config: Config, name: str, depth: int, words: Sequence[str]) -> l
     return kinds
 
 
-class LayersOf(Varies):
+class LayersOf(LayerVariation):
     """The layers of one kind; ``kinds`` reads the words for all layers, and ``stated`` writes them."""
 
     def __init__(
@@ -62,5 +62,5 @@ class LayersOf(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return kind_of(block) == self.kind
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
-        return self.stated([kind_of(block) for block in place.stack.layer_blocks()])
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        return self.stated([kind_of(block) for block in context.stack.layer_blocks()])

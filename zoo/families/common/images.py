@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext, Template
 
 
 class SquareSide(f.Int):
@@ -19,6 +19,17 @@ class SquareSide(f.Int):
         return int(self.default if value is None else value)
 
 
+def patches(image_size: int, patch_size: int, **more: Template) -> Data:
+    """The embedding of square images in square patches, with the defaults of their sides."""
+    return {
+        "kind": "patches",
+        "image_size": SquareSide("image_size", default=image_size),
+        "patch_size": SquareSide("patch_size", default=patch_size),
+        "channels": f.Int("num_channels", default=3),
+        **more,
+    }
+
+
 MEAN_POOLING = f.Bool("use_mean_pooling", default=True)
 
 
@@ -28,5 +39,5 @@ class NormUnlessMean(Field):
     def read(self, config: Config) -> bool:
         return not MEAN_POOLING.read(config)
 
-    def write(self, value: bool | None, place: Place) -> Data:
-        return MEAN_POOLING.write(not place.stack.ends_with_norm, place)
+    def write(self, value: bool | None, context: FieldContext) -> Data:
+        return MEAN_POOLING.write(not context.stack.ends_with_norm, context)

@@ -12,7 +12,7 @@ from specs.kinds.position import NoPosition
 from specs.model.stack import Stack
 from zoo.families.common.config import Config
 from zoo.families.common.fields import Depth, Int
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 
 
 def pattern(names: Sequence[str | None]) -> int | list[Data]:
@@ -39,15 +39,15 @@ def pattern(names: Sequence[str | None]) -> int | list[Data]:
 
 
 def _repeats(names: Sequence[str | None]) -> dict[tuple[int, int], int]:
-    """Where so many layers come several times in a row, and how often, by the first one and their number."""
-    found = {}
+    """The repeated runs of layers: the first layer and the length of a run -> the number of repetitions."""
+    runs = {}
     for length in range(2, min(len(names) // 2, _LONGEST) + 1):
         alike = 0  # layers from here on that are as the ones so many later
         for start in reversed(range(len(names) - length)):
             alike = alike + 1 if names[start] == names[start + length] else 0
             if start < _LONGEST and alike >= length:
-                found[start, length] = 1 + alike // length
-    return found
+                runs[start, length] = 1 + alike // length
+    return runs
 
 
 _LONGEST = 32
@@ -72,23 +72,23 @@ def layered(block: Data, variants: Mapping[str, Data], names: Sequence[str | Non
     if len(used) == 1:
         return {
             "layers": len(names),
-            "block": block if used[0] is None else laid_over(block, variants[used[0]]),
+            "block": block if used[0] is None else merge(block, variants[used[0]]),
         }
     blocks = {name: variants[name] for name in used if name is not None}
     return {"layers": pattern(names), "block": block, "blocks": blocks}
 
 
-def laid_over(base: Data, above: Data) -> Data:
+def merge(base: Data, above: Data) -> Data:
     """Plain data with other data laid over it; a mapping that gives its kind is whole."""
     inner = {
-        key: laid_over(base[key], value)
+        key: merge(base[key], value)
         for key, value in above.items()
         if isinstance(value, dict) and isinstance(base.get(key), dict) and "kind" not in value
     }
     return {**base, **above, **inner}
 
 
-class Varies:
+class LayerVariation:
     """A respect in which layers differ: where it holds, ``differs`` is laid over the block."""
 
     name: str
@@ -102,7 +102,7 @@ class Varies:
         """Whether it holds in a layer of a model."""
         raise NotImplementedError
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         """The fields that state where it holds."""
         raise NotImplementedError
 
@@ -111,7 +111,7 @@ class Layers(Field):
     """A stack: how many layers, their block, in which respects they vary, and ``more`` keys of the stack."""
 
     def __init__(
-        self, depth: Depth, block: Template, varies: Sequence[Varies] = (), **more: Template
+        self, depth: Field, block: Template, varies: Sequence[LayerVariation] = (), **more: Template
     ) -> None:
         self.depth, self.block, self.varies, self.more = depth, block, varies, more
 
@@ -128,7 +128,7 @@ class Layers(Field):
             if name and name not in variants:
                 laid: Data = {}
                 for part, holds in zip(differs, holding, strict=True):
-                    laid = laid_over(laid, part) if holds else laid
+                    laid = merge(laid, part) if holds else laid
                 variants[name] = laid
         layers = layered(base, variants, names) if depth > 0 else {"layers": depth, "block": base}
         return {**read(self.more, config), **layers}
@@ -141,28 +141,28 @@ class Layers(Field):
         )
         return next(plain, blocks[0])
 
-    def write(self, value: Stack | None, place: Place) -> Data:
+    def write(self, value: Stack | None, context: FieldContext) -> Data:
         if value is None:
-            raise UnfitError(f"architecture {place.model.architecture}")
+            raise UnfitError(f"architecture {context.model.architecture}")
         blocks = value.layer_blocks()
-        place = Place(place.model, value, self.standing_for(value), place.key)
-        data = {**self.depth.write(value.depth, place), **write(self.more, value, place)}
+        context = FieldContext(context.model, value, self.standing_for(value), context.key)
+        data = {**self.depth.write(value.depth, context), **write(self.more, value, context)}
         for each in self.varies:
             where = [each.holds(block, i) for i, block in enumerate(blocks)]
-            data |= each.write(where, place)
+            data |= each.write(where, context)
             if any(where):
                 varied = blocks[where.index(True)]
-                data |= write(each.differs, varied, replace(place, block=varied))
+                data |= write(each.differs, varied, replace(context, block=varied))
         for key, part in self.block.items():
             block = self._showing(key, blocks)
             if block is not None:
-                data |= write({key: part}, block, replace(place, block=block, key="block"))
+                data |= write({key: part}, block, replace(context, block=block, key="block"))
         return data
 
     def _showing(self, key: str, blocks: Sequence[BlockParts]) -> BlockParts | None:
         """The first block whose part of this key is unchanged, or else not replaced.  None where every layer replaces it."""
 
-        def first_without(varies: Sequence[Varies]) -> BlockParts | None:
+        def first_without(varies: Sequence[LayerVariation]) -> BlockParts | None:
             plain = (
                 block for i, block in enumerate(blocks) if not any(each.holds(block, i) for each in varies)
             )
@@ -177,7 +177,7 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 """The kinds of layers in ``layer_types``."""
 
 
-class Windows(Varies):
+class Windows(LayerVariation):
     """Layers with a window, as listed in ``layer_types``; ``usual`` is the default."""
 
     def __init__(
@@ -200,7 +200,7 @@ class Windows(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return getattr(block.attention, "window", None) is not None
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {"layer_types": [SLIDING if windowed else FULL for windowed in where]}
 
 
@@ -249,7 +249,7 @@ def all_but_every_fourth(config: Config, depth: int) -> list[bool]:
     return [(layer + 1) % every != 0 for layer in range(depth)]
 
 
-class GlobalLayers(Varies):
+class GlobalLayers(LayerVariation):
     """The layers without a window, which do not rotate queries and keys."""
 
     name = "global"
@@ -264,5 +264,5 @@ class GlobalLayers(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return isinstance(getattr(block.attention, "position", None), NoPosition)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 from zoo.families.common import fields as f
 from zoo.families.common.attention import Heads
 from zoo.families.common.decoders import ROTATIONS
-from zoo.families.common.layers import Layers, Varies
+from zoo.families.common.layers import Layers, LayerVariation
 from zoo.families.common.rope import RopeField
 from zoo.families.common.template import Template
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules, projections, same, weights
@@ -57,7 +57,7 @@ class LlamaFields:
         return {"kind": "mlp", "hidden": self.hidden, "activation": activation, "bias": bias}
 
     def rope(self, **more: Any) -> RopeField:
-        """A rotary position for the heads; arguments are those of :class:`Rope`."""
+        """A rotary position for the heads; the arguments go to :class:`RopeField`."""
         return RopeField(self.heads.width, self.context, **more)
 
     def attention(self, **more: Template) -> dict[str, Template]:
@@ -71,7 +71,7 @@ class LlamaFields:
         architecture: str = "decoder",
         position: Template = None,
         feed_forward: Template = None,
-        varies: Sequence[Varies] = (),
+        varies: Sequence[LayerVariation] = (),
         more: dict[str, Template] | None = None,
         stack: dict[str, Template] | None = None,
         **block: Template,

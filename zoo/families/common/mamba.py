@@ -9,7 +9,7 @@ from specs.kinds.mamba2 import Mamba2, StepLimit
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.held import also_named
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, same
 from zoo.families.common.transforms import Depthwise
 
@@ -38,8 +38,8 @@ class Expand(Field):
             config.refuse(self.name, rule)
         return {}
 
-    def write(self, value: Mamba2, place: Place) -> Data:
-        expand, rest = divmod(value.width, place.model.d_model)
+    def write(self, value: Mamba2, context: FieldContext) -> Data:
+        expand, rest = divmod(value.width, context.model.d_model)
         if rest:
             raise UnfitError("heads that together are no multiple of d_model")
         return {self.name: expand}
@@ -57,7 +57,7 @@ class Steps(Field):
             return {"least": least} if least > 0 else None
         return {"least": least, "most": most}
 
-    def write(self, value: StepLimit | None, place: Place) -> Data:
+    def write(self, value: StepLimit | None, context: FieldContext) -> Data:
         if value is None:
             return {}
         return {"time_step_limit": [value.least, INFINITY if value.most is None else value.most]}
@@ -112,8 +112,8 @@ class Width(f.Int):
         width: int = super().read(config) * self.d_model.read(config)
         return width
 
-    def write(self, value: int, place: Place) -> Data:
-        expand, rest = divmod(value, place.model.d_model)
+    def write(self, value: int, context: FieldContext) -> Data:
+        expand, rest = divmod(value, context.model.d_model)
         if rest:
             raise UnfitError("channels that are no multiple of d_model")
         return {self.names[0]: expand}
@@ -162,7 +162,7 @@ def mamba(
 
 
 class MixerHeadWidth(f.Int):
-    """The width of a head, which may be "auto": that of the mixer divided by the heads."""
+    """The width of a head, which may be "auto": the mixer's width divided by the heads."""
 
     def __init__(self, name: str, width: Field, heads: f.Int) -> None:
         super().__init__(name)

@@ -1,4 +1,4 @@
-"""What mixtures of experts have in common: their fields, the layers that have none, and the tensors of their experts."""
+"""Mixtures of experts: their fields, the layers without one, and the tensors of the experts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from specs.kinds.mixture import Groups, Mixture
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.held import also_named
-from zoo.families.common.layers import Varies
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 from zoo.families.common.tensors import Rule, same
 
 TRAINING = (
@@ -28,7 +28,7 @@ TRAINING = (
 _FEED_FORWARD = f"{BLOCK}feed_forward"
 
 
-class DenseLayers(Varies):
+class DenseLayers(LayerVariation):
     """The layers with an ordinary feed-forward; where all have one, what a mixture would be is not written."""
 
     name = "dense"
@@ -51,8 +51,8 @@ class FirstLayers(DenseLayers):
         first = self.first.read(config)
         return [layer < first for layer in range(depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
-        return self.first.write(where.index(False) if False in where else len(where), place)
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        return self.first.write(where.index(False) if False in where else len(where), context)
 
 
 class ExpertGroups(Field):
@@ -70,7 +70,7 @@ class ExpertGroups(Field):
             config.refuse("topk_group", f"must be a number: {self.name} for groups that are all open")
         return None if count == 1 else {"count": count, "top": top, "group_score_top_k": self.score_top_k}
 
-    def write(self, value: Groups | None, place: Place) -> Data:
+    def write(self, value: Groups | None, context: FieldContext) -> Data:
         groups = value or Groups(count=1, top=1)
         return {self.name: groups.count, "topk_group": groups.top}
 
@@ -90,15 +90,15 @@ class Shared(Field):
     def read(self, config: Config) -> Data | None:
         return read(self.part, config) if self.count.read(config) else None
 
-    def write(self, value: TwoLayer | None, place: Place) -> Data:
+    def write(self, value: TwoLayer | None, context: FieldContext) -> Data:
         if value is None:
-            return self.count.write(0, place)
-        mixture: Any = place.block.feed_forward
+            return self.count.write(0, context)
+        mixture: Any = context.block.feed_forward
         if value.hidden % mixture.expert.hidden:
             raise UnfitError("a mixture without a shared feed-forward as wide as some experts together")
         return {
-            **write(self.part, value, place),
-            **self.count.write(value.hidden // mixture.expert.hidden, place),
+            **write(self.part, value, context),
+            **self.count.write(value.hidden // mixture.expert.hidden, context),
         }
 
 
@@ -153,7 +153,7 @@ EXPERTS = experts("mlp", "gate_proj", "up_proj", "down_proj")
 
 
 CORRECTION = same(f"{LAYER}mlp.gate.e_score_correction_bias", f"{_FEED_FORWARD}.router.score_correction_bias")
-"""What DeepSeek-V3 adds to the scores when experts are chosen."""
+"""The bias that DeepSeek-V3 adds to the scores when it chooses experts."""
 
 
 def shared(stored: str) -> dict[str, str]:

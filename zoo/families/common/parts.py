@@ -1,4 +1,4 @@
-"""Families whose configs and checkpoints hold those of an encoder and of a decoder, each of a family of its own."""
+"""Composite families: an encoder and a decoder, each with the config and tensors of its own family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Qwen's configs have in common: windows, which a separate field switches on, and mixtures in some layers."""
+"""Fields of Qwen's configs: windows, which a separate field switches on, and mixtures in some layers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.layers import SLIDING, Windows
 from zoo.families.common.llama_like import LlamaFields
 from zoo.families.common.mixtures import DenseLayers
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 
 
 class QwenWindow(Field):
@@ -20,7 +20,7 @@ class QwenWindow(Field):
         window: int | None = config.int("sliding_window", default=usual)
         return window if config.bool("use_sliding_window", default=False) else None
 
-    def write(self, value: int | None, place: Place) -> Data:
+    def write(self, value: int | None, context: FieldContext) -> Data:
         return {"use_sliding_window": value is not None, "sliding_window": value}
 
 
@@ -47,13 +47,13 @@ class LastLayers(QwenWindows):
     def __init__(self) -> None:
         super().__init__(lambda layer, first: layer >= first)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         first = where.index(True) if any(where) else len(where)
-        return {**super().write(where, place), "max_window_layers": first}
+        return {**super().write(where, context), "max_window_layers": first}
 
 
 class SparseStep(DenseLayers):
-    """The layers without a mixture: those of mlp_only_layers, and others than each decoder_sparse_step-th."""
+    """The layers without a mixture: mlp_only_layers, and all but every decoder_sparse_step-th."""
 
     def read(self, config: Config, depth: int) -> list[bool]:
         step = config.int("decoder_sparse_step", default=1)
@@ -64,7 +64,7 @@ class SparseStep(DenseLayers):
             config.refuse("mlp_only_layers", "must be a list of layers by number, from 0")
         return [layer in dense or (layer + 1) % step != 0 for layer in range(depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if all(where):
             raise UnfitError("layers that all have an ordinary feed-forward")
         dense = [layer for layer, each in enumerate(where) if each]

@@ -1,4 +1,4 @@
-"""What the vision-language families of Qwen have in common: images of any size, and rotation by frame, row and column."""
+"""Parts of Qwen's vision-language families: images of any size, and rotation by frame, row and column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.images import SquareSide
 from zoo.families.common.rope import RopeField, rope_of
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule
 from zoo.families.common.transforms import SAME, Transform, Unfolded
 from zoo.families.common.vision_language import (
@@ -53,11 +53,11 @@ class SectionedRope(RopeField):
         turns = {"interleaved": True} if self.interleaved else {}
         return {**position, "sections": {"pairs": pairs, **turns}}
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         rope = rope_of(value)
         if rope.sections is None:
             raise UnfitError("position without sections")
-        fields = super().write(value, place)
+        fields = super().write(value, context)
         scaling = fields["rope_scaling"] or {"rope_type": "default"}
         turns = {_INTERLEAVED: True} if self.interleaved else {}
         return {**fields, "rope_scaling": {**scaling, _SECTION: [*rope.sections.pairs], **turns}}
@@ -75,7 +75,7 @@ class AxialRopeField(Field):
         stated.finish()
         return {"kind": "axial_rope", "coordinates": "index", "theta": theta}
 
-    def write(self, value: AxialRope, place: Place) -> Data:
+    def write(self, value: AxialRope, context: FieldContext) -> Data:
         return {"rope_parameters": {"rope_type": "axial", "rope_theta": value.theta}}
 
 
@@ -105,7 +105,7 @@ def patch_rule(stored: str) -> Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class QwenVL(Family):
-    """The config of an encoder of images and that of a decoder, which old configs have among the fields of the whole.
+    """An image encoder and a decoder, whose fields old configs have at the top level.
 
     ``norm`` is that of the connector; ``out`` the field of the width that images become. Configs are written with the decoder's
     fields among those of the whole where ``flat``, as clients read them. ``deep``: vectors of earlier layers are read too, with

@@ -13,7 +13,7 @@ from specs.base.suggest import suggestion
 from specs.kinds.position import PositionKind
 from specs.kinds.position import Rope as RopeSpec
 from zoo.families.common.config import REQUIRED, Config
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 
 _ORIGINAL = "original_max_position_embeddings"
 
@@ -97,14 +97,14 @@ class RopeField(Field):
         stated.finish()
         return position
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         """The fields of a rotary position, in the spelling that old and new readers take."""
         rope = rope_of(value)
         theta, fraction = self.names
         fields: Data = {theta: rope.theta, "rope_scaling": None}
-        if self.fraction != 1.0 or rope.dimensions not in (None, place.head_width()):
-            fields[fraction] = _rotated_part(rope, place.head_width())
-        fields |= write(self.more, rope, place)
+        if self.fraction != 1.0 or rope.dimensions not in (None, context.head_width()):
+            fields[fraction] = _rotated_part(rope, context.head_width())
+        fields |= write(self.more, rope, context)
         if self.original is not None:
             original = getattr(rope.scaling, "original_context_length", self.original)
             fields[_ORIGINAL] = original
@@ -115,13 +115,13 @@ class RopeField(Field):
         if kind not in _KINDS:
             raise UnfitError(f"rope scaling {kind}")
         if kind == "dynamic_ntk":  # whose reference takes the context for the original one
-            fields |= self.context.write(stated.pop("original_context_length"), place)
+            fields |= self.context.write(stated.pop("original_context_length"), context)
         scaling = {"rope_type": _KINDS[kind], **{_FIELDS.get(key, key): each for key, each in stated.items()}}
         return {**fields, "rope_scaling": scaling}
 
 
 def stated_parameters(config: Config) -> Config | None:
-    """Return the parameters that a config states: those of ``rope_scaling`` replace those of ``rope_parameters``."""
+    """Return the rotary parameters of a config; ``rope_scaling`` takes precedence over ``rope_parameters``."""
     scaling = config.part("rope_scaling")
     if scaling is None or not scaling.data:
         return config.part("rope_parameters")

@@ -7,7 +7,7 @@ from specs.kinds.position import Rope as RopeSpec
 from zoo.families.common.config import Config
 from zoo.families.common.layers import FULL, SLIDING
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Place
+from zoo.families.common.template import Data, FieldContext
 
 _OF_HEADS = (
     "head_dim",
@@ -62,16 +62,21 @@ class RopeByWindow(RopeField):
             *kind_of_layer(config, parameters.part(SLIDING)), self.local_theta(config)
         )
 
-    def write_kinds(self, place: Place) -> tuple[Data, Data]:
+    def write_kinds(self, context: FieldContext) -> tuple[Data, Data]:
         """The fields of the position of the layers without a window, and of those with one."""
-        positions: dict[str, PositionKind] = {SLIDING: RopeSpec(), FULL: place.model.position_of(place.stack)}
-        for block in reversed(place.stack.layer_blocks()):
+        positions: dict[str, PositionKind] = {
+            SLIDING: RopeSpec(),
+            FULL: context.model.position_of(context.stack),
+        }
+        for block in reversed(context.stack.layer_blocks()):
             windowed = getattr(block.attention, "window", None) is not None
-            positions[SLIDING if windowed else FULL] = Place(place.model, place.stack, block).position
-        return super().write(positions[FULL], place), super().write(positions[SLIDING], place)
+            positions[SLIDING if windowed else FULL] = FieldContext(
+                context.model, context.stack, block
+            ).position
+        return super().write(positions[FULL], context), super().write(positions[SLIDING], context)
 
-    def write(self, value: PositionKind, place: Place) -> Data:
-        fields, local = self.write_kinds(place)
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
+        fields, local = self.write_kinds(context)
         return {"rope_parameters": {FULL: _parameters(fields), SLIDING: _parameters(local)}}
 
 

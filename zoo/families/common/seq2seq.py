@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
-from zoo.families.common.layers import Layers, Varies
+from zoo.families.common.layers import Layers, LayerVariation
 from zoo.families.common.template import Data, Template
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 
@@ -28,7 +29,7 @@ CONDITIONAL_GENERATION = HeadClass("language_modeling", {"tie_embeddings": True,
 """Scores by the shared table, plus an untrained vector."""
 
 
-Mixed = Callable[[str, Data], tuple[Template, Varies]]
+Mixed = Callable[[str, Data], tuple[Template, LayerVariation]]
 """Of a stack, by its name, and its ordinary feed-forward: the mixture of experts, and which layers have the ordinary one."""
 
 
@@ -48,26 +49,22 @@ def stack(
 ) -> Layers:
     """The encoder or the decoder of a config, whose fields begin with that word; ``more`` are keys of the stack."""
     general = side == "encoder"  # whose fields also have general names
-    dense: Data = {
-        "kind": "mlp",
-        "hidden": f.Int(f"{side}_ffn_dim", default=hidden),
-        "activation": f.Activation("activation_function", activation),
-        "dropout": f.Float("activation_dropout", default=0.0),
-    }
+    dense: Data = mlp(
+        f.Int(f"{side}_ffn_dim", default=hidden),
+        f.Activation("activation_function", activation),
+        dropout=f.Float("activation_dropout", default=0.0),
+    )
     feed_forward, *varies = (dense,) if mixed is None else mixed(side, dense)
     return Layers(
         f.Depth(*[f"{side}_layers", *["num_hidden_layers"] * general], default=layers),
         {
             "kind": kind,
             "norm": NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int(
-                    *[f"{side}_attention_heads", *["num_attention_heads"] * general], default=heads
-                ),
-                "bias": bias,
-                "dropout": f.Float("attention_dropout", default=attention_dropout),
-            },
+            "attention": multi_head(
+                f.Int(*[f"{side}_attention_heads", *["num_attention_heads"] * general], default=heads),
+                dropout=f.Float("attention_dropout", default=attention_dropout),
+                bias=bias,
+            ),
             "feed_forward": feed_forward,
             "dropout": f.Float("dropout", default=dropout),
         },
@@ -183,7 +180,7 @@ CLASSIFICATION = modules(
 
 
 def bart_tensors(name: str, *rules: Rule) -> Tensors:
-    """The tensors of a family; ``rules`` are those of its layers."""
+    """The tensors of a family; ``rules`` are the rules of its layers."""
     return Tensors(
         name,
         (

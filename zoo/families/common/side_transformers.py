@@ -1,4 +1,4 @@
-"""What the families of Zamba share: layers beside a transformer that several of them have in common, and its tensors.
+"""Zamba's layers beside a shared transformer, and its tensors.
 
 Checkpoints store a shared transformer in the first layer that uses it.
 """
@@ -14,9 +14,9 @@ from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.hybrid import LINEAR
-from zoo.families.common.layers import Varies
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.llama_like import BLOCK
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, same
 
 HYBRID = "hybrid"
@@ -56,7 +56,7 @@ class SideTransformers:
         dropout = f.Float("attention_dropout", default=0.0)
         return {"*": _WholeHeads(self), "bias": False, "dropout": dropout}
 
-    def layers(self, differs: Data, sets: f.Int | None = None) -> Varies:
+    def layers(self, differs: Data, sets: f.Int | None = None) -> LayerVariation:
         """The layers beside one of ``sets`` transformers, by default the only one."""
         return _Hybrids(self, differs, sets)
 
@@ -71,7 +71,7 @@ class SideTransformers:
         }
 
 
-class _Hybrids(Varies):
+class _Hybrids(LayerVariation):
     """The layers beside a transformer."""
 
     name = "hybrid"
@@ -96,10 +96,10 @@ class _Hybrids(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return isinstance(block, SideTransformer)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if sum(where) < self.sides.least:
             raise UnfitError(f"fewer than {self.sides.least} layers beside a transformer")
-        return {"layers_block_type": [HYBRID if here else LINEAR for here in where]}
+        return {"layers_block_type": [HYBRID if hybrid else LINEAR for hybrid in where]}
 
 
 class _WholeHeads(Field):
@@ -123,9 +123,9 @@ class _WholeHeads(Field):
         width = both // heads
         return {**shape, "head_dim": width, "scale": (width / 2) ** -0.5}
 
-    def write(self, value: MultiHeadShape, place: Place) -> Data:
+    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
         return {
-            **self.sides.heads.write(value.heads, place),
+            **self.sides.heads.write(value.heads, context),
             "num_key_value_heads": value.key_value_heads,
         }
 
@@ -136,11 +136,11 @@ def places(spec: Model) -> Sequence[dict[str, int]]:
         return []
     blocks = spec.decoder.layer_blocks()
     uses = [layer for layer, block in enumerate(blocks) if isinstance(block, SideTransformer)]
-    found: list[dict[str, int]] = [{} for _ in blocks]
+    uses_of_layers: list[dict[str, int]] = [{} for _ in blocks]
     for use, layer in enumerate(uses):
         sharing = blocks[layer].sharing
-        found[layer] = {"owner": uses[use % (sharing.sets if sharing else len(uses))], "use": use}
-    return found
+        uses_of_layers[layer] = {"owner": uses[use % (sharing.sets if sharing else len(uses))], "use": use}
+    return uses_of_layers
 
 
 def shared_rules(stored: str) -> tuple[Rule, ...]:

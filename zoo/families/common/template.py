@@ -42,13 +42,18 @@ class UnfitError(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class FieldContext:
     """The place of a field in a model: a stack, the block that represents its layers, and the key of the field's mapping."""
 
     model: Model
     stack: Stack
     block: BlockParts
     key: str = ""
+
+    @classmethod
+    def of(cls, model: Model, key: str) -> FieldContext:
+        """The context of a part beside the layers, such as the head, in the first layer of the last stack."""
+        return cls(model, model.last_stack, model.last_stack.layer_blocks()[0], key)
 
     @property
     def position(self) -> PositionKind:
@@ -108,7 +113,7 @@ class Field:
         """The value that a config states."""
         raise NotImplementedError
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         """The config fields that state a value.  Raises :class:`UnfitError`."""
         raise NotImplementedError
 
@@ -126,7 +131,7 @@ def read(template: Template, config: Config) -> Any:
     return data
 
 
-def write(template: Template, value: Any, place: Place) -> Data:
+def write(template: Template, value: Any, context: FieldContext) -> Data:
     """The config fields of a template for a value.  A field that is written twice keeps the later value.
 
     Raises :class:`UnfitError` for a component of another kind than the template's, as far as reading back would not show it.
@@ -134,18 +139,18 @@ def write(template: Template, value: Any, place: Place) -> Data:
     if isinstance(template, Field):
         chosen = isinstance(value, Component) or (value is None and template.component != ())
         if chosen and not isinstance(value, template.component):
-            raise UnfitError(f"{place.key} {'null' if value is None else f'kind {value.kind}'}")
-        return template.write(value, place)
+            raise UnfitError(f"{context.key} {'null' if value is None else f'kind {value.kind}'}")
+        return template.write(value, context)
     if not isinstance(template, Mapping) or value is None:
         return {}
     data: Data = {}
     kind = template.get("kind")
     for key, part in template.items():
         if key == SEVERAL:
-            data |= write(part, value, place)
+            data |= write(part, value, context)
         elif _has_fields(part):
-            inner = place.part(value, key, kind if isinstance(kind, str) else None)
-            data |= write(part, inner, dataclasses.replace(place, key=key))
+            inner = context.part(value, key, kind if isinstance(kind, str) else None)
+            data |= write(part, inner, dataclasses.replace(context, key=key))
     return data
 
 

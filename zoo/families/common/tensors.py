@@ -80,7 +80,7 @@ def transposed(stored: str, module: str) -> tuple[Rule, Rule]:
 
 
 def pointwise(stored: str, module: str) -> tuple[Rule, Rule]:
-    """Return the rules of a module whose weight is stored as that of a convolution with a kernel of 1."""
+    """Return the rules of a module whose weight is stored as a convolution with a kernel of 1."""
     return Rule(f"{stored}.weight", (f"{module}.weight",), Pointwise()), same(
         f"{stored}.bias", f"{module}.bias"
     )
@@ -97,10 +97,11 @@ def fused(
     return Rule(f"{stored}.weight", weights, transform), Rule(f"{stored}.bias", biases, bias_transform)
 
 
-def _dense(place: str, module: str, where: Callable[[Model], bool] | None = None) -> tuple[Rule, Rule]:
+def _dense(directory: str, module: str, where: Callable[[Model], bool] | None = None) -> tuple[Rule, Rule]:
     """Return the rules of a head's module that sentence-transformers stores as a Dense module."""
     weight, bias = (
-        Rule(f"{place}.linear.{leaf}", (f"head.{module}.{leaf}",), where=where) for leaf in ("weight", "bias")
+        Rule(f"{directory}.linear.{leaf}", (f"head.{module}.{leaf}",), where=where)
+        for leaf in ("weight", "bias")
     )
     return weight, bias
 
@@ -277,12 +278,12 @@ class TensorRules:
         return None
 
     def _across(self, rule: Rule) -> tuple[str, ...]:
-        """Return the parameters that a rule's tensor holds, those of one layer after those of another."""
+        """Return the parameters that a rule's tensor holds, layer by layer."""
         (pattern,) = rule.parameters
         if pattern not in self._held:
             parts = pattern.split(f"{{{rule.across}}}")
-            found = re.compile(r"(\d+)".join(map(re.escape, parts)))
-            numbers = {int(hit[1]) for name in self._parameters if (hit := found.fullmatch(name))}
+            expression = re.compile(r"(\d+)".join(map(re.escape, parts)))
+            numbers = {int(hit[1]) for name in self._parameters if (hit := expression.fullmatch(name))}
             self._held[pattern] = tuple(pattern.format(**{rule.across: number}) for number in sorted(numbers))
         return self._held[pattern]
 

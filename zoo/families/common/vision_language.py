@@ -1,28 +1,33 @@
-"""Families of a decoder that reads the vectors of images, whose configs hold that of each: LLaVA, Idefics 3, Gemma 3,
+"""Vision-language families whose configs hold the configs of an image encoder and a decoder: LLaVA, Idefics 3, Gemma 3,
 PaliGemma."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
+from specs.base.base import Component
 from specs.kinds.attention import MultiHeadShape
 from specs.kinds.embedding import Patches
 from specs.kinds.head import NoHead
 from specs.model.model import Model
 from zoo.families.common.config import Config
 from zoo.families.common.dual import rules_of_tower
+from zoo.families.common.family import Family
+from zoo.families.common.held import PARTS, also_named
 from zoo.families.common.llama_like import LLAMA
 from zoo.families.common.parts import alone
-from zoo.families.common.template import Data, UnfitError
-from zoo.families.common.tensors import Rule
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError, write
+from zoo.families.common.tensors import Rule, Tensors, same
 from zoo.families.decoders.llama import FAMILIES as LLAMA_FAMILIES
 from zoo.families.decoders.mistral import FAMILIES as MISTRAL_FAMILIES
 from zoo.families.decoders.qwen2 import FAMILIES as QWEN2_FAMILIES
 from zoo.families.decoders.qwen3 import FAMILIES as QWEN3_FAMILIES
 
+Connected = TypeVar("Connected", bound=Component)
+
 TEXT_CONFIG, VISION_CONFIG = "text_config", "vision_config"
-"""The fields that hold the config of the decoder and that of the encoder of images."""
+"""The fields that hold the configs of the decoder and of the image encoder."""
 
 TIED = "tie_word_embeddings"
 
@@ -89,6 +94,50 @@ def joined(decoder: Data, images: Data, connector: Data, *, tied: bool, **stack:
         "connector": connector,
         "head": {**decoder["head"], "tie_embeddings": tied},
     }
+
+
+def reader_config(
+    family: Family,
+    class_name: str,
+    model: Model,
+    *,
+    images: Data,
+    connector: Template,
+    text: Data | None = None,
+    **fields: Any,
+) -> Data:
+    """The config of a decoder that reads images, made of the configs of its parts."""
+    words = text or decoder_config(model)
+    return {
+        "architectures": [class_name],
+        "model_type": family.model_type,
+        VISION_CONFIG: images,
+        TEXT_CONFIG: words,
+        TIED: words[TIED],
+        **fields,
+        **write(connector, model.connector, FieldContext.of(model, "connector")),
+    }
+
+
+def connector_of(model: Model, kind: type[Connected]) -> Connected:
+    """The connector of a model.  Raises :class:`UnfitError` unless it is of a ``kind``."""
+    if not isinstance(model.connector, kind):
+        raise UnfitError(f"connector.kind {getattr(model.connector, 'kind', None)}")
+    return model.connector
+
+
+def reader_tensors(
+    name: str, *rules: Rule, optional: tuple[str, ...] = (), unused: tuple[str, ...] = ()
+) -> Tensors:
+    """The tensors of a decoder that reads images, whose parts transformers 4 and 5 name differently."""
+    head = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
+    return Tensors(
+        name,
+        also_named(rules, *PARTS),
+        heads={"language_modeling": also_named(head, *PARTS)},
+        optional=(*optional, "language_model.lm_head.weight", "lm_head.weight"),
+        unused=unused,
+    )
 
 
 def images_of(model: Model) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.llama_like import (
@@ -41,12 +42,11 @@ FAMILIES = (
                 "bias": f.Bias("attention_bias", default=False),
                 "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
             },
-            feed_forward={
-                "kind": "mlp",
-                "hidden": _FIELDS.hidden,
-                "activation": f.Choice("hidden_act", {"xielu": "xielu", **f.ACTIVATIONS}, "xielu"),
-                "bias": False,
-            },
+            feed_forward=mlp(
+                _FIELDS.hidden,
+                f.Choice("hidden_act", {"xielu": "xielu", **f.ACTIVATIONS}, "xielu"),
+                bias=False,
+            ),
             position=_FIELDS.rope(theta=12000000.0, whole=WHOLE_HEADS, unstated=_SCALING),
         ),
         decoder_classes("Apertus", without=("ForSequenceClassification", "ForQuestionAnswering")),

@@ -6,6 +6,7 @@ Queries, keys and values are stored as one, head by head.
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import multi_head
 from zoo.families.common.decoders import decoder_tensors, grouped, layer_norm, query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
@@ -30,11 +31,10 @@ _BODY = {
                 default=False,
             ),
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("n_head", "num_attention_heads", default=8),
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
+            "attention": multi_head(
+                f.Int("n_head", "num_attention_heads", default=8),
+                dropout=f.Float("attention_dropout", default=0.0),
+            ),
             "feed_forward": {"kind": "mlp", "hidden": f.times(4, _D_MODEL), "activation": "gelu_tanh"},
             "dropout": f.Float("hidden_dropout", default=0.0),
         },

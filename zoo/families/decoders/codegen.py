@@ -6,7 +6,6 @@ Queries, values and keys are stored as one, in four groups of heads.
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors, query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import SUMMARY, decoder_classes
@@ -15,19 +14,11 @@ from zoo.families.common.transforms import Grouped
 from zoo.families.decoders.gptj import gptj_body
 
 _GROUPS = 4
-
-
-class _GroupedHeads(f.Int):
-    """The number of heads, which are stored in groups."""
-
-    def read(self, config: Config) -> int:
-        heads: int = super().read(config)
-        if heads % _GROUPS:
-            config.refuse(
-                self.names[0], f"must be a multiple of {_GROUPS}: heads are stored in {_GROUPS} groups"
-            )
-        return heads
-
+_HEADS = f.Checked(
+    f.Int("n_head", "num_attention_heads", default=16),
+    lambda heads: heads % _GROUPS == 0,
+    f"must be a multiple of {_GROUPS}: heads are stored in {_GROUPS} groups",
+)
 
 _STORED, _BLOCK = "h.{layer}", "decoder.blocks.{layer}"
 _QUERY, _KEY, _VALUE = (f"{module}.weight" for module in query_key_value(_BLOCK))
@@ -46,7 +37,7 @@ FAMILIES = (
     Family(
         "codegen",
         _TENSORS,
-        gptj_body(_GroupedHeads("n_head", "num_attention_heads", default=16)),
+        gptj_body(_HEADS),
         decoder_classes(
             "CodeGen",
             bias=True,

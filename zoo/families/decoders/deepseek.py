@@ -32,7 +32,7 @@ from zoo.families.common.mixtures import (
     sigmoid_mixture,
 )
 from zoo.families.common.rope import RopeField, stated_parameters, yarn_amplitude, yarn_mscale
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 
 _UNROTATED = f.Int("qk_nope_head_dim", default=128)
 _ROTATED = f.Int("qk_rope_head_dim", default=64)
@@ -53,19 +53,19 @@ class _YarnScale(Field):
         amplitude: float = yarn_amplitude(scaling.float("factor", default=REQUIRED), mscale)
         return float(_WIDTH.read(config) ** -0.5 * amplitude**2)
 
-    def write(self, value: float | None, place: Place) -> Data:
-        attention: Any = place.block.attention
+    def write(self, value: float | None, context: FieldContext) -> Data:
+        attention: Any = context.block.attention
         usual = (attention.head_dim + attention.rope_dim) ** -0.5
         if value is None or math.isclose(value, usual, rel_tol=1e-12):
             return {}
-        scaling = getattr(place.position, "scaling", None)
+        scaling = getattr(context.position, "scaling", None)
         if not isinstance(scaling, YarnScaling) or scaling.factor == 1:
             raise UnfitError(f"a scale of attention of {value:g} without scaling of kind yarn")
         whole = math.sqrt(value / usual)
         mscales = {"mscale_all_dim": yarn_mscale(scaling.factor, whole)}
         if scaling.attention_factor is not None:
             mscales["mscale"] = yarn_mscale(scaling.factor, scaling.attention_factor * whole)
-        return {"rope_scaling": {**self.rope.write(place.position, place)["rope_scaling"], **mscales}}
+        return {"rope_scaling": {**self.rope.write(context.position, context)["rope_scaling"], **mscales}}
 
 
 class _MethodGroups(ExpertGroups):
@@ -76,12 +76,12 @@ class _MethodGroups(ExpertGroups):
     def read(self, config: Config) -> Data | None:
         return super().read(config) if self.method.read(config) else None
 
-    def write(self, value: Groups | None, place: Place) -> Data:
-        return {**super().write(value, place), **self.method.write(value is not None, place)}
+    def write(self, value: Groups | None, context: FieldContext) -> Data:
+        return {**super().write(value, context), **self.method.write(value is not None, context)}
 
 
 class _OpenExperts(f.Int):
-    """The experts of a token: those of closed groups may be among them, with the weight 0."""
+    """The experts of a token, which may include experts of closed groups, with the weight 0."""
 
     def __init__(self, groups: Field, experts: f.Int) -> None:
         super().__init__("num_experts_per_tok", default=REQUIRED)
@@ -233,5 +233,5 @@ V3 = Family(
     ),  # layers beyond the model itself
 )
 K2 = replace(V3, model_type="kimi_k2")
-"""Kimi K2 (Moonshot AI, 2025), whose code is that of DeepSeek-V3."""
+"""Kimi K2 (Moonshot AI, 2025), whose code is DeepSeek-V3's."""
 FAMILIES = (V2, V3, K2)

@@ -17,7 +17,7 @@ from zoo.families.common.llama_like import (
     llama_tensors,
 )
 from zoo.families.common.mixtures import EXPERTS, TRAINING, DenseLayers, Shared, shared
-from zoo.families.common.template import Data, Place, Template
+from zoo.families.common.template import Data, FieldContext, Template
 from zoo.families.common.tensors import Rule
 from zoo.families.common.transforms import Unsqueezed
 
@@ -36,7 +36,7 @@ class _LayerInterval(DenseLayers):
         mixtures = range(first, depth if last == -1 else last + 1)
         return [layer not in mixtures or (layer + 1) % every != 0 for layer in range(depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         mixtures = [layer for layer, dense in enumerate(where) if not dense] or [len(where)]
         every = mixtures[1] - mixtures[0] if len(mixtures) > 1 else 1
         return {

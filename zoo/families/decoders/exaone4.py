@@ -13,7 +13,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import GlobalLayers, Windows, all_but_every_fourth
 from zoo.families.common.llama_like import LlamaFields
-from zoo.families.common.template import Data, Place
+from zoo.families.common.template import Data, FieldContext
 from zoo.families.decoders.olmo2 import OLMO2_TENSORS
 
 _FIELDS = LlamaFields(vocab_size=102400, intermediate_size=16384, kv_heads=32, eps=1e-5)
@@ -27,8 +27,8 @@ class _GlobalLayers(GlobalLayers):
         where = super().read(config, depth)
         return [False] * depth if self.windows.window.read(config) is None else where
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
-        blocks = enumerate(place.stack.layer_blocks())
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        blocks = enumerate(context.stack.layer_blocks())
         windowed = any(self.windows.holds(block, i) for i, block in blocks)
         return {} if windowed or any(where) else {"sliding_window": None}
 

@@ -14,6 +14,7 @@ from specs.kinds.position import Alibi, PositionKind
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import mlp
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors, grouped, layer_norm, query_key_value
 from zoo.families.common.family import Family
@@ -21,7 +22,7 @@ from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import WHOLE_HEADS
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Rule, affine, fused, modules
 
 _D_MODEL = f.Int("n_embed", "hidden_size", default=4544, written=("hidden_size",))
@@ -53,7 +54,7 @@ class _Block(Field):
             return {"kind": "pre_norm"}
         return {"kind": "parallel", "norms": "separate" if norms == 2 else "shared"}
 
-    def write(self, value: BlockParts, place: Place) -> Data:
+    def write(self, value: BlockParts, context: FieldContext) -> Data:
         return {
             "parallel_attn": isinstance(value, Parallel),
             "num_ln_in_parallel_attn": 2 if _is_separate(value) else 1,
@@ -79,9 +80,9 @@ class _Heads(Field):
             return {"kind": "grouped_query", "heads": heads, "kv_heads": kv_heads}
         return {"kind": "multi_query" if multi_query else "multi_head", "heads": heads}
 
-    def write(self, value: MultiHeadShape, place: Place) -> Data:
+    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
         kv_heads = value.key_value_heads
-        new = _is_separate(place.block) or kv_heads not in (1, value.heads)
+        new = _is_separate(context.block) or kv_heads not in (1, value.heads)
         return {
             "num_attention_heads": value.heads,
             "num_kv_heads": kv_heads if new or kv_heads > 1 else value.heads,
@@ -102,9 +103,9 @@ class _Position(RopeField):
             config.refuse("num_attention_heads", f"must divide hidden_size, which is {_D_MODEL.read(config)}")
         return {"kind": "alibi", "scale": width**-0.5, "precision": "bfloat16"}
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         alibi = isinstance(value, Alibi)
-        return {"alibi": alibi, **({} if alibi else super().write(value, place))}
+        return {"alibi": alibi, **({} if alibi else super().write(value, context))}
 
 
 _CONTEXT = f.ContextLength("max_position_embeddings", default=2048)
@@ -124,12 +125,11 @@ _BODY = {
                 "bias": f.Bias("bias", default=False),
                 "dropout": f.Float("attention_dropout", default=0.0),
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("ffn_hidden_size", default=f.times(4, _D_MODEL)),
-                "activation": f.Activation("activation", "gelu"),
-                "bias": f.Bool("bias", default=False),
-            },
+            "feed_forward": mlp(
+                f.Int("ffn_hidden_size", default=f.times(4, _D_MODEL)),
+                f.Activation("activation", "gelu"),
+                bias=f.Bool("bias", default=False),
+            ),
             "dropout": f.Float("hidden_dropout", default=0.0),
         },
     ),

@@ -13,7 +13,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Windows
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
-from zoo.families.common.template import Data, Field, Place, Template
+from zoo.families.common.template import Data, Field, FieldContext, Template
 
 IGNORED = ("cache_implementation", "sliding_window_size")  # the second restates sliding_window
 CAUSAL = {"use_bidirectional_attention": (False, "a token sees none after it")}
@@ -45,8 +45,8 @@ class _EitherName(Field):
             )
         return activation
 
-    def write(self, value: str, place: Place) -> Data:
-        (word,) = f.Choice("hidden_act", self.words, "").write(value, place).values()
+    def write(self, value: str, context: FieldContext) -> Data:
+        (word,) = f.Choice("hidden_act", self.words, "").write(value, context).values()
         return {"hidden_act": word, "hidden_activation": word}
 
 
@@ -57,8 +57,8 @@ class _ScaleByWidth(f.Int):
         width: int = super().read(config)
         return width**-0.5
 
-    def write(self, value: float | None, place: Place) -> Data:
-        return super().write(place.head_width() if value is None else round(value**-2), place)
+    def write(self, value: float | None, context: FieldContext) -> Data:
+        return super().write(context.head_width() if value is None else round(value**-2), context)
 
 
 SCALE = _ScaleByWidth("query_pre_attn_scalar", default=256)

@@ -12,7 +12,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, language_modeling
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields
 from zoo.families.common.rope_by_window import RopeByWindow
-from zoo.families.common.template import Data, Place
+from zoo.families.common.template import Data, FieldContext
 from zoo.families.decoders.gemma import (
     ACTIVATION,
     CAP,
@@ -38,11 +38,11 @@ class Gemma3Rope(RopeByWindow):
         theta: float = config.float(_LOCAL_THETA, default=10000.0)
         return theta
 
-    def write(self, value: PositionKind, place: Place) -> Data:
-        fields, local = self.write_kinds(place)
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
+        fields, local = self.write_kinds(context)
         if local["rope_scaling"] is None:
             return {**fields, _LOCAL_THETA: local["rope_theta"]}
-        return super().write(value, place)
+        return super().write(value, context)
 
 
 _POSITIONS = Gemma3Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS)

@@ -14,9 +14,9 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Varies, Windows
+from zoo.families.common.layers import LayerVariation, Windows
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
-from zoo.families.common.template import Data, Place, UnfitError
+from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import same, weights
 from zoo.families.decoders.gemma import ACTIVATION, CAP
 from zoo.families.decoders.gemma3 import Gemma3Rope
@@ -44,7 +44,7 @@ _FIELDS.hidden = _EqualWidths("intermediate_size", default=16384)
 _POSITIONS = Gemma3Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS)
 
 
-class _Sparse(Varies):
+class _Sparse(LayerVariation):
     """The layers whose gates are sparse, and the share of their values that are cut."""
 
     name, field = "sparse", "activation_sparsity_pattern"
@@ -58,8 +58,8 @@ class _Sparse(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return getattr(block.feed_forward, "sparsity", None) is not None
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
-        parts: list[Any] = [block.feed_forward for block in place.stack.layer_blocks()]
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        parts: list[Any] = [block.feed_forward for block in context.stack.layer_blocks()]
         if not all(hasattr(part, "sparsity") for part in parts):
             raise UnfitError("feed_forward without sparsity")
         return {self.field: [part.sparsity or 0.0 for part in parts]}

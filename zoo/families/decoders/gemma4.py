@@ -17,10 +17,10 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import FULL, Varies, Windows
+from zoo.families.common.layers import FULL, LayerVariation, Windows
 from zoo.families.common.llama_like import BLOCK, WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
 from zoo.families.common.rope_by_window import RopeByWindow, kind_of_layer
-from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import Stacked
 from zoo.families.decoders.gemma import ACTIVATION, CAP
@@ -46,7 +46,7 @@ def _of_images(config: Config) -> str | None:
 
 
 def _overrides(config: Config) -> Data | None:
-    """What a config says of the layers without a window, layer by layer; None where it says it once."""
+    """The fields that a config states for layers without a window, by layer; None if it states them once."""
     stated = config.part(_OVERRIDES)
     if stated is None:
         return None
@@ -93,12 +93,12 @@ class _GlobalHeads(Field):
             kv_heads = usual
         return {"heads": _HEADS.read(config), "kv_heads": kv_heads, "head_dim": self.width(config)}
 
-    def write(self, value: MultiHeadShape, place: Place) -> Data:
-        width = value.head_width(place.model.d_model)
+    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
+        width = value.head_width(context.model.d_model)
         data = {_GLOBAL_WIDTH: width, _GLOBAL_KV_HEADS: value.key_value_heads}
-        if not any(map(_windowed, place.stack.layer_blocks())):
-            data |= _KV_HEADS.write(value.key_value_heads, place)
-        return {**_HEADS.write(value.heads, place), **data}
+        if not any(map(_windowed, context.stack.layer_blocks())):
+            data |= _KV_HEADS.write(value.key_value_heads, context)
+        return {**_HEADS.write(value.heads, context), **data}
 
 
 class _LocalHeads(Field):
@@ -109,10 +109,10 @@ class _LocalHeads(Field):
     def read(self, config: Config) -> Data:
         return {"kv_heads": _KV_HEADS.read(config), "head_dim": _WIDTH.read(config)}
 
-    def write(self, value: MultiHeadShape, place: Place) -> Data:
+    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
         return {
-            **_KV_HEADS.write(value.key_value_heads, place),
-            **_WIDTH.write(value.head_width(place.model.d_model), place),
+            **_KV_HEADS.write(value.key_value_heads, context),
+            **_WIDTH.write(value.head_width(context.model.d_model), context),
         }
 
 
@@ -159,7 +159,7 @@ _WINDOWS = _LastIsGlobal(
 
 
 class _LastHidden(Field):
-    """The width of the feed-forwards of the last layers, which may be twice that of the others."""
+    """The width of the feed-forwards of the last layers, which may be twice the others' width."""
 
     double = f.Bool("use_double_wide_mlp", default=False)
 
@@ -167,12 +167,12 @@ class _LastHidden(Field):
         width: int = _FIELDS.hidden.read(config)
         return 2 * width if self.double.read(config) else width
 
-    def write(self, value: int, place: Place) -> Data:
-        first: Any = place.stack.layer_blocks()[0].feed_forward
-        return self.double.write(value == 2 * first.hidden, place)
+    def write(self, value: int, context: FieldContext) -> Data:
+        first: Any = context.stack.layer_blocks()[0].feed_forward
+        return self.double.write(value == 2 * first.hidden, context)
 
 
-class ReusingLayers(Varies):
+class ReusingLayers(LayerVariation):
     """The last layers, which attend to the keys and values of the last layers of their kind before them."""
 
     name = "reusing"
@@ -194,10 +194,10 @@ class ReusingLayers(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return bool(getattr(block.attention, "reuses_keys_values", False))
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if sorted(where) != list(where):
             raise UnfitError("attention.reuses_keys_values before a layer without it")
-        return self.count.write(sum(where), place)
+        return self.count.write(sum(where), context)
 
 
 class PerLayer(Field):
@@ -215,12 +215,12 @@ class PerLayer(Field):
         part = {"width": width, "vocab_size": stated, "activation": ACTIVATION, "norm": self.fields.norm}
         return read(part, config) if width else None
 
-    def write(self, value: PerLayerEmbedding | None, place: Place) -> Data:
+    def write(self, value: PerLayerEmbedding | None, context: FieldContext) -> Data:
         if value is None:
-            return self.width.write(0, place)
-        data = write({"activation": ACTIVATION, "norm": self.fields.norm}, value, place)
-        rows = value.vocab_size or place.model.vocab_size
-        return {**data, **self.width.write(value.width, place), **self.rows.write(rows, place)}
+            return self.width.write(0, context)
+        data = write({"activation": ACTIVATION, "norm": self.fields.norm}, value, context)
+        rows = value.vocab_size or context.model.vocab_size
+        return {**data, **self.width.write(value.width, context), **self.rows.write(rows, context)}
 
 
 _STORED, _OURS = "layers.{layer}.", "decoder.blocks.{layer}.per_layer_embedding"

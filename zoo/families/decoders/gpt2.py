@@ -6,6 +6,7 @@ Matrices are stored d_in x d_out, and queries, keys and values as one.
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.decoders import decoder_tensors, layer_norm, query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, QUESTION_ANSWERING, SUMMARY, TOKENS, language_modeling
@@ -26,17 +27,15 @@ _BODY = {
         {
             "kind": "pre_norm",
             "norm": layer_norm("layer_norm_epsilon"),
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("n_head", "num_attention_heads", default=12),
-                "scale": f.Choice("scale_attn_weights", {True: None, False: 1.0}, True),
-                "dropout": f.Float("attn_pdrop", default=0.1),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("n_inner", default=f.times(4, _D_MODEL)),
-                "activation": f.Activation("activation_function", "gelu_new"),
-            },
+            "attention": multi_head(
+                f.Int("n_head", "num_attention_heads", default=12),
+                dropout=f.Float("attn_pdrop", default=0.1),
+                scale=f.Choice("scale_attn_weights", {True: None, False: 1.0}, True),
+            ),
+            "feed_forward": mlp(
+                f.Int("n_inner", default=f.times(4, _D_MODEL)),
+                f.Activation("activation_function", "gelu_new"),
+            ),
             "dropout": f.Float("resid_pdrop", default=0.1),
         },
     ),

@@ -6,6 +6,7 @@ Queries, keys and values are stored as one: all queries, then key and value; hea
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors, grouped, layer_norm, query_key_value
 from zoo.families.common.family import Family
@@ -38,11 +39,10 @@ _BODY = {
                 "scale": f.Choice("scale_attn_weights", {True: None, False: 1.0}, True),
                 "dropout": f.Float("attn_pdrop", default=0.1),
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("n_inner", default=f.times(4, _D_MODEL)),
-                "activation": f.Activation("activation_function", "gelu_pytorch_tanh"),
-            },
+            "feed_forward": mlp(
+                f.Int("n_inner", default=f.times(4, _D_MODEL)),
+                f.Activation("activation_function", "gelu_pytorch_tanh"),
+            ),
             "dropout": f.Float("resid_pdrop", default=0.1),
         },
     ),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors, layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import SUMMARY, decoder_classes
 from zoo.families.common.layers import Layers, Windows
-from zoo.families.common.template import Data, Place
+from zoo.families.common.template import Data, FieldContext
 from zoo.families.common.tensors import modules, projections, same
 
 
@@ -24,7 +25,7 @@ class _LocalByType(Windows):
     def read(self, config: Config, depth: int) -> list[bool]:
         return _local(config, depth)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         types = ["local" if local else "global" for local in where]
         return {"attention_types": [[types, 1]], "attention_layers": types}
 
@@ -73,18 +74,16 @@ _BODY = {
         {
             "kind": "pre_norm",
             "norm": layer_norm("layer_norm_epsilon"),
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_heads", "num_attention_heads", default=16),
-                "bias": {"query": False, "key": False, "value": False, "output": True},
-                "scale": 1.0,
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=f.times(4, _D_MODEL)),
-                "activation": f.Activation("activation_function", "gelu_new"),
-            },
+            "attention": multi_head(
+                f.Int("num_heads", "num_attention_heads", default=16),
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias={"query": False, "key": False, "value": False, "output": True},
+                scale=1.0,
+            ),
+            "feed_forward": mlp(
+                f.Int("intermediate_size", default=f.times(4, _D_MODEL)),
+                f.Activation("activation_function", "gelu_new"),
+            ),
             "dropout": f.Float("resid_dropout", default=0.0),
         },
         (_LocalByType(),),

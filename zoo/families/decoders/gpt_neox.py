@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.decoders import (
     OPTIONAL,
     OUTSIDE,
@@ -44,17 +45,12 @@ _BODY = {
                 off={"kind": "pre_norm"},
             ),
             "norm": layer_norm("layer_norm_eps"),
-            "attention": {
-                "kind": "multi_head",
-                "heads": _HEADS,
-                "bias": f.Bias("attention_bias", default=True),
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=24576),
-                "activation": f.Activation("hidden_act", "gelu"),
-            },
+            "attention": multi_head(
+                _HEADS,
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias=f.Bias("attention_bias", default=True),
+            ),
+            "feed_forward": mlp(24576, "gelu"),
             "dropout": _DROPOUT,
         },
     ),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.decoders import decoder_tensors, layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import SUMMARY, decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Template
+from zoo.families.common.template import Field, Template
 from zoo.families.common.tensors import modules, projections
 
 _D_MODEL = f.Int("n_embd", "hidden_size", default=4096)
 
 
-def gptj_body(heads: f.Int) -> Template:
+def gptj_body(heads: Field) -> Template:
     """Return the template of GPT-J and CodeGen."""
     return {
         "architecture": "decoder",
@@ -31,17 +32,11 @@ def gptj_body(heads: f.Int) -> Template:
             {
                 "kind": "parallel",
                 "norm": layer_norm("layer_norm_epsilon"),
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": heads,
-                    "bias": False,
-                    "dropout": f.Float("attn_pdrop", default=0.0),
-                },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("n_inner", default=f.times(4, _D_MODEL)),
-                    "activation": f.Activation("activation_function", "gelu_new"),
-                },
+                "attention": multi_head(heads, dropout=f.Float("attn_pdrop", default=0.0), bias=False),
+                "feed_forward": mlp(
+                    f.Int("n_inner", default=f.times(4, _D_MODEL)),
+                    f.Activation("activation_function", "gelu_new"),
+                ),
                 "dropout": f.Float("resid_pdrop", default=0.0),
             },
         ),

@@ -21,33 +21,25 @@ from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import BLOCK, LAYER, LLAMA, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mamba import NO_MIXERS, mamba2_rules, prefixed_mamba2
 from zoo.families.common.mixtures import TRAINING
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import STACKED, Stacked
-
-
-class _Divisor(f.Factor):
-    """A factor stated as its inverse, which is 0 for none."""
-
-    def read(self, config: Config) -> float | None:
-        divisor = super().read(config)
-        if divisor == 0:
-            config.refuse(self.names[0], "must not be 0")
-        return None if divisor is None else 1.0 / divisor
-
-    def write(self, value: float | None, place: Place) -> Data:
-        return super().write(None if value is None else float(f"{1.0 / value:.15g}"), place)
 
 
 class _ScoreScale(f.Float):
     """The factor on attention scores, which a spec may leave to the width of a head."""
 
-    def write(self, value: float | None, place: Place) -> Data:
-        return super().write(place.head_width() ** -0.5 if value is None else value, place)
+    def write(self, value: float | None, context: FieldContext) -> Data:
+        return super().write(context.head_width() ** -0.5 if value is None else value, context)
 
 
 _FIELDS = LlamaFields()
-_CLASS = language_modeling(tied=False, bias=False, scale=_Divisor("logits_scaling"))
+_SCALE = f.Mapped(
+    f.Checked(f.Factor("logits_scaling"), lambda divisor: divisor != 0, "must not be 0"),
+    lambda divisor: None if divisor is None else 1.0 / divisor,
+    lambda factor: None if factor is None else float(f"{1.0 / factor:.15g}"),
+)
+_CLASS = language_modeling(tied=False, bias=False, scale=_SCALE)
 
 
 _ATTENTION = {
@@ -77,15 +69,15 @@ class _HybridFeedForward(Field):
         if self.count.read(config):
             return {**read(_MIXTURE, config), "shared": read(self.shared, config)}
         config.ignore("num_experts_per_tok", "intermediate_size")
-        found: Data = read(self.shared, config)
-        return found
+        shared: Data = read(self.shared, config)
+        return shared
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         if not isinstance(value, Mixture):
-            return {"num_local_experts": 0, **write(self.shared, value, place)}
+            return {"num_local_experts": 0, **write(self.shared, value, context)}
         if value.shared is None:
             raise UnfitError("a mixture without a shared feed-forward")
-        return {**write(_MIXTURE, value, place), **write(self.shared, value.shared, place)}
+        return {**write(_MIXTURE, value, context), **write(self.shared, value.shared, context)}
 
 
 class _HybridPosition(Field):
@@ -98,15 +90,15 @@ class _HybridPosition(Field):
     def read(self, config: Config) -> Data:
         kinds = {"rope": True, "nope": False}
         if config.has("position_embedding_type") and config.choice("position_embedding_type", kinds):
-            found: Data = self.rope.read(config)
-            return found
+            position: Data = self.rope.read(config)
+            return position
         config.ignore("rope_parameters", "rope_theta", "rope_scaling")
         return {"kind": "none"}
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         if isinstance(value, NoPosition):
             return {"position_embedding_type": None}
-        return {"position_embedding_type": "rope", **self.rope.write(value, place)}
+        return {"position_embedding_type": "rope", **self.rope.write(value, context)}
 
 
 def _kinds(config: Config, depth: int) -> list[str]:

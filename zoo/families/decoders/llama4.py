@@ -15,7 +15,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import read_kinds
-from zoo.families.common.layers import FULL, Varies
+from zoo.families.common.layers import FULL, LayerVariation
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -26,7 +26,7 @@ from zoo.families.common.llama_like import (
     llama_tensors,
 )
 from zoo.families.common.mixtures import TRAINING, DenseLayers
-from zoo.families.common.template import Data, Field, Place, Template, read
+from zoo.families.common.template import Data, Field, FieldContext, Template, read
 from zoo.families.common.tensors import Rule
 from zoo.families.common.transforms import Stacked, Transposed
 
@@ -59,13 +59,13 @@ class _Growth(Field):
         tuned = config.bool("attn_temperature_tuning", default=True)
         return {"beta": beta, "length": length, "offset": 1} if tuned and beta else None
 
-    def write(self, value: QueryScaling | None, place: Place) -> Data:
+    def write(self, value: QueryScaling | None, context: FieldContext) -> Data:
         if value is None:
             return {"attn_temperature_tuning": False}
         return {"attn_temperature_tuning": True, "attn_scale": value.beta, "floor_scale": value.length}
 
 
-class _Global(Varies):
+class _Global(LayerVariation):
     """The layers without rotation, and therefore without norms of what is rotated."""
 
     name = "global"
@@ -79,11 +79,11 @@ class _Global(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return isinstance(getattr(block.attention, "position", None), NoPosition)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {_ROTATED: [int(not unrotated) for unrotated in where]}
 
 
-class _Chunked(Varies):
+class _Chunked(LayerVariation):
     """The layers that attend within chunks: by default those that rotate, where there is a size of chunks."""
 
     name = "chunked"
@@ -101,7 +101,7 @@ class _Chunked(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return getattr(block.attention, "chunk", None) is not None
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {"layer_types": [_CHUNKED if chunked else FULL for chunked in where]}
 
 
@@ -113,13 +113,13 @@ class _Norms(Field):
     def read(self, config: Config) -> Data | None:
         return read(self.part, config) if config.bool("use_qk_norm", default=True) else None
 
-    def write(self, value: object, place: Place) -> Data:
-        attentions = (block.attention for block in place.stack.layer_blocks())
+    def write(self, value: object, context: FieldContext) -> Data:
+        attentions = (block.attention for block in context.stack.layer_blocks())
         return {"use_qk_norm": any(getattr(each, "qk_norm", None) is not None for each in attentions)}
 
 
 class _RoutedStep(DenseLayers):
-    """The layers without a mixture: others than each interleave_moe_layer_step-th, or than those of moe_layers."""
+    """The layers without a mixture: all but every interleave_moe_layer_step-th, or all but moe_layers."""
 
     def read(self, config: Config, depth: int) -> list[bool]:
         step = config.int("interleave_moe_layer_step", default=1)
@@ -132,7 +132,7 @@ class _RoutedStep(DenseLayers):
             config.refuse(_ROUTED, "must be a list of layers by number, from 0")
         return [layer not in routed for layer in range(depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         routed = [layer for layer, dense in enumerate(where) if not dense]
         step = routed[0] + 1 if routed else 0  # 0 is what other readers take for none
         return {"interleave_moe_layer_step": step, _ROUTED: routed}

@@ -14,7 +14,7 @@ from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import SingleWindow
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.rope import RopeField, rope_of
-from zoo.families.common.template import Data, Place, UnfitError
+from zoo.families.common.template import Data, FieldContext, UnfitError
 
 _FIELDS = LlamaFields(
     vocab_size=131072, intermediate_size=14336, layers=34, kv_heads=8, head_dim=128, context=262144, eps=1e-5
@@ -36,8 +36,8 @@ class _Ministral3Rope(RopeField):
         position: Data = super().read_parameters(config, stated, theta)
         return {**position, "query_scaling": {"beta": beta, "length": length}} if beta else position
 
-    def write(self, value: PositionKind, place: Place) -> Data:
-        fields: dict[str, Any] = super().write(value, place)
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
+        fields: dict[str, Any] = super().write(value, context)
         growth = rope_of(value).query_scaling
         stated = {
             "rope_type": "default",

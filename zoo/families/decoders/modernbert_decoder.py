@@ -11,7 +11,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels, language_modeling
-from zoo.families.common.template import Data, Place
+from zoo.families.common.template import Data, FieldContext
 from zoo.families.common.tensors import affine, modules, projections
 from zoo.families.encoders.modernbert import (
     ANSWERS,
@@ -39,9 +39,9 @@ class _OneSidedWindow(f.Int):
         config.ignore("local_attention")
         return window
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         both_sides = {} if value is None else {"local_attention": 2 * value}
-        return {**super().write(value, place), **both_sides}
+        return {**super().write(value, context), **both_sides}
 
 
 _TENSORS = modernbert_tensors(

@@ -12,7 +12,7 @@ from zoo.families.common.decoders import decoder_tensors, layer_norm, query_key_
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Rule, weights
 from zoo.families.common.transforms import STACKED
 
@@ -46,10 +46,10 @@ class _Attention(Field):
             "dropout": part.float("attn_pdrop", default=0.0),
         }
 
-    def write(self, value: MultiHead, place: Place) -> Data:
+    def write(self, value: MultiHead, context: FieldContext) -> Data:
         dropout = value.dropout or 0  # a whole number, which alone the reference takes
         part = {"softmax_scale": value.scale, "clip_qkv": value.clip, "attn_pdrop": dropout}
-        return {**self.heads.write(value.heads, place), "attn_config": part}
+        return {**self.heads.write(value.heads, context), "attn_config": part}
 
 
 def _dropout(config: Config) -> float:

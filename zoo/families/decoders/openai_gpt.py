@@ -6,6 +6,7 @@ Matrices are stored d_in x d_out, and queries, keys and values as one.
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.decoders import decoder_tensors, layer_norm, query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, SUMMARY, language_modeling
@@ -29,16 +30,10 @@ _BODY = {
         {
             "kind": "post_norm",
             "norm": layer_norm("layer_norm_epsilon"),
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("n_head", "num_attention_heads", default=12),
-                "dropout": f.Float("attn_pdrop", default=0.1),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.times(4, _D_MODEL),
-                "activation": f.Choice("afn", _ACTIVATIONS, "gelu"),
-            },
+            "attention": multi_head(
+                f.Int("n_head", "num_attention_heads", default=12), dropout=f.Float("attn_pdrop", default=0.1)
+            ),
+            "feed_forward": mlp(f.times(4, _D_MODEL), f.Choice("afn", _ACTIVATIONS, "gelu")),
             "dropout": f.Float("resid_pdrop", default=0.1),
         },
     ),

@@ -6,12 +6,13 @@ OPT-350m has an embedding narrower than the model, with a projection on either s
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_heads, decoder_tensors
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import modules, projections, same
 
 _D_MODEL = f.Int("hidden_size", default=768)
@@ -28,9 +29,9 @@ class _FinalNorm(Field):
         removed = config.bool("_remove_final_layer_norm", default=False)
         return bool(_BEFORE.read(config) == "pre_norm" and not removed)
 
-    def write(self, value: bool | None, place: Place) -> Data:
-        before = not place.block.output_is_normalised
-        return {"_remove_final_layer_norm": before and not place.stack.ends_with_norm}
+    def write(self, value: bool | None, context: FieldContext) -> Data:
+        before = not context.block.output_is_normalised
+        return {"_remove_final_layer_norm": before and not context.stack.ends_with_norm}
 
 
 def _projected(config: Config) -> bool:
@@ -63,18 +64,16 @@ _BODY = {
         {
             "kind": _BEFORE,
             "norm": {"kind": "layer_norm", "eps": 1e-5, "weight": _AFFINE, "bias": _AFFINE},
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=12),
-                "bias": f.Bias("enable_bias", default=True),
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("ffn_dim", default=3072),
-                "activation": f.Activation("activation_function", "relu"),
-                "bias": f.Bool("enable_bias", default=True),
-            },
+            "attention": multi_head(
+                12,
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias=f.Bias("enable_bias", default=True),
+            ),
+            "feed_forward": mlp(
+                f.Int("ffn_dim", default=3072),
+                f.Activation("activation_function", "relu"),
+                bias=f.Bool("enable_bias", default=True),
+            ),
             "dropout": f.Float("dropout", default=0.1),
         },
         final_norm=_FinalNorm(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.attention import Heads
+from zoo.families.common.blocks import mlp
 from zoo.families.common.decoders import ROTATIONS, decoder_tensors, layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
@@ -32,11 +33,7 @@ _BODY = {
                 "qk_norm": f.When(f.Bool("qk_layernorm", default=False), {"norm": _NORM, "over": "head"}),
                 "dropout": f.Float("attention_dropout", default=0.0),
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=8192),
-                "activation": f.Activation("hidden_act", "gelu_new"),
-            },
+            "feed_forward": mlp(8192, "gelu_new"),
             "dropout": f.Float("resid_pdrop", default=0.0),
         },
     ),

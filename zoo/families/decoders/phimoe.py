@@ -13,7 +13,7 @@ from zoo.families.common.held import also_named
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import MIXTRAL_MODULE, TRAINING, experts
 from zoo.families.common.rope import RopeField, rope_of
-from zoo.families.common.template import Data, Place
+from zoo.families.common.template import Data, FieldContext
 from zoo.families.common.tensors import affine
 
 _FIELDS = LlamaFields(
@@ -34,10 +34,10 @@ class _LongRope(RopeField):
                 stated.refuse("long_mscale", "must equal short_mscale: one amplitude holds for all lengths")
         return position
 
-    def write(self, value: PositionKind, place: Place) -> Data:
-        fields, scaling = super().write(value, place), rope_of(value).scaling
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
+        fields, scaling = super().write(value, context), rope_of(value).scaling
         if isinstance(scaling, LongRopeScaling):
-            amplitude = scaling.amplitude(place.model.context_length_of(place.stack))
+            amplitude = scaling.amplitude(context.model.context_length_of(context.stack))
             fields["rope_scaling"] |= {"short_mscale": amplitude, "long_mscale": amplitude}
             fields["rope_scaling"].pop("attention_factor", None)
         return fields

@@ -10,14 +10,14 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import SLIDING, Varies, Windows
+from zoo.families.common.layers import SLIDING, LayerVariation, Windows
 from zoo.families.common.llama_like import LLAMA, WHOLE_HEADS, LlamaFields
-from zoo.families.common.template import Data, Place
+from zoo.families.common.template import Data, FieldContext
 
 _FIELDS = LlamaFields(vocab_size=128256, hidden_size=2048, layers=36, heads=16, kv_heads=4, context=32768)
 
 
-class _NotRotated(Varies):
+class _NotRotated(LayerVariation):
     """The layers that do not rotate queries and keys: no_rope_layers has 1 for those that do."""
 
     name = "no_rope"
@@ -36,7 +36,7 @@ class _NotRotated(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return isinstance(getattr(block.attention, "position", None), NoPosition)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {"no_rope_layers": [int(not each) for each in where]}
 
 
@@ -51,8 +51,8 @@ class _SmolWindows(Windows):
         missing = ("layer_types", f"has {SLIDING} without a window", "set sliding_window")
         super().__init__("windowed", f.Int("sliding_window"), usual, missing)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
-        return {**super().write(where, place), "use_sliding_window": any(where)}
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        return {**super().write(where, context), "use_sliding_window": any(where)}
 
 
 FAMILIES = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.attention import Heads
+from zoo.families.common.blocks import gated
 from zoo.families.common.decoders import ROTATIONS, decoder_tensors, layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
@@ -37,12 +38,7 @@ _BODY = {
                 "qk_norm": f.When(f.Bool("qk_layernorm", default=False), _QK_NORM),
                 "dropout": f.Float("attention_dropout", default=0.0),
             },
-            "feed_forward": {
-                "kind": "gated",
-                "hidden": f.Int("intermediate_size", default=6912),
-                "activation": f.Activation("hidden_act", "silu"),
-                "bias": False,
-            },
+            "feed_forward": gated(6912, bias=False),
             "dropout": f.Float("hidden_dropout", default=0.0),
         },
     ),

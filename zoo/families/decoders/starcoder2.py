@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
@@ -25,12 +26,7 @@ FAMILIES = (
                 "bias": f.Bias(_BIAS, default=True),
                 "window": SingleWindow(_FIELDS.depth, default=None),
             },
-            feed_forward={
-                "kind": "mlp",
-                "hidden": _FIELDS.hidden,
-                "activation": f.Activation("hidden_act", "gelu_pytorch_tanh"),
-                "bias": f.Bool(_BIAS, default=True),
-            },
+            feed_forward=mlp(_FIELDS.hidden, "gelu_pytorch_tanh", bias=f.Bool(_BIAS, default=True)),
             dropout=f.Float("residual_dropout", default=0.0),
             more={"embedding": {"dropout": f.Float("embedding_dropout", default=0.0)}},
         ),

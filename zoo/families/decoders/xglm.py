@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.decoders import decoder_tensors
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place
 from zoo.families.common.tensors import modules, projections
 
 _START = 2
+_ZERO = f.Mapped(
+    f.Int("pad_token_id", default=1),
+    lambda padding: padding - _START if padding >= _START else None,
+    lambda position: None if position is None else position + _START,
+)
+"""The position whose row of the table is the padding token's, which is zero."""
+
 """The row of the first position in the reference's table."""
-
-
-class _PaddingRow(Field):
-    """The position whose row of the table is that of the padding token's id, which is zero."""
-
-    def read(self, config: Config) -> int | None:
-        position: int = config.int("pad_token_id", default=1) - _START
-        return position if position >= 0 else None
-
-    def write(self, value: int | None, place: Place) -> Data:
-        return {} if value is None else {"pad_token_id": value + _START}
-
 
 _NORM = {"kind": "layer_norm", "eps": 1e-5}
 _BODY = {
@@ -37,7 +31,7 @@ _BODY = {
         "layout": "half_split",
         "spacing": "tensor2tensor",
         "offset": _START,
-        "zero": _PaddingRow(),
+        "zero": _ZERO,
     },
     "embedding": {
         "scale": f.When(f.Bool("scale_embedding", default=True), "sqrt_d_model"),
@@ -48,17 +42,15 @@ _BODY = {
         {
             "kind": "pre_norm",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("attention_heads", "num_attention_heads", default=16),
-                "dropout": f.Float("attention_dropout", default=0.1),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("ffn_dim", default=4096),
-                "activation": f.Activation("activation_function", "gelu"),
-                "dropout": f.Float("activation_dropout", default=0.0),
-            },
+            "attention": multi_head(
+                f.Int("attention_heads", "num_attention_heads", default=16),
+                dropout=f.Float("attention_dropout", default=0.1),
+            ),
+            "feed_forward": mlp(
+                f.Int("ffn_dim", default=4096),
+                f.Activation("activation_function", "gelu"),
+                dropout=f.Float("activation_dropout", default=0.0),
+            ),
             "dropout": f.Float("dropout", default=0.1),
         },
     ),

@@ -26,7 +26,7 @@ from zoo.families.common.encoders import (
 )
 from zoo.families.common.family import Family
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Place
+from zoo.families.common.template import Data, FieldContext
 from zoo.families.common.tensors import Tensors, affine, modules, projections
 
 
@@ -57,10 +57,15 @@ class _Passes(Layers):
             return [{"repeat": count, "shared": True} for count in times]
         return [{"pattern": [{"repeat": inner}], "repeat": count, "shared": True} for count in times]
 
-    def write(self, value: Stack | None, place: Place) -> Data:
-        groups, inner = _groups_of(place.stack)
-        depth = self.depth.write(place.stack.depth // inner, place)
-        return {**super().write(value, place), **depth, "num_hidden_groups": groups, "inner_group_num": inner}
+    def write(self, value: Stack | None, context: FieldContext) -> Data:
+        groups, inner = _groups_of(context.stack)
+        depth = self.depth.write(context.stack.depth // inner, context)
+        return {
+            **super().write(value, context),
+            **depth,
+            "num_hidden_groups": groups,
+            "inner_group_num": inner,
+        }
 
 
 _BODY = bert_body(

@@ -7,15 +7,15 @@ embedding.
 from __future__ import annotations
 
 from specs.kinds.disentangled import Disentangled
-from specs.kinds.position import Learned, PositionKind
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.encoders import BERT_RULES, CLASSIFIER_RULES, UNUSED, classification, masked
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, QUESTION_ANSWERING, token_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, read
+from zoo.families.common.template import Data, Field, FieldContext, Template, read
 from zoo.families.common.tensors import Tensors, modules, same
 
 _NORM = layer_norm("layer_norm_eps", default=1e-7)
@@ -24,24 +24,12 @@ _ACTIVATION = f.Activation("hidden_act", "gelu")
 _D_MODEL = f.Int("hidden_size", default=1536)
 _HEADS = f.Int("num_attention_heads", default=24)
 _ROWS = f.Rows("max_position_embeddings", default=512)
-
-
-class _Embedded(Field):
-    """Whether the embedding adds learned positions."""
-
-    component = PositionKind
-    _switch = f.Bool("position_biased_input", default=True)
-
-    def read(self, config: Config) -> Data:
-        return {"kind": "learned" if self._switch.read(config) else "none"}
-
-    def write(self, value: Template, place: Place) -> Data:
-        embedded = place.model.position_of(place.stack)
-        return self._switch.write(isinstance(embedded, Learned), place)
+_POSITION = f.Kinds(f.Bool("position_biased_input", default=True), {"kind": "learned"}, {"kind": "none"})
+"""The positions that the embedding adds."""
 
 
 class _Distances(Field):
-    """The position of the attention; all fields but that of the norm have other values in the reference where a config lacks them."""
+    """The position of the attention; the reference's defaults differ from ours for all fields except the norm's."""
 
     component = Disentangled
 
@@ -81,7 +69,7 @@ class _Distances(Field):
     def _is_normed(self, config: Config) -> bool:
         return config.choice("norm_rel_ebd", {"layer_norm": True, "none": False}, "none")
 
-    def write(self, value: Template, place: Place) -> Data:
+    def write(self, value: Template, context: FieldContext) -> Data:
         terms = next(names for names, meaning in self._terms.items() if meaning == value.terms)
         return {
             "relative_attention": True,
@@ -105,7 +93,7 @@ _BODY = {
     "vocab_size": f.Int("vocab_size", default=128100),
     "d_model": _D_MODEL,
     "context_length": _ROWS,
-    "position": _Embedded(),
+    "position": _POSITION,
     "embedding": {
         "token_types": f.Int("type_vocab_size", default=0),
         "norm": _NORM,
@@ -116,17 +104,10 @@ _BODY = {
         {
             "kind": "post_norm",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": _HEADS,
-                "position": _Distances(),
-                "dropout": f.Float("attention_probs_dropout_prob", default=0.1),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=6144),
-                "activation": _ACTIVATION,
-            },
+            "attention": multi_head(
+                _HEADS, dropout=f.Float("attention_probs_dropout_prob", default=0.1), position=_Distances()
+            ),
+            "feed_forward": mlp(6144, _ACTIVATION),
             "dropout": _DROPOUT,
         },
     ),

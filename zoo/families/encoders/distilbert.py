@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.encoders import CLASSIFIER_RULES, classification, masked
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, token_classes
@@ -24,16 +25,11 @@ _BODY = {
         {
             "kind": "post_norm",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("n_heads", "num_attention_heads", default=12),
-                "dropout": f.Float("attention_dropout", default=0.1),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("hidden_dim", default=3072),
-                "activation": _ACTIVATION,
-            },
+            "attention": multi_head(
+                f.Int("n_heads", "num_attention_heads", default=12),
+                dropout=f.Float("attention_dropout", default=0.1),
+            ),
+            "feed_forward": mlp(f.Int("hidden_dim", default=3072), _ACTIVATION),
             "dropout": _DROPOUT,
         },
     ),

@@ -10,7 +10,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.llama_like import LlamaFields, llama_tensors
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import affine, modules
 
 _FIELDS = LlamaFields(
@@ -20,7 +20,7 @@ _MLP_BIAS = f.Bool("mlp_bias", default=False)
 
 
 class _Pooling(Field):
-    """The pooling, and whether it precedes or follows the dense layer, under the present name and that of the first release."""
+    """The pooling, and whether it precedes or follows the dense layer, under its present name and its name in the first release."""
 
     component = Classification
 
@@ -32,7 +32,7 @@ class _Pooling(Field):
         pooling, transform = config.choice(name, self.words, "late")
         return {"pooling": pooling, "transform": transform}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         stated = (value.pooling, value.transform)
         word = next((word for word, meaning in self.words.items() if meaning == stated), None)
         if word is None:

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from zoo.families.common.decoders import layer_norm, query_key_value
 from zoo.families.common.encoders import (
-    CLASSIFIER_RULES,
+    ROBERTA_HEADS,
+    ROBERTA_OPTIONAL,
+    ROBERTA_OUTSIDE,
     TokenTypes,
     classifiers,
     masked,
-    masked_rules,
     pooler,
     rotary_body,
 )
@@ -53,16 +54,9 @@ _TENSORS = Tensors(
         *modules(_LAYER, _STORED, _BLOCK),
     ),
     prefix="roberta.",
-    outside=("lm_head.", "classifier.", "qa_outputs."),
-    heads={
-        "pooler": affine("pooler.dense", "head.dense"),
-        "masked_language_modeling": masked_rules(
-            "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"
-        ),
-        "classification": modules({"classifier.dense": "head.dense", "classifier.out_proj": "head.labels"}),
-        **CLASSIFIER_RULES,
-    },
-    optional=("pooler.*", "lm_head.*", "classifier.*", "qa_outputs.*"),
+    outside=ROBERTA_OUTSIDE,
+    heads=ROBERTA_HEADS,
+    optional=ROBERTA_OPTIONAL,
 )
 
 _IN_MEMORY = apart(

@@ -13,15 +13,16 @@ from specs.kinds.norm import NoNorm
 from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import gated, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import query_key_value
 from zoo.families.common.encoders import masked
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
-from zoo.families.common.layers import FULL, SLIDING, Layers, Varies, Windows
+from zoo.families.common.layers import FULL, SLIDING, Layers, LayerVariation, Windows
 from zoo.families.common.rope import RopeField
 from zoo.families.common.rope_by_window import kind_of_layer
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules
 
 _THETAS = {FULL: ("global_rope_theta", 160000.0), SLIDING: ("local_rope_theta", 10000.0)}
@@ -47,13 +48,13 @@ class _ModernBertRope(RopeField):
         both.finish()
         return self.read_parameters(*kind_of_layer(config, parts[kind]), theta)
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         """Return both positions in the form for old readers, and in full where they hold more than their base."""
         fields: Data = {}
         parameters: Data = {}
-        for block in reversed(place.stack.layer_blocks()):
+        for block in reversed(context.stack.layer_blocks()):
             windowed = getattr(block.attention, "window", None) is not None
-            inner = Place(place.model, place.stack, block, place.key)
+            inner = FieldContext(context.model, context.stack, block, context.key)
             kind = SLIDING if windowed else FULL
             written = super().write(inner.position, inner)
             if "partial_rotary_factor" in written:
@@ -64,7 +65,7 @@ class _ModernBertRope(RopeField):
         return {**fields, **({"rope_parameters": parameters} if scaled else {})}
 
 
-class _First(Varies):
+class _First(LayerVariation):
     """The first layer, whose attention has no norm before it."""
 
     name = "first"
@@ -76,30 +77,20 @@ class _First(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return index == 0
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
-        if not isinstance(place.stack.layer_blocks()[0].attention_norm, NoNorm):
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        if not isinstance(context.stack.layer_blocks()[0].attention_norm, NoNorm):
             raise UnfitError("a norm before the first attention")
         return {}
-
-
-class _TwoSidedWindow(f.Int):
-    """A window that is seen on both sides."""
-
-    def read(self, config: Config) -> int:
-        window: int = super().read(config)
-        if window < 2:
-            config.refuse(self.names[0], "must be 2 or more, half on either side")
-        return window
 
 
 class _LocalByNumber(Windows):
     """The layers with a window: listed one by one, or all except every n-th."""
 
-    def __init__(self, window: f.Int) -> None:
+    def __init__(self, window: Field) -> None:
         position = f.Derived(lambda config: _POSITIONS.read_kind(SLIDING, config))
         super().__init__("local", window, _by_number, position=position)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         """Return the kind of each layer, and the interval for old readers where one fits."""
         fitting = (
             every
@@ -108,7 +99,7 @@ class _LocalByNumber(Windows):
         )
         every = next(fitting, None)
         number = {} if every is None else {"global_attn_every_n_layers": every}
-        return {**super().write(where, place), **number}
+        return {**super().write(where, context), **number}
 
 
 def _by_number(config: Config, depth: int) -> list[bool]:
@@ -131,26 +122,24 @@ _TOKENS = tuple(f"{name}_token_id" for name in ("pad", "bos", "eos", "cls", "sep
 """Special tokens, whose defaults may be beyond the vocabulary."""
 
 
-def modernbert_body(architecture: str, window: f.Int, **stated: int | None) -> dict[str, Template]:
+def modernbert_body(architecture: str, window: Field, **stated: int | None) -> dict[str, Template]:
     """The template of an encoder or a decoder; ``window`` is the field of its windows, ``stated`` are constant fields."""
     layers = Layers(
         f.Depth("num_hidden_layers", default=22),
         {
             "kind": "pre_norm",
             "norm": NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": _HEADS,
-                "bias": f.Bias("attention_bias", default=False),
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "gated",
-                "hidden": f.Int("intermediate_size", default=1152),
-                "activation": f.Activation("hidden_activation", "gelu"),
-                "bias": f.Bool("mlp_bias", default=False),
-                "dropout": f.Float("mlp_dropout", default=0.0),
-            },
+            "attention": multi_head(
+                _HEADS,
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias=f.Bias("attention_bias", default=False),
+            ),
+            "feed_forward": gated(
+                1152,
+                f.Activation("hidden_activation", "gelu"),
+                bias=f.Bool("mlp_bias", default=False),
+                dropout=f.Float("mlp_dropout", default=0.0),
+            ),
         },
         (_First(), _LocalByNumber(window)),
     )
@@ -248,11 +237,17 @@ _OF_TRAINING = (
     "repad_logits_with_grad", "initializer_cutoff_factor",
 )  # fmt: skip
 
+_WINDOW = f.Checked(
+    f.Int("local_attention", default=128),
+    lambda window: window >= 2,
+    "must be 2 or more, half on either side",
+)
+
 FAMILIES = (
     Family(
         "modernbert",
         _TENSORS,
-        modernbert_body("encoder", _TwoSidedWindow("local_attention", default=128), **dict.fromkeys(_TOKENS)),
+        modernbert_body("encoder", _WINDOW, **dict.fromkeys(_TOKENS)),
         _CLASSES,
         fixed={"position_embedding_type": ("absolute", "positions are always rotary")},
         ignored=(*_OF_HEADS, *_OF_TRAINING, "layer_norm_eps"),

@@ -6,10 +6,19 @@ RoBERTa without token types, and with T5's bias of relative positions, one for a
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.encoders import CLASSIFIER_RULES, NORM, classifiers, masked, masked_rules, pooler
+from zoo.families.common.blocks import mlp, multi_head
+from zoo.families.common.encoders import (
+    NORM,
+    ROBERTA_HEADS,
+    ROBERTA_OPTIONAL,
+    ROBERTA_OUTSIDE,
+    classifiers,
+    masked,
+    pooler,
+)
 from zoo.families.common.family import Family
 from zoo.families.common.layers import Layers
-from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
+from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 
 _OFFSET = 2
 _BUCKETS = 32
@@ -26,17 +35,12 @@ _BODY = {
         {
             "kind": "post_norm",
             "norm": NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=12),
-                "position": {"kind": "relative_bias", "buckets": _BUCKETS, "max_distance": 128},
-                "dropout": f.Float("attention_probs_dropout_prob", default=0.1),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=3072),
-                "activation": f.Activation("hidden_act", "gelu"),
-            },
+            "attention": multi_head(
+                12,
+                dropout=f.Float("attention_probs_dropout_prob", default=0.1),
+                position={"kind": "relative_bias", "buckets": _BUCKETS, "max_distance": 128},
+            ),
+            "feed_forward": mlp(3072, "gelu"),
             "dropout": _DROPOUT,
         },
     ),
@@ -62,16 +66,9 @@ _TENSORS = Tensors(
         ),
     ),
     prefix="mpnet.",
-    outside=("lm_head.", "classifier.", "qa_outputs."),
-    heads={
-        "pooler": affine("pooler.dense", "head.dense"),
-        "masked_language_modeling": masked_rules(
-            "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"
-        ),
-        "classification": modules({"classifier.dense": "head.dense", "classifier.out_proj": "head.labels"}),
-        **CLASSIFIER_RULES,
-    },
-    optional=("pooler.*", "lm_head.*", "classifier.*", "qa_outputs.*"),
+    outside=ROBERTA_OUTSIDE,
+    heads=ROBERTA_HEADS,
+    optional=ROBERTA_OPTIONAL,
     unused=("embeddings.position_ids",),
 )
 

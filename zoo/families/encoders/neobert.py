@@ -15,7 +15,7 @@ from zoo.families.common.encoders import classification
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
 
@@ -30,7 +30,7 @@ class _TwoThirds(Field):
             config.refuse(self.name, "must be at least 1")
         return self.multiple * -(-int(2 * stated / 3) // self.multiple) or self.multiple
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         if value % self.multiple:
             raise UnfitError(f"feed_forward.hidden {value}: it has multiples of {self.multiple}")
         return {self.name: 3 * value // 2}

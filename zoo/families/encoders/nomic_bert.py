@@ -11,6 +11,7 @@ from typing import Any
 
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import gated, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import query_key_value
 from zoo.families.common.encoders import TokenTypes, classification, masked, masked_rules
@@ -70,19 +71,15 @@ _BODY = {
         {
             "kind": "post_norm",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": _HEADS,
-                "head_dim": _HEAD_DIM,
-                "bias": False,
-                "dropout": f.Float("attention_probs_dropout_prob", "attn_pdrop", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "gated",
-                "hidden": f.Int("intermediate_size", "n_inner", default=3072),
-                "activation": _ACTIVATION,
-                "bias": False,
-            },
+            "attention": multi_head(
+                _HEADS,
+                dropout=f.Float("attention_probs_dropout_prob", "attn_pdrop", default=0.0),
+                head_dim=_HEAD_DIM,
+                bias=False,
+            ),
+            "feed_forward": gated(
+                f.Int("intermediate_size", "n_inner", default=3072), _ACTIVATION, bias=False
+            ),
             "dropout": _DROPOUT,
         },
     ),

@@ -12,39 +12,33 @@ from dataclasses import replace
 from zoo.families.common import fields as f
 from zoo.families.common.encoders import (
     BERT_RULES,
-    CLASSIFIER_RULES,
     EMBEDDINGS,
     FIXED,
     IGNORED,
     RENAMED,
+    ROBERTA_HEADS,
+    ROBERTA_OPTIONAL,
+    ROBERTA_OUTSIDE,
     UNUSED,
     bert_body,
     classifiers,
     masked,
-    masked_rules,
     pooler,
 )
 from zoo.families.common.family import Family
 from zoo.families.common.template import Template
 from zoo.families.common.tensors import Tensors, affine, modules, projections
 
-_OFFSET = f.AfterPadding("pad_token_id", default=1)
+_OFFSET = f.after_padding()
 
 _TENSORS = Tensors(
     "roberta",
     BERT_RULES,
     prefix="roberta.",
-    outside=("lm_head.", "classifier.", "qa_outputs."),
-    heads={
-        "pooler": affine("pooler.dense", "head.dense"),
-        "masked_language_modeling": masked_rules(
-            "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias"
-        ),
-        "classification": modules({"classifier.dense": "head.dense", "classifier.out_proj": "head.labels"}),
-        **CLASSIFIER_RULES,
-    },
+    outside=ROBERTA_OUTSIDE,
+    heads=ROBERTA_HEADS,
     renamed=RENAMED,
-    optional=("pooler.*", "lm_head.*", "classifier.*", "qa_outputs.*"),
+    optional=ROBERTA_OPTIONAL,
     unused=UNUSED,
 )
 

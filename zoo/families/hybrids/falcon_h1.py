@@ -12,7 +12,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mamba import MixerHeadWidth, mamba2, mamba2_rules
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 
 _FIELDS = LlamaFields(
     vocab_size=128000, hidden_size=4096, intermediate_size=14336, layers=32, heads=32, kv_heads=8,
@@ -36,12 +36,12 @@ class _Multipliers(Field):
             config.refuse(self.name, f"must be {len(self.keys)} numbers")
         return dict(zip(self.keys, map(float, stated), strict=True))
 
-    def write(self, value: Spec, place: Place) -> Data:
+    def write(self, value: Spec, context: FieldContext) -> Data:
         return {self.name: [getattr(value, key) for key in self.keys]}
 
 
 class _KeyMultiplier(Field):
-    """The factor on attention scores: that of heads of their width, times the multiplier of the keys."""
+    """The factor on attention scores: the usual one for the heads' width, times the multiplier of keys."""
 
     multiplier = _multiplier("key_multiplier")
 
@@ -49,11 +49,11 @@ class _KeyMultiplier(Field):
         multiplier: float = self.multiplier.read(config)
         return None if multiplier == 1.0 else multiplier * _FIELDS.heads.width.read(config) ** -0.5
 
-    def write(self, value: float | None, place: Place) -> Data:
+    def write(self, value: float | None, context: FieldContext) -> Data:
         if value is None:
-            return self.multiplier.write(1.0, place)
-        usual = place.head_width() ** -0.5
-        return self.multiplier.write(_quotient(value, usual), place)
+            return self.multiplier.write(1.0, context)
+        usual = context.head_width() ** -0.5
+        return self.multiplier.write(_quotient(value, usual), context)
 
 
 def _quotient(product: float, factor: float) -> float:
@@ -88,18 +88,8 @@ class _Width(Field):
             )
         return {}
 
-    def write(self, value: Mamba2, place: Place) -> Data:
+    def write(self, value: Mamba2, context: FieldContext) -> Data:
         return {"mamba_d_ssm": value.width}
-
-
-class _Bias(f.Bool):
-    """Whether both projections of Mamba-2 add a bias."""
-
-    def read(self, config: Config) -> bool:
-        input, output = super().read(config), config.bool("projectors_bias", default=False)
-        if input != output:
-            config.refuse("projectors_bias", f"must equal mamba_proj_bias, which is {str(input).lower()}")
-        return bool(input)
 
 
 _MIXER = {
@@ -112,7 +102,7 @@ _MIXER = {
         groups=f.Int("mamba_n_groups", default=1),
         kernel_size=f.Int("mamba_d_conv", default=4),
         activation=f.Activation("hidden_act", "silu"),
-        bias=_Bias("mamba_proj_bias", default=False, written=("mamba_proj_bias", "projectors_bias")),
+        bias=f.Equal(*(f.Bool(name, default=False) for name in ("mamba_proj_bias", "projectors_bias"))),
         convolution_bias=f.Bool("mamba_conv_bias", default=True),
         eps=_FIELDS.eps,
         norm=f.When(

@@ -14,7 +14,7 @@ from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mamba import mamba, mamba_rules
 from zoo.families.common.mixtures import TRAINING, DenseLayers, experts
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import same
 
 _FIELDS = LlamaFields(
@@ -61,22 +61,19 @@ class _DenseLayers(DenseLayers):
         alone = config.int("num_experts", "num_local_experts", default=16) == 1
         return [alone or layer % every != first for layer in range(depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if all(where):
             return {"num_experts": 1}
         return _stated_period("expert", [not dense for dense in where])
 
 
-class _Experts(f.Int):
-    """The number of experts, which a mixture has two of at least."""
-
-    def read(self, config: Config) -> int:
-        return max(2, int(super().read(config)))
-
-
 _MIXTURE: dict[str, Any] = {
     "kind": "mixture",
-    "experts": _Experts("num_experts", "num_local_experts", default=16),
+    "experts": f.Mapped(
+        f.Int("num_experts", "num_local_experts", default=16),
+        lambda count: max(2, count),
+        lambda count: count,
+    ),  # a single one is no mixture
     "top_k": f.Int("num_experts_per_tok", default=2),
     "expert": _FIELDS.feed_forward(),
     "router": {"normalize": False},

@@ -29,7 +29,7 @@ from zoo.families.common.mixtures import (
     ExpertGroups,
     Shared,
 )
-from zoo.families.common.template import Data, Place, Template
+from zoo.families.common.template import Data, FieldContext, Template
 from zoo.families.common.tensors import Rule, projections, same
 from zoo.families.common.transforms import Depthwise, PerHead
 
@@ -76,7 +76,7 @@ class _ListedFeedForwards(DenseLayers):
             config.refuse("mlp_layer_types", f"must be {DENSE} or {SPARSE} for each of the {depth} layers")
         return [kind == DENSE for kind in kinds]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {"mlp_layer_types": [DENSE if each else SPARSE for each in where]}
 
 

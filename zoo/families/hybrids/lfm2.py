@@ -11,10 +11,10 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
-from zoo.families.common.layers import FULL, Varies
+from zoo.families.common.layers import FULL, LayerVariation
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules
 from zoo.families.common.mixtures import TRAINING, FirstLayers, experts
-from zoo.families.common.template import Data, Field, Place, Template
+from zoo.families.common.template import Data, Field, FieldContext, Template
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 from zoo.families.common.transforms import Depthwise
 
@@ -38,11 +38,11 @@ class _FeedForwardWidth(Field):
             config.refuse("block_multiple_of", "must be at least 1")
         return -(-int(factor * int(2 * width / 3)) // multiple) * multiple
 
-    def write(self, value: int, place: Place) -> Data:
-        return {**self.stated.write(value, place), "block_auto_adjust_ff_dim": False}
+    def write(self, value: int, context: FieldContext) -> Data:
+        return {**self.stated.write(value, context), "block_auto_adjust_ff_dim": False}
 
 
-class _Convolutions(Varies):
+class _Convolutions(LayerVariation):
     """The layers with a short convolution, listed in layer_types or missing in full_attn_idxs."""
 
     name = "convolution"
@@ -71,7 +71,7 @@ class _Convolutions(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return block.attention is None
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {"layer_types": [CONVOLUTION if each else FULL for each in where]}
 
 
@@ -109,7 +109,9 @@ def _tensors(name: str, *rules: Rule) -> Tensors:
     )
 
 
-def _body(fields: LlamaFields, varies: Sequence[Varies], feed_forward: Template) -> dict[str, Template]:
+def _body(
+    fields: LlamaFields, varies: Sequence[LayerVariation], feed_forward: Template
+) -> dict[str, Template]:
     return fields.body(
         attention={"bias": False, "dropout": 0.0, "qk_norm": {"norm": _NORM, "over": "head"}},
         norm=_NORM,

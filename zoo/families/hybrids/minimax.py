@@ -26,7 +26,7 @@ from zoo.families.common.llama_like import (
 )
 from zoo.families.common.mixtures import MIXTRAL_EXPERTS, TRAINING
 from zoo.families.common.rope import RopeField, rope_of
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 from zoo.families.common.tensors import fused
 from zoo.families.common.transforms import Grouped
 
@@ -40,10 +40,10 @@ class _Rope(RopeField):
         rotated = config.int("rotary_dim", default=width)
         return position if rotated == width else {**position, "dimensions": rotated}
 
-    def write(self, value: PositionKind, place: Place) -> Data:
-        if rope_of(value).dimensions not in (None, place.head_width()):
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
+        if rope_of(value).dimensions not in (None, context.head_width()):
             raise UnfitError(f"a rotated part of each head: {self.whole}")
-        return super().write(value, place)
+        return super().write(value, context)
 
 
 def _kinds(config: Config, depth: int) -> list[str]:
@@ -66,18 +66,18 @@ def _residual(branch: str) -> dict[str, Template]:
 
 
 class _FeedForwardResidual(Field):
-    """The factors of feed-forwards, which a spec may leave to those of the other branch."""
+    """The residual factors of feed-forwards, by default the attention's."""
 
     component = Component | None
 
     part = _residual("mlp")
 
     def read(self, config: Config) -> Data:
-        found: Data = read(self.part, config)
-        return found
+        residual: Data = read(self.part, config)
+        return residual
 
-    def write(self, value: Component | None, place: Place) -> Data:
-        return write(self.part, value or place.block.residual, place)
+    def write(self, value: Component | None, context: FieldContext) -> Data:
+        return write(self.part, value or context.block.residual, context)
 
 
 def _heads(spec: Model) -> Grouped:

@@ -17,7 +17,7 @@ from zoo.families.common.hybrid import LINEAR, LayersOf, read_kinds
 from zoo.families.common.layers import FULL, Layers
 from zoo.families.common.mamba import TIME_STEPS, backbone_tensors, mamba2, mamba2_rules
 from zoo.families.common.mixtures import TRAINING, ExpertGroups
-from zoo.families.common.template import Data, Place, Template
+from zoo.families.common.template import Data, FieldContext, Template
 from zoo.families.common.tensors import projections, same, weights
 
 _LETTERS = {"M": LINEAR, "*": FULL, "E": "moe", "-": "mlp"}
@@ -40,7 +40,7 @@ def _kinds(config: Config, depth: int | None = None) -> list[str]:
 
 
 class _Depth(f.Depth):
-    """The number of layers, which is that of their kinds."""
+    """The number of layers: the length of the list of their kinds."""
 
     def read(self, config: Config) -> int:
         config.layers("num_hidden_layers")  # which the reference does not read
@@ -49,7 +49,7 @@ class _Depth(f.Depth):
             config.refuse("layers_block_type", f"must have at most {MAX_LAYERS:,} layers")
         return depth
 
-    def write(self, value: int, place: Place) -> Data:
+    def write(self, value: int, context: FieldContext) -> Data:
         return {}
 
 

@@ -12,7 +12,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, decoder_classes, language_modeling
 from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
-from zoo.families.common.layers import FULL, Varies
+from zoo.families.common.layers import FULL, LayerVariation
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import EXPERTS, TRAINING, shared
 from zoo.families.common.qwen import SparseStep, qwen_mixture
@@ -34,7 +34,7 @@ def _stated(kinds: Sequence[str]) -> Data:
     return {"layer_types": [*kinds]}
 
 
-def _body(fields: LlamaFields, *varies: Varies, feed_forward: Template = None) -> dict[str, Template]:
+def _body(fields: LlamaFields, *varies: LayerVariation, feed_forward: Template = None) -> dict[str, Template]:
     norm = {**fields.norm, "unit_offset": True}
     delta = {
         "kind": "gated_delta_net",

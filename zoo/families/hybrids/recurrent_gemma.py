@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 from zoo.families.common import fields as f
 from zoo.families.common.attention import Heads
+from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LINEAR, LayersOf
 from zoo.families.common.layers import FULL, Layers
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Place, UnfitError
+from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 from zoo.families.common.transforms import Depthwise
 
@@ -40,17 +41,6 @@ def _stated(kinds: Sequence[str]) -> Data:
     return {"block_types": words[:turns]}
 
 
-class _HalfHidden(f.Int):
-    """The hidden width of feed-forwards, stated as that of gate and up together."""
-
-    def read(self, config: Config) -> int:
-        both: int = super().read(config)
-        return both // 2
-
-    def write(self, value: int, place: Place) -> Data:
-        return super().write(2 * value, place)
-
-
 def _root_in_bfloat16(config: Config) -> float:
     """The square root of d_model, rounded to bfloat16 (to nearest, ties to even) as the reference stores it."""
     (bits,) = struct.unpack("<I", struct.pack("<f", float(_D_MODEL.read(config)) ** 0.5))
@@ -65,11 +55,16 @@ class _NoLimit(f.ContextLength):
     def read(self, config: Config) -> None:
         return None
 
-    def write(self, value: int | None, place: Place) -> Data:
+    def write(self, value: int | None, context: FieldContext) -> Data:
         if value is not None:
             raise UnfitError(f"context_length {value}")
         return {}
 
+
+_HIDDEN = f.Mapped(
+    f.Int("intermediate_size", default=7680), lambda both: both // 2, lambda hidden: 2 * hidden
+)
+"""The width of feed-forwards, stated as the width of gate and up together."""
 
 _CONTEXT = _NoLimit("")
 _D_MODEL = f.Int("hidden_size", default=2560)
@@ -105,12 +100,7 @@ _BODY = {
                 "kernel_size": f.Int("conv1d_width", default=4),
                 "activation": _ACTIVATION,
             },
-            "feed_forward": {
-                "kind": "gated",
-                "hidden": _HalfHidden("intermediate_size", default=7680),
-                "activation": _ACTIVATION,
-                "bias": True,
-            },
+            "feed_forward": gated(_HIDDEN, _ACTIVATION, bias=True),
         },
         (LayersOf(FULL, {"attention": _ATTENTION, "mixer": None}, _kinds, _stated),),
     ),

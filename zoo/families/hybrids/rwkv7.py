@@ -16,9 +16,9 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
-from zoo.families.common.layers import Layers, Varies
+from zoo.families.common.layers import Layers, LayerVariation
 from zoo.families.common.llama_like import BLOCK
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, same, weights
 from zoo.families.common.transforms import Shape
 
@@ -64,19 +64,13 @@ _EPS = f.Float("norm_eps", default=1e-5)
 _NORM = {"kind": "layer_norm", "eps": _EPS, "bias": f.Bool("norm_bias", default=True)}
 
 
-class _Pairs(f.Depth):
-    """The number of layers, each of which is two of ours."""
-
-    def read(self, config: Config) -> int:
-        return 2 * int(super().read(config))
-
-    def write(self, value: int, place: Place) -> Data:
-        if value % 2:
-            raise UnfitError(f"{value} layers: it has pairs of them")
-        return super().write(value // 2, place)
+def _pairs(layers: int) -> int:
+    if layers % 2:
+        raise UnfitError(f"{layers} layers: it has pairs of them")
+    return layers // 2
 
 
-_DEPTH = _Pairs("num_hidden_layers", default=24)
+_DEPTH = f.Mapped(f.Depth("num_hidden_layers", default=24), lambda pairs: 2 * pairs, _pairs)
 
 
 class _HeadsOfModel(Field):
@@ -99,14 +93,14 @@ class _HeadsOfModel(Field):
                 config.refuse("head_dim", f"must divide hidden_size, which is {d_model}")
         return {"heads": d_model // width, "head_dim": width, "norm_eps": width * _EPS.read(config)}
 
-    def write(self, value: RWKV7, place: Place) -> Data:
-        if value.width != place.model.d_model:
+    def write(self, value: RWKV7, context: FieldContext) -> Data:
+        if value.width != context.model.d_model:
             raise UnfitError(f"heads of width {value.width} together: it has hidden_size")
         return {"head_dim": value.head_dim, "num_heads": value.heads}
 
 
 class _ChannelWidth(Field):
-    """The width of channel mixing, by default a multiple of that of the model, rounded up to a multiple of 32."""
+    """The width of channel mixing, by default a multiple of the model's width, rounded up to a multiple of 32."""
 
     def read(self, config: Config) -> int:
         ratio = config.data.get("hidden_ratio")
@@ -117,12 +111,12 @@ class _ChannelWidth(Field):
         hidden = int(_D_MODEL.read(config) * (4 if ratio is None else ratio))
         return -(-hidden // 32) * 32
 
-    def write(self, value: int, place: Place) -> Data:
+    def write(self, value: int, context: FieldContext) -> Data:
         return {"intermediate_size": value}
 
 
-class _Later(Varies):
-    """The layers of time mixing after the first, whose values are mixed with those of the first."""
+class _Later(LayerVariation):
+    """The layers of time mixing after the first, which mix in the first layer's values."""
 
     name = "later"
     differs = {"mixer": {"value_rank": f.Int("v_low_rank_dim", default=16)}}
@@ -133,13 +127,13 @@ class _Later(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return isinstance(block.mixer, RWKV7) and block.mixer.value_rank is not None
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if [*where] != [layer > 0 and layer % 2 == 0 for layer in range(len(where))]:
             raise UnfitError("values of their own in layers after the first")
         return {}
 
 
-class _Channels(Varies):
+class _Channels(LayerVariation):
     """Every second layer, which mixes channels."""
 
     name = "channels"
@@ -151,7 +145,7 @@ class _Channels(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return isinstance(block.mixer, RWKVChannelMix)
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if [*where] != [layer % 2 == 1 for layer in range(len(where))]:
             raise UnfitError("time and channel mixing that do not take turns")
         return {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from specs.kinds.mamba import Mamba
 from specs.model.model import Model
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
@@ -98,12 +99,7 @@ _MIXER = mixer(
 _HYBRID = {
     "kind": "side_transformer",
     "attention": _SIDES.attention(),
-    "feed_forward": {
-        "kind": "gated",
-        "hidden": f.Int("intermediate_size", default=14848),
-        "activation": f.Activation("hidden_act", "gelu"),
-        "bias": False,
-    },
+    "feed_forward": gated(14848, "gelu", bias=False),
     "sharing": {"sets": 1},
 }
 

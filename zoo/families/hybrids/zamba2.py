@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from specs.kinds.mamba2 import StepLimit
 from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
@@ -27,7 +27,7 @@ from zoo.families.common.llama_like import (
 from zoo.families.common.mamba import MixerHeadWidth, mamba2, mamba2_rules
 from zoo.families.common.rope import RopeField
 from zoo.families.common.side_transformers import HYBRID, SideTransformers, places, shared_rules
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Rule, fused, same
 
 USUAL = [LINEAR, *([LINEAR] * 5 + [HYBRID]) * 7, *[LINEAR] * 4, HYBRID, *[LINEAR] * 3, HYBRID, *[LINEAR] * 2]
@@ -38,6 +38,11 @@ _FIELDS = LlamaFields(
 )  # fmt: skip
 _SETS = f.Int("num_mem_blocks", default=1)
 _BIAS = f.Bool("add_bias_linear", default=False)
+_LEAST = f.Mapped(
+    f.Float("time_step_min", default=0.001),
+    lambda least: {"least": least} if least > 0 else None,
+    lambda limit: 0.0 if limit is None else limit.least,
+)
 
 
 def _kinds(config: Config) -> list[str]:
@@ -72,23 +77,10 @@ class _RopeOrNone(Field):
         rope: Data = self.rope.read(config)
         return rope if self.switch.read(config) else {"kind": "none"}
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         if value.kind == "none":
-            return self.switch.write(False, place)
-        return {**self.switch.write(True, place), **self.rope.write(value, place)}
-
-
-class _Least(Field):
-    """The smallest step size; none where it is 0."""
-
-    field = f.Float("time_step_min", default=0.001)
-
-    def read(self, config: Config) -> Data | None:
-        least: float = self.field.read(config)
-        return {"least": least} if least > 0 else None
-
-    def write(self, value: StepLimit | None, place: Place) -> Data:
-        return self.field.write(0.0 if value is None else value.least, place)
+            return self.switch.write(False, context)
+        return {**self.switch.write(True, context), **self.rope.write(value, context)}
 
 
 _HEADS, _EXPAND = f.Int("n_mamba_heads", default=8), f.Int("mamba_expand", default=2)
@@ -108,17 +100,14 @@ _MIXER = mamba2(
     bias=_BIAS,
     convolution_bias=True,  # type: ignore[arg-type]
     eps=1e-5,  # type: ignore[arg-type]
-    step_limit=_Least(),
+    step_limit=_LEAST,
 )
 _HYBRID = {
     "kind": "side_transformer",
     "attention": _SIDES.attention(),
-    "feed_forward": {
-        "kind": "gated",
-        "hidden": f.Int("intermediate_size", default=f.times(4, _FIELDS.d_model)),
-        "activation": f.Activation("hidden_act", "gelu"),
-        "bias": _BIAS,
-    },
+    "feed_forward": gated(
+        f.Int("intermediate_size", default=f.times(4, _FIELDS.d_model)), "gelu", bias=_BIAS
+    ),
     "sharing": {
         "sets": _SETS,
         "adapters": {

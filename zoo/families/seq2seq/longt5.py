@@ -12,7 +12,7 @@ from specs.kinds.head import LanguageModeling
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, same
 from zoo.families.seq2seq.t5 import FIXED, OF_CONFIG, t5_body, t5_feed_forward, t5_tensors
 
@@ -32,7 +32,7 @@ class _Scores(Field):
         tied = not config.stores(_SCORES) if old or later else config.lacks(_SCORES)
         return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         scaled = value.scale is not None
         later = {"scale_decoder_outputs": False} if value.tie_embeddings and not scaled else {}
         return {"tie_word_embeddings": scaled, **later}
@@ -47,7 +47,7 @@ class _Radius(Field):
             config.refuse("local_radius", "must be at least 1")
         return 2 * int(radius)
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         if value is None:
             raise UnfitError("encoder.block.attention without a window")
         return {"local_radius": value // 2}
@@ -64,7 +64,7 @@ class _Summaries(Field):
             config.refuse("global_block_size", f"must be a power of 2 up to {MOST}")
         return {"size": size, "norm": {"kind": "rms_norm", "eps": config.float(_EPS, default=1e-6)}}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         if value is None:
             return {"encoder_attention_type": "local"}
         return {"encoder_attention_type": _GLOBAL, "global_block_size": value.size}
@@ -87,7 +87,7 @@ _NORM, _TABLE = (
 
 
 def _with_summaries(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """The rules of the encoder's attention under the name that it has with sums of blocks, and those of what these have."""
+    """The rules of the encoder's attention under its name with block summaries, and the rules of the summaries."""
     for rule in rules:
         if _LOCAL in rule.stored:
             beside = _TABLE if rule.parameters[0].startswith("encoder.position.") else _NORM

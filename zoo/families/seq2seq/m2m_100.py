@@ -16,7 +16,7 @@ POSITION: Data = {
     "kind": "sinusoidal",
     "layout": "half_split",
     "spacing": "tensor2tensor",
-    "offset": f.AfterPadding("pad_token_id", default=1),
+    "offset": f.after_padding(),
 }
 
 FAMILIES = (

@@ -7,16 +7,15 @@ Where training drops an expert's result with some probability, the results count
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import HeadClass
 from zoo.families.common.heads import BODY
-from zoo.families.common.layers import Varies
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.mixtures import TRAINING, DenseLayers
 from zoo.families.common.seq2seq import bart_like, bart_tensors, stack_rules
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, modules
 from zoo.families.seq2seq.m2m_100 import POSITION
 
@@ -32,38 +31,38 @@ class _DenseBetween(DenseLayers):
         step = self.step.read(config)
         return [step <= 0 or (layer + 1) % step > 0 for layer in range(depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         for step in range(len(where) + 1):
             if [step == 0 or (layer + 1) % step > 0 for layer in range(len(where))] == [*where]:
-                return self.step.write(step, place)
+                return self.step.write(step, context)
         raise UnfitError("mixtures in other layers than every n-th")
 
 
-class _Kept(f.Float):
-    """The part of the experts' results that training does not drop."""
-
-    def __init__(self) -> None:
-        super().__init__("moe_token_dropout", default=0.2)
-
-    def read(self, config: Config) -> float:
-        dropped = super().read(config)
-        if not 0 <= dropped < 1:
-            config.refuse(self.names[0], "must be at least 0 and less than 1")
-        return 1 - dropped
-
-    def write(self, value: Any, place: Place) -> Data:
-        if not 0 < value <= 1:
-            raise UnfitError("weights of experts with a scale above 1")
-        return super().write(round(1 - value, 12), place)
+def _dropped(kept: float) -> float:
+    if not 0 < kept <= 1:
+        raise UnfitError("weights of experts with a scale above 1")
+    return round(1 - kept, 12)
 
 
-def _mixed(side: str, dense: Data) -> tuple[Template, Varies]:
+_KEPT = f.Mapped(
+    f.Checked(
+        f.Float("moe_token_dropout", default=0.2),
+        lambda dropped: 0 <= dropped < 1,
+        "must be at least 0 and less than 1",
+    ),
+    lambda dropped: 1 - dropped,
+    _dropped,
+)
+"""The part of the experts' results that training does not drop."""
+
+
+def _mixed(side: str, dense: Data) -> tuple[Template, LayerVariation]:
     mixture = {
         "kind": "mixture",
         "experts": f.Int("num_experts", default=128),
         "top_k": 2,
         "expert": dense,
-        "router": {"bias": f.Bool("router_bias", default=False), "scale": _Kept()},
+        "router": {"bias": f.Bool("router_bias", default=False), "scale": _KEPT},
     }
     return mixture, _DenseBetween(dense, side)
 

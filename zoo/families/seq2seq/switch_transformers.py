@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.mixtures import TRAINING, DenseLayers
-from zoo.families.common.template import Data, Place, Template, UnfitError
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, same
 from zoo.families.seq2seq.t5 import DROPOUT, t5_body, t5_tensors
 
@@ -34,21 +35,15 @@ class _Dense(DenseLayers):
     def read(self, config: Config, depth: int) -> list[bool]:
         return [not mixture for mixture in _with_mixture(self.count.read(config), depth)]
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         mixtures = [not dense for dense in where]
         for count in range(len(where) + 2):
             if _with_mixture(count, len(where)) == mixtures:
-                return self.count.write(count, place)
+                return self.count.write(count, context)
         raise UnfitError("mixtures in other layers than every n-th")
 
 
-_EXPERT = {
-    "kind": "mlp",
-    "hidden": f.Int("d_ff", default=2048),
-    "activation": f.Activation("dense_act_fn", "relu"),
-    "bias": False,
-    "dropout": DROPOUT,
-}
+_EXPERT = mlp(f.Int("d_ff", default=2048), f.Activation("dense_act_fn", "relu"), bias=False, dropout=DROPOUT)
 _MIXTURE = {
     "kind": "mixture",
     "experts": f.Int("num_experts", default=8),

@@ -11,12 +11,13 @@ from typing import Any
 from specs.kinds.feed_forward import TwoLayer
 from specs.kinds.head import LanguageModeling
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, QUESTION_ANSWERING, token_classes
-from zoo.families.common.layers import Layers, Varies
+from zoo.families.common.layers import Layers, LayerVariation
 from zoo.families.common.seq2seq import CLASSIFICATION, SHARED, end_of_sequence_classification
-from zoo.families.common.template import Data, Field, Place, Template
+from zoo.families.common.template import Data, Field, FieldContext, Template
 from zoo.families.common.tensors import Rule, Tensors, modules, same, weights
 
 
@@ -42,8 +43,8 @@ class _GatedOrNot(Field):
         gated = config.bool("is_gated_act", default=gated)
         return {"kind": "gated" if gated else "mlp", "activation": activation}
 
-    def write(self, value: Any, place: Place) -> Data:
-        (word,) = f.Activation("feed_forward_proj", "").write(value.activation, place).values()
+    def write(self, value: Any, context: FieldContext) -> Data:
+        (word,) = f.Activation("feed_forward_proj", "").write(value.activation, context).values()
         if value.kind == "gated":
             word = {"gelu_tanh": "gelu", "gelu": "gelu_python"}.get(value.activation, word)
             word = f"gated-{word}"
@@ -61,7 +62,7 @@ def t5_body(
     vocab_size: int,
     d_model: int = 512,
     decoder: bool = True,
-    varies: Mapping[str, Sequence[Varies]] | None = None,
+    varies: Mapping[str, Sequence[LayerVariation]] | None = None,
     per_layer: bool = False,
     window: Template = None,
     block_summaries: Template = None,
@@ -77,14 +78,13 @@ def t5_body(
     block: dict[str, Template] = {
         "kind": "pre_norm",
         "norm": {"kind": "rms_norm", "eps": f.Float("layer_norm_epsilon", default=1e-6)},
-        "attention": {
-            "kind": "multi_head",
-            "heads": f.Int("num_heads", default=heads),
-            "head_dim": f.HeadWidth("d_kv", default=64),
-            "bias": False,
-            "scale": 1.0,
-            "dropout": DROPOUT,
-        },
+        "attention": multi_head(
+            f.Int("num_heads", default=heads),
+            dropout=DROPOUT,
+            head_dim=f.HeadWidth("d_kv", default=64),
+            bias=False,
+            scale=1.0,
+        ),
         "feed_forward": feed_forward,
         "dropout": DROPOUT,
     }
@@ -129,7 +129,7 @@ class _ScaledIfTied(Field):
         tied = scaled or config.lacks("lm_head.weight")
         return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return {"tie_word_embeddings": value.tie_embeddings}
 
 
@@ -145,7 +145,7 @@ class _ScaledAndTiedUnlessStored(Field):
         tied = old and not config.stores("lm_head.weight")
         return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return {
             "tie_word_embeddings": value.tie_embeddings,
             "scale_decoder_outputs": value.scale is not None,
@@ -164,7 +164,7 @@ def _attention(stored: str, module: str) -> tuple[Rule, ...]:
 
 
 def _stack(stack: str, feed_forward: str, attention: str = "SelfAttention") -> tuple[Rule, ...]:
-    """The tensors of a stack; ``feed_forward`` and ``attention`` are the names of those of a layer."""
+    """The tensors of a stack; ``feed_forward`` and ``attention`` are the stored names of a layer's parts."""
     layer, block = f"{stack}.block.{{layer}}.layer", f"{stack}.blocks.{{layer}}"
     dense, ours = f"{layer}.{feed_forward}", f"{block}.feed_forward"
     bias = f"{layer}.0.{attention}.relative_attention_bias.weight"

@@ -23,7 +23,7 @@ _ALONE = {
 class _TorchNames(Tensors):
     def plain(self, name: str) -> str:
         name = name.removeprefix("transformer.")
-        return next((place + name for start, place in _ALONE.items() if name.startswith(start)), name)
+        return next((prefix + name for start, prefix in _ALONE.items() if name.startswith(start)), name)
 
 
 def _attention(stored: str, module: str) -> tuple[Rule, ...]:

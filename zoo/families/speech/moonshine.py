@@ -5,37 +5,32 @@ The encoder reads samples of any length, and both stacks rotate part of each hea
 
 from __future__ import annotations
 
-from typing import Any
-
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
+from zoo.families.common.blocks import multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.layers import Layers
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, Place, Template
+from zoo.families.common.template import Data, Field, FieldContext, Template
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules, projections, same, weights
 
 _D_MODEL = f.Int("hidden_size", default=288)
 _CONTEXT = f.ContextLength("max_position_embeddings", default=512, unlimited=512)
 _NORM = {"kind": "layer_norm", "eps": 1e-5, "bias": False}
 _STEPS = ((1, 127, 64), (2, 7, 3), (1, 3, 2))
-"""The channels over d_model, the kernel and the stride of each convolution of the stem."""
 
 
-class _FilterConvolutions(Field):
+def _convolutions(config: Config) -> list[Data]:
     """The convolutions of the stem, which depend on the model's width alone."""
+    width = _D_MODEL.read(config)
+    return [
+        {"channels": times * width, "kernel": kernel, "stride": stride} for times, kernel, stride in _STEPS
+    ]
 
-    def read(self, config: Config) -> list[Data]:
-        width = _D_MODEL.read(config)
-        return [
-            {"channels": times * width, "kernel": kernel, "stride": stride}
-            for times, kernel, stride in _STEPS
-        ]
 
-    def write(self, value: Any, place: Place) -> Data:
-        return {}
+"""The channels over d_model, the kernel and the stride of each convolution of the stem."""
 
 
 class _EqualHeads(Field):
@@ -58,7 +53,7 @@ class _EqualHeads(Field):
                     )
         return heads
 
-    def write(self, value: int, place: Place) -> Data:
+    def write(self, value: int, context: FieldContext) -> Data:
         return dict.fromkeys(self.names, value)
 
 
@@ -70,12 +65,11 @@ def _stack(side: str, feed_forward: Data, activation: str, **more: Template) -> 
         {
             "kind": "pre_norm",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": _EqualHeads(side),
-                "bias": {"query": bias, "key": bias, "value": bias, "output": False},
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
+            "attention": multi_head(
+                _EqualHeads(side),
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias={"query": bias, "key": bias, "value": bias, "output": False},
+            ),
             "feed_forward": {
                 **feed_forward,
                 "hidden": f.Int("intermediate_size", default=1152),
@@ -102,7 +96,7 @@ _BODY = {
         "encoder",
         {"kind": "mlp"},
         "gelu",
-        embedding={"kind": "filtered_waveform", "convolutions": _FilterConvolutions()},
+        embedding={"kind": "filtered_waveform", "convolutions": f.Derived(_convolutions)},
     ),
     "decoder": _stack("decoder", {"kind": "gated", "bias": True}, "silu", context_length=_CONTEXT),
     "initialization": f.normal(),

@@ -7,32 +7,28 @@ from typing import Any
 from specs.kinds.head import NoHead
 from specs.model.model import Model
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, pointwise, projections, same
 
 ENCODER_CONFIG, ENCODER_CLASS = "encoder_config", "ParakeetEncoder"
 _MOST_CONVOLUTIONS = 16
-_FACTOR = "subsampling_factor"
+_CONVOLUTIONS = f.Mapped(
+    f.Checked(
+        f.Int("subsampling_factor", default=8),
+        lambda factor: factor >= 2 and not factor & (factor - 1),
+        "must be a power of 2",
+    ),
+    lambda factor: factor.bit_length() - 1,
+    lambda depth: 2**depth,
+)
+"""The number of convolutions of the stem, as two to its power."""
 _ACTIVATION = f.Activation("hidden_act", "silu")
 _NORM = {"kind": "layer_norm", "eps": 1e-5}
-
-
-class _StemDepth(Field):
-    """The number of convolutions of the stem, as two to its power."""
-
-    def read(self, config: Config) -> int:
-        factor = config.int(_FACTOR, default=8)
-        if factor < 2 or factor & (factor - 1):
-            config.refuse(_FACTOR, "must be a power of 2")
-        return int(factor).bit_length() - 1
-
-    def write(self, value: int, place: Place) -> Data:
-        return {_FACTOR: 2**value}
-
 
 _BODY: dict[str, Any] = {
     "architecture": "encoder",
@@ -43,7 +39,7 @@ _BODY: dict[str, Any] = {
         "kind": "subsampled_spectrogram",
         "mel_bins": f.Int("num_mel_bins", default=80),
         "channels": f.Int("subsampling_conv_channels", default=256),
-        "convolutions": _StemDepth(),
+        "convolutions": _CONVOLUTIONS,
         "kernel": f.Int("subsampling_conv_kernel_size", default=3),
         "stride": f.Int("subsampling_conv_stride", default=2),
         "scale": f.Choice("scale_input", {True: "sqrt_d_model", False: None}, True),
@@ -54,38 +50,36 @@ _BODY: dict[str, Any] = {
         {
             "kind": "conformer",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=8),
-                "bias": f.Bias("attention_bias", default=True),
-                "dropout": f.Float("attention_dropout", default=0.1),
-            },
+            "attention": multi_head(
+                8,
+                dropout=f.Float("attention_dropout", default=0.1),
+                bias=f.Bias("attention_bias", default=True),
+            ),
             "convolution": {
                 "kernel": f.Int("conv_kernel_size", default=9),
                 "activation": _ACTIVATION,
                 "bias": f.Bool("convolution_bias", default=True),
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=4096),
-                "activation": _ACTIVATION,
-                "bias": f.Bool("attention_bias", default=True),
-                "dropout": f.Float("activation_dropout", default=0.1),
-            },
+            "feed_forward": mlp(
+                4096,
+                _ACTIVATION,
+                bias=f.Bool("attention_bias", default=True),
+                dropout=f.Float("activation_dropout", default=0.1),
+            ),
         },
     ),
     "initialization": f.normal(),
 }
 
 
-def _convolution_rules(at: int) -> tuple[Rule, ...]:
+def _convolution_rules(index: int) -> tuple[Rule, ...]:
     """One convolution of the stem: the stored list counts activations too, and the first has no matrix after it."""
-    stored, ours = "subsampling.layers.", f"embedding.layers.{at}."
-    if at == 0:
+    stored, ours = "subsampling.layers.", f"embedding.layers.{index}."
+    if index == 0:
         return affine(f"{stored}0", f"{ours}convolution")
     return (
-        *affine(f"{stored}{3 * at - 1}", f"{ours}convolution"),
-        *affine(f"{stored}{3 * at}", f"{ours}pointwise"),
+        *affine(f"{stored}{3 * index - 1}", f"{ours}convolution"),
+        *affine(f"{stored}{3 * index}", f"{ours}pointwise"),
     )
 
 
@@ -114,7 +108,7 @@ _VECTORS = {
 _TENSORS = Tensors(
     "parakeet",
     (
-        *(rule for at in range(_MOST_CONVOLUTIONS) for rule in _convolution_rules(at)),
+        *(rule for index in range(_MOST_CONVOLUTIONS) for rule in _convolution_rules(index)),
         *affine("subsampling.linear", "embedding.projection"),
         *modules(_LAYER, _STORED, _OURS),
         *(same(f"{_STORED}{theirs}", f"{_OURS}{ours}") for theirs, ours in _VECTORS.items()),
@@ -145,7 +139,7 @@ _ENCODER = _Encoder(
 
 
 class _WithHead(Family):
-    """A config that holds that of the encoder."""
+    """A config that holds the encoder's config."""
 
     def body_spec(self, config: Config, class_name: str) -> Data:
         encoder = config.inner(ENCODER_CONFIG)

@@ -11,12 +11,13 @@ from typing import Any
 
 from specs.base.base import Component
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template, read, write
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 
 _KIND = f.Choice("do_stable_layer_norm", {True: "pre_norm", False: "post_norm"}, False)
@@ -35,17 +36,17 @@ class _FeatureConvolutions(Field):
     }
 
     def read(self, config: Config) -> list[Data]:
-        found = {key: config.list(name, default=usual) for key, (name, usual) in self.sizes.items()}
+        sizes = {key: config.list(name, default=usual) for key, (name, usual) in self.sizes.items()}
         for key, (name, _) in self.sizes.items():
-            if any(type(value) is not int for value in found[key]):
+            if any(type(value) is not int for value in sizes[key]):
                 config.refuse(name, "must be a list of whole numbers")
-            if len(found[key]) != len(found["channels"]):
+            if len(sizes[key]) != len(sizes["channels"]):
                 config.refuse(
-                    name, f"must have as many numbers as conv_dim, which has {len(found['channels'])}"
+                    name, f"must have as many numbers as conv_dim, which has {len(sizes['channels'])}"
                 )
-        return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+        return [dict(zip(sizes, values, strict=True)) for values in zip(*sizes.values(), strict=True)]
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         return {name: [getattr(each, key) for each in value] for key, (name, _) in self.sizes.items()}
 
 
@@ -57,8 +58,8 @@ class _SumNorm(Field):
     def read(self, config: Config) -> Any:
         return None if _KIND.read(config) == "pre_norm" else read(_NORM, config)
 
-    def write(self, value: Any, place: Place) -> Data:
-        return write(_NORM, value, place)
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return write(_NORM, value, context)
 
 
 class _LayerSum(f.Bool):
@@ -91,7 +92,7 @@ def stem(projection_norm: Template) -> dict[str, Template]:
 
 
 def _body(projection_norm: Template, position: Template, **of_encoder: Template) -> dict[str, Template]:
-    """The body; ``position`` is that of the attention itself, and ``of_encoder`` are further keys of the encoder."""
+    """The body; ``position`` is the attention's own position, and ``of_encoder`` are further keys of the encoder."""
     return {
         "architecture": "encoder",
         "*": f.Stated(mask_time_prob=0.0, mask_feature_prob=0.0),
@@ -108,18 +109,10 @@ def _body(projection_norm: Template, position: Template, **of_encoder: Template)
             {
                 "kind": _KIND,
                 "norm": _NORM,
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": f.Int("num_attention_heads", default=12),
-                    "position": position,
-                    "dropout": f.Float("attention_dropout", default=0.1),
-                },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("intermediate_size", default=3072),
-                    "activation": f.Activation("hidden_act", "gelu"),
-                    "dropout": f.Float("activation_dropout", default=0.1),
-                },
+                "attention": multi_head(
+                    12, dropout=f.Float("attention_dropout", default=0.1), position=position
+                ),
+                "feed_forward": mlp(3072, "gelu", dropout=f.Float("activation_dropout", default=0.1)),
                 "dropout": _DROPOUT,
             },
             **of_encoder,

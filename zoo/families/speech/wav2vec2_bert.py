@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
@@ -39,11 +40,7 @@ def _body(**of_encoder: Any) -> dict[str, Any]:
             {
                 "kind": "conformer",
                 "norm": _NORM,
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": f.Int("num_attention_heads", default=16),
-                    "dropout": f.Float("attention_dropout", default=0.0),
-                },
+                "attention": multi_head(16, dropout=f.Float("attention_dropout", default=0.0)),
                 "convolution": {
                     "kernel": f.Int("conv_depthwise_kernel_size", default=31),
                     "causal": True,
@@ -51,12 +48,7 @@ def _body(**of_encoder: Any) -> dict[str, Any]:
                     "norm": _NORM,
                     "bias": False,
                 },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("intermediate_size", default=4096),
-                    "activation": _ACTIVATION,
-                    "dropout": f.Float("activation_dropout", default=0.0),
-                },
+                "feed_forward": mlp(4096, _ACTIVATION, dropout=f.Float("activation_dropout", default=0.0)),
                 "dropout": _DROPOUT,
             },
             **of_encoder,

@@ -12,11 +12,12 @@ from typing import Any
 from specs.kinds.position import NoPosition, PositionKind, Rope
 from specs.kinds.relative_sinusoidal import RelativeSinusoidal
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Tensors, affine, modules, pointwise, same, weights
 from zoo.families.speech.wav2vec2 import CTC, FRAMES, HEAD_RULES, IGNORED, REFUSED, STEM_RULES, WHOLE, stem
 from zoo.families.speech.wav2vec2_bert import CONFORMER_LAYER
@@ -42,7 +43,7 @@ class _ConformerPosition(Field):
             return {"kind": "none"}
         return config.choice("position_embeddings_type", kinds, default="relative")
 
-    def write(self, value: PositionKind, place: Place) -> Data:
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
         if not isinstance(value, Rope):
             relative = isinstance(value, RelativeSinusoidal)
             return {"position_embeddings_type": "relative" if relative else None}
@@ -52,10 +53,10 @@ class _ConformerPosition(Field):
 
 
 class _UnreadConvolution(f.Stated):
-    """What the convolution over positions needs to be built: the reference stores it, and does not compute with it."""
+    """The fields of the convolution over positions, which the reference builds and stores but does not compute with."""
 
-    def write(self, value: Any, place: Place) -> Data:
-        return {**self.fields, "num_conv_pos_embedding_groups": math.gcd(16, place.model.d_model)}
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return {**self.fields, "num_conv_pos_embedding_groups": math.gcd(16, context.model.d_model)}
 
 
 _BODY: dict[str, Any] = {
@@ -69,22 +70,13 @@ _BODY: dict[str, Any] = {
         {
             "kind": "conformer",
             "norm": _NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=12),
-                "dropout": f.Float("attention_dropout", default=0.1),
-            },
+            "attention": multi_head(12, dropout=f.Float("attention_dropout", default=0.1)),
             "convolution": {
                 "kernel": f.Int("conv_depthwise_kernel_size", default=31),
                 "activation": _ACTIVATION,
                 "bias": False,
             },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=3072),
-                "activation": _ACTIVATION,
-                "dropout": f.Float("activation_dropout", default=0.1),
-            },
+            "feed_forward": mlp(3072, _ACTIVATION, dropout=f.Float("activation_dropout", default=0.1)),
             "dropout": _DROPOUT,
         },
         final_norm=True,

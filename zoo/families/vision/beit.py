@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.base.base import Component
 from specs.kinds.patch_positions import RelativeBias2d
 from specs.kinds.position import Learned, NoPosition
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
 from zoo.families.common.held import LAYERS_OF_IMAGES, also_named
-from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
+from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, patches
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, read
+from zoo.families.common.template import Data, Field, FieldContext, read
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 
@@ -44,69 +44,42 @@ class _BeitPosition(Field):
             return {"kind": "relative_bias_2d", "per_layer": per_layer}
         return {"kind": "learned" if absolute else "none"}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         relative = isinstance(value, RelativeBias2d)
         return {
-            **_ABSOLUTE.write(value.kind == "learned", place),
-            **_PER_LAYER.write(relative and value.per_layer, place),
-            **_SHARED.write(relative and not value.per_layer, place),
+            **_ABSOLUTE.write(value.kind == "learned", context),
+            **_PER_LAYER.write(relative and value.per_layer, context),
+            **_SHARED.write(relative and not value.per_layer, context),
         }
 
 
-class _BeitPooling(Field):
-    """The mean of the patches and a norm, or the class token, as ``use_mean_pooling`` says."""
-
-    component = Component
-
-    def read(self, config: Config) -> Data:
-        if not MEAN_POOLING.read(config):
-            return {"pooling": "first"}
-        return {"pooling": "patches", "norm": read(NORM, config)}
-
-    def write(self, value: Any, place: Place) -> Data:
-        return {}
-
-
-class _LayerScale(f.Float):
-    """The initial value of LayerScale, without which it is 0."""
-
-    def read(self, config: Config) -> float | None:
-        return super().read(config) or None
-
-    def write(self, value: float | None, place: Place) -> Data:
-        return super().write(value or 0.0, place)
-
-
+_POOLING = f.Derived(
+    lambda config: (
+        {"pooling": "patches", "norm": read(NORM, config)}
+        if MEAN_POOLING.read(config)
+        else {"pooling": "first"}
+    )
+)
+_SCALE = f.Float("layer_scale_init_value", default=0.1)
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
 _BODY = {
     "architecture": "encoder",
     "*": f.Stated(drop_path_rate=0.0, use_mask_token=False),
     "d_model": f.Int("hidden_size", default=768),
     "position": _BeitPosition(),
-    "embedding": {
-        "kind": "patches",
-        "image_size": SquareSide("image_size", default=224),
-        "patch_size": SquareSide("patch_size", default=16),
-        "channels": f.Int("num_channels", default=3),
-        "dropout": _DROPOUT,
-    },
+    "embedding": patches(224, 16, dropout=_DROPOUT),
     "encoder": Layers(
         f.Depth("num_hidden_layers", default=12),
         {
             "kind": "pre_norm",
             "norm": NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=12),
-                "bias": {"query": True, "key": False, "value": True, "output": True},
-                "dropout": f.Float("attention_probs_dropout_prob", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=3072),
-                "activation": f.Activation("hidden_act", "gelu"),
-            },
-            "layer_scale": _LayerScale("layer_scale_init_value", default=0.1),
+            "attention": multi_head(
+                12,
+                dropout=f.Float("attention_probs_dropout_prob", default=0.0),
+                bias={"query": True, "key": False, "value": True, "output": True},
+            ),
+            "feed_forward": mlp(3072, "gelu"),
+            "layer_scale": f.Mapped(_SCALE, lambda scale: scale or None, lambda scale: scale or 0.0),
             "dropout": _DROPOUT,
         },
         final_norm=NormUnlessMean(),
@@ -160,10 +133,8 @@ FAMILIES = (
         _TENSORS,
         _BODY,
         {
-            "BeitForImageClassification": HeadClass(
-                "classification", {"labels": Labels(), "*": _BeitPooling()}
-            ),
-            "BeitModel": HeadClass("pooled", {"*": _BeitPooling()}),
+            "BeitForImageClassification": HeadClass("classification", {"labels": Labels(), "*": _POOLING}),
+            "BeitModel": HeadClass("pooled", {"*": _POOLING}),
         },
         ignored=(
             *("drop_path_rate", "use_mask_token", "vocab_size"),  # of training

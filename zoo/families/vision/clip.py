@@ -9,13 +9,14 @@ from typing import Any
 
 from specs.kinds.pooling import AtToken
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.dual import DualEncoderFamily, Tower, rules_of_tower
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.images import SquareSide
+from zoo.families.common.images import patches
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 from zoo.families.common.transforms import Squeezed
 
@@ -26,11 +27,7 @@ def _layers(norm: Template, heads: Field, hidden: Field, activation: Field, **mo
         {
             "kind": "pre_norm",
             "norm": norm,
-            "attention": {
-                "kind": "multi_head",
-                "heads": heads,
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
+            "attention": multi_head(heads, dropout=f.Float("attention_dropout", default=0.0)),
             "feed_forward": {"kind": "mlp", "hidden": hidden, "activation": activation},
         },
         **more,
@@ -57,13 +54,7 @@ def vision_body(*, patch_size: int, embedding: Data, width: Field, **layer: Any)
         "architecture": "encoder",
         "d_model": width,
         "position": {"kind": "learned"},
-        "embedding": {
-            "kind": "patches",
-            "image_size": SquareSide("image_size", default=224),
-            "patch_size": SquareSide("patch_size", default=patch_size),
-            "channels": f.Int("num_channels", default=3),
-            **embedding,
-        },
+        "embedding": {**patches(224, patch_size), **embedding},
         "encoder": _layers(**layer),
         "initialization": f.normal(),
     }
@@ -109,7 +100,7 @@ class _End(Field):
             config.refuse("eos_token_id", f"must be below vocab_size, which is {vocab_size}: texts end there")
         return {"token": end}
 
-    def write(self, value: Any, place: Place) -> Data:
+    def write(self, value: Any, context: FieldContext) -> Data:
         if not isinstance(value, AtToken):
             raise UnfitError(f"head.pooling {value}")
         return {"eos_token_id": 2 if value.token == "highest" else value.token}

@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import ATTENTION_OF_IMAGES, also_named, apart
-from zoo.families.common.images import SquareSide
+from zoo.families.common.images import patches
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, Template, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, fused, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 
@@ -32,12 +33,12 @@ class _Hidden(Field):
     def read(self, config: Config) -> int:
         return self.width(_WIDTH.read(config), _RATIO.read(config))
 
-    def write(self, value: int, place: Place) -> Data:
-        d_model = place.model.d_model
+    def write(self, value: int, context: FieldContext) -> Data:
+        d_model = context.model.d_model
         near = 3 * value // (2 * d_model)  # of a gated one, two thirds of the ratio are left
         for ratio in (value // d_model, near, near + 1):
             if self.width(d_model, ratio) == value:
-                return _RATIO.write(ratio, place)
+                return _RATIO.write(ratio, context)
         raise UnfitError(f"feed_forward.hidden {value}: it follows from a whole mlp_ratio")
 
 
@@ -58,33 +59,21 @@ def _body(patch_size: int, **more: Template) -> dict[str, Template]:
         "architecture": "encoder",
         "d_model": _WIDTH,
         "position": {"kind": "learned"},
-        "embedding": {
-            "kind": "patches",
-            "image_size": SquareSide("image_size", default=224),
-            "patch_size": SquareSide("patch_size", default=patch_size),
-            "channels": f.Int("num_channels", default=3),
-            "dropout": _DROPOUT,
-            **more,
-        },
+        "embedding": patches(224, patch_size, dropout=_DROPOUT, **more),
         "encoder": Layers(
             f.Depth("num_hidden_layers", default=12),
             {
                 "kind": "pre_norm",
                 "norm": layer_norm("layer_norm_eps", default=1e-6),
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": f.Int("num_attention_heads", default=12),
-                    "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": True},
-                    "dropout": f.Float("attention_probs_dropout_prob", default=0.0),
-                },
+                "attention": multi_head(
+                    12,
+                    dropout=f.Float("attention_probs_dropout_prob", default=0.0),
+                    bias={"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": True},
+                ),
                 "feed_forward": f.Kinds(
                     f.Bool("use_swiglu_ffn", default=False),
                     {"kind": "gated", "hidden": _GatedHidden(), "activation": "silu"},
-                    {
-                        "kind": "mlp",
-                        "hidden": _Hidden(),
-                        "activation": f.Activation("hidden_act", "gelu"),
-                    },
+                    mlp(_Hidden(), "gelu"),
                 ),
                 "layer_scale": f.Float("layerscale_value", default=1.0),
             },
@@ -127,7 +116,7 @@ _IN_MEMORY = (*ATTENTION_OF_IMAGES, ("weights_out", "down_proj"))
 
 
 def _tensors(model_type: str) -> Tensors:
-    """The tensors, and those of the model in memory, whose gate is a module of its own."""
+    """The tensors, stored and in memory, where the gate is a separate module."""
     stored = Tensors(
         model_type,
         also_named(_RULES, *_IN_MEMORY),

@@ -7,10 +7,11 @@ At other image sizes the reference spreads the positions over them.
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import multi_head
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import also_named
-from zoo.families.common.images import SquareSide
+from zoo.families.common.images import patches
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
@@ -24,29 +25,22 @@ _BODY = {
     "architecture": "encoder",
     "d_model": f.Int("hidden_size", default=384),
     "position": {"kind": "axial_rope", "theta": f.Float("rope_theta", default=100.0)},
-    "embedding": {
-        "kind": "patches",
-        "image_size": SquareSide("image_size", default=224),
-        "patch_size": SquareSide("patch_size", default=16),
-        "channels": f.Int("num_channels", default=3),
-        "registers": f.Int("num_register_tokens", default=0),
-    },
+    "embedding": patches(224, 16, registers=f.Int("num_register_tokens", default=0)),
     "encoder": Layers(
         f.Depth("num_hidden_layers", default=12),
         {
             "kind": "pre_norm",
             "norm": layer_norm("layer_norm_eps", default=1e-5),
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=6),
-                "bias": {
+            "attention": multi_head(
+                6,
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias={
                     "query": f.Bool("query_bias", default=True),
                     "key": f.Bool("key_bias", default=False),
                     "value": f.Bool("value_bias", default=True),
                     "output": f.Bool("proj_bias", default=True),
                 },
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
+            ),
             "feed_forward": f.Kinds(
                 f.Bool("use_gated_mlp", default=False),
                 {"kind": "gated", **_FEED_FORWARD},

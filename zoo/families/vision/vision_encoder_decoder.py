@@ -66,7 +66,7 @@ def _has_gpt2(model: Model) -> bool:
 
 
 class _VisionEncoderDecoder(Family):
-    """The config of an encoder and that of a decoder, each as its own family has it."""
+    """An encoder and a decoder, each with the config of its own family."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         encoder, decoder = config.model("encoder", _ENCODERS), config.model("decoder", _DECODERS, _ATTENDS)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
 from zoo.families.common.held import LAYERS_OF_IMAGES, also_named
-from zoo.families.common.images import SquareSide
+from zoo.families.common.images import patches
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections
 from zoo.families.common.transforms import Unsqueezed
@@ -21,29 +22,18 @@ BODY: dict[str, Any] = {
     "architecture": "encoder",
     "d_model": _WIDTH,
     "position": {"kind": "learned"},
-    "embedding": {
-        "kind": "patches",
-        "image_size": SquareSide("image_size", default=224),
-        "patch_size": SquareSide("patch_size", default=16),
-        "channels": f.Int("num_channels", default=3),
-        "dropout": _DROPOUT,
-    },
+    "embedding": patches(224, 16, dropout=_DROPOUT),
     "encoder": Layers(
         f.Depth("num_hidden_layers", default=12),
         {
             "kind": "pre_norm",
             "norm": NORM,
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=12),
-                "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": True},
-                "dropout": f.Float("attention_probs_dropout_prob", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=3072),
-                "activation": f.Activation("hidden_act", "gelu"),
-            },
+            "attention": multi_head(
+                12,
+                dropout=f.Float("attention_probs_dropout_prob", default=0.0),
+                bias={"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": True},
+            ),
+            "feed_forward": mlp(3072, "gelu"),
             "dropout": _DROPOUT,
         },
     ),

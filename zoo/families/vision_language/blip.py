@@ -7,6 +7,7 @@ from dataclasses import replace
 from specs.kinds.head import LanguageModeling
 from specs.model.model import Model
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.encoders import BERT_RULES, NORM, RENAMED, masked_rules
@@ -82,16 +83,8 @@ _WORDS = Family(
             {
                 "kind": "post_norm",
                 "norm": NORM,
-                "attention": {
-                    "kind": "multi_head",
-                    "heads": f.Int("num_attention_heads", default=8),
-                    "dropout": f.Float("attention_probs_dropout_prob", default=0.0),
-                },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("intermediate_size", default=3072),
-                    "activation": _ACTIVATION,
-                },
+                "attention": multi_head(8, dropout=f.Float("attention_probs_dropout_prob", default=0.0)),
+                "feed_forward": mlp(3072, _ACTIVATION),
                 "dropout": _DROPOUT,
             },
         ),
@@ -134,7 +127,7 @@ def _of_decoder(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 
 class _Blip(Family):
-    """The config of an encoder of images and that of a decoder that attends to it."""
+    """An image encoder, and a decoder that attends to it."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         images, words = (

@@ -14,20 +14,22 @@ from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.held import PARTS, also_named
-from zoo.families.common.template import Data, Place, UnfitError, read, write
-from zoo.families.common.tensors import Rule, Tensors, same
+from zoo.families.common.template import Data, UnfitError, read
+from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import Transposed
 from zoo.families.common.vision_language import (
     TEXT_CONFIG,
     TIED,
     VISION_CONFIG,
+    connector_of,
     decoder_alone,
     decoder_rules,
     image_rules,
     images_of,
     joined,
     patches_of,
+    reader_config,
+    reader_tensors,
 )
 from zoo.families.decoders.gemma import CAP
 from zoo.families.decoders.gemma3 import FAMILIES as TEXT_FAMILIES
@@ -41,7 +43,7 @@ _MARKS = tuple(f"{mark}_token_{name}" for mark in ("boi", "eoi") for name in ("i
 
 
 class _Gemma3(Family):
-    """The config of a SigLIP and that of a Gemma 3, and the number of vectors that an image becomes."""
+    """A SigLIP, a Gemma 3, and the number of vectors per image."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         seen = config.model(VISION_CONFIG, (SIGLIP.model_type,), ("vocab_size", _USE_HEAD))
@@ -74,48 +76,35 @@ class _Gemma3(Family):
         return side // squares
 
     def config(self, model: Model, class_name: str) -> Data:
-        seen, connector = images_of(model), model.connector
-        if not isinstance(connector, LinearConnector):
-            raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
+        seen, connector = images_of(model), connector_of(model, LinearConnector)
         patches = patches_of(seen)
         norm, of_images = connector.norm, seen.last_stack.layer_blocks()[-1].norm
         if not isinstance(norm, RMSNorm) or norm.eps != getattr(of_images, "eps", None):
             raise UnfitError("connector without an rms_norm of the same eps as the norms of the images")
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text = _TEXT.config(decoder_alone(model), _TEXT_CLASS)
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            VISION_CONFIG: {**SIGLIP.body_config(seen, _IMAGE_CLASS), _USE_HEAD: False},
-            TEXT_CONFIG: text,
-            TIED: text[TIED],
-            _VECTORS: (patches.side // connector.pool) ** 2,
-            **write(_CONNECTOR, connector, place),
-        }
+        return reader_config(
+            self,
+            class_name,
+            model,
+            images={**SIGLIP.body_config(seen, _IMAGE_CLASS), _USE_HEAD: False},
+            text=_TEXT.config(decoder_alone(model), _TEXT_CLASS),
+            connector=_CONNECTOR,
+            mm_tokens_per_image=(patches.side // connector.pool) ** 2,
+        )
 
-
-_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
 
 FAMILIES = (
     _Gemma3(
         "gemma3",
-        Tensors(
+        reader_tensors(
             "gemma3",
-            also_named(
-                (
-                    *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
-                    same("multi_modal_projector.mm_soft_emb_norm.weight", "connector.norm.weight"),
-                    Rule(
-                        "multi_modal_projector.mm_input_projection_weight",
-                        ("connector.projection.weight",),
-                        Transposed(),
-                    ),
-                    *decoder_rules("language_model.model.", _TEXT.tensors.rules),
-                ),
-                *PARTS,
+            *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
+            same("multi_modal_projector.mm_soft_emb_norm.weight", "connector.norm.weight"),
+            Rule(
+                "multi_modal_projector.mm_input_projection_weight",
+                ("connector.projection.weight",),
+                Transposed(),
             ),
-            heads={"language_modeling": also_named(_HEAD, *PARTS)},
-            optional=("language_model.lm_head.weight", "lm_head.weight"),
+            *decoder_rules("language_model.model.", _TEXT.tensors.rules),
             unused=("*.embeddings.position_ids", "*vision_tower.*head.*"),
         ),
         classes={"Gemma3ForConditionalGeneration": HeadClass("language_modeling")},

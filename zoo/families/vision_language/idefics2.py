@@ -9,17 +9,16 @@ from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, read, write
 from zoo.families.common.tensors import Tensors, projections, same, weights
 from zoo.families.common.vision_language import (
-    TEXT_CONFIG,
     TIED,
-    VISION_CONFIG,
-    decoder_config,
+    connector_of,
     decoder_rules,
     decoder_spec,
     image_rules,
     joined,
+    reader_config,
 )
 from zoo.families.vision.siglip import VISION as SIGLIP
 from zoo.families.vision_language.idefics3 import images_of_siglip, read_images, write_images
@@ -42,11 +41,11 @@ class _ResamplerHeads(Field):
             return {"kind": "multi_head", **shape}
         return {"kind": "grouped_query", "kv_heads": kv_heads, **shape}
 
-    def write(self, value: MultiHeadShape, place: Place) -> Data:
+    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
         return {
             "resampler_n_heads": value.heads,
             "num_key_value_heads": value.key_value_heads,
-            "resampler_head_dim": value.head_width(place.model.output_width),
+            "resampler_head_dim": value.head_width(context.model.output_width),
         }
 
 
@@ -66,7 +65,7 @@ _RESAMPLER = {
 
 
 class _Idefics2(Family):
-    """The config of an encoder of images, that of a resampler and that of a decoder, which is of a family of its own."""
+    """An image encoder, a resampler, and a decoder with the config of its own family."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         body = read_images(_IMAGES, config)
@@ -76,35 +75,27 @@ class _Idefics2(Family):
         return joined(decoder, body, connector, tied=tied)
 
     def _resampler(self, config: Config, decoder: Data) -> Data:
-        """The resampler, in the width of the decoder; where a config states another, norms are those of the decoder."""
+        """The resampler, in the width of the decoder; if a config states another, the decoder's norms are used."""
         part = config.inner(_RESAMPLER_CONFIG)
         width, block = decoder["d_model"], decoder["decoder"]["block"]
-        found: Data = read(_RESAMPLER, part)
-        found["block"]["feed_forward"]["hidden"] = 4 * width
+        resampler: Data = read(_RESAMPLER, part)
+        resampler["block"]["feed_forward"]["hidden"] = 4 * width
         if part.int(_WIDTH, default=4096) != width:
-            found["block"]["norm"] = block["norm"]
-        return {**found, "projection": block["feed_forward"]}
+            resampler["block"]["norm"] = block["norm"]
+        return {**resampler, "projection": block["feed_forward"]}
 
     def config(self, model: Model, class_name: str) -> Data:
-        connector = model.connector
-        if not isinstance(connector, ResamplerConnector):
-            raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
+        connector = connector_of(model, ResamplerConnector)
         images = write_images(_IMAGES, model)
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text = decoder_config(model)
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            VISION_CONFIG: images,
-            _RESAMPLER_CONFIG: {
-                "model_type": "idefics2_perceiver",
-                _WIDTH: model.output_width,
-                **write(_RESAMPLER, connector, place),
-            },
-            TEXT_CONFIG: text,
-            TIED: text[TIED],
-            **write(_TOKEN, connector, place),
+        context = FieldContext.of(model, "connector")
+        resampler = {
+            "model_type": "idefics2_perceiver",
+            _WIDTH: model.output_width,
+            **write(_RESAMPLER, connector, context),
         }
+        return reader_config(
+            self, class_name, model, images=images, connector=_TOKEN, perceiver_config=resampler
+        )
 
 
 _MLP = {"gate_proj": "gate", "up_proj": "up", "down_proj": "down"}

@@ -9,19 +9,19 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.template import Data, Place, UnfitError, read, write
+from zoo.families.common.template import Data, UnfitError, read
 from zoo.families.common.tensors import Tensors, same
 from zoo.families.common.vision_language import (
-    TEXT_CONFIG,
     TIED,
     VISION_CONFIG,
-    decoder_config,
+    connector_of,
     decoder_rules,
     decoder_spec,
     image_rules,
     images_of,
     joined,
     patches_of,
+    reader_config,
 )
 from zoo.families.vision.clip import vision_body
 from zoo.families.vision.siglip import VISION as SIGLIP
@@ -95,13 +95,13 @@ def write_images(images: Family, model: Model) -> Data:
     patches = patches_of(seen)
     if fault := fault_of_side(patches.side):
         raise UnfitError(f"images whose patch_size {fault}")
-    found = images.body_config(seen, *images.classes)
-    del found["architectures"]
-    return found
+    data = images.body_config(seen, *images.classes)
+    del data["architectures"]
+    return data
 
 
 class _Idefics3(Family):
-    """The config of an encoder of images and that of a decoder, which is of a family of its own."""
+    """An image encoder, and a decoder with the config of its own family."""
 
     @property
     def images(self) -> Family:
@@ -119,20 +119,9 @@ class _Idefics3(Family):
         return joined(decoder_spec(config, _TEXT_OF_TRAINING), body, connector, tied=tied)
 
     def config(self, model: Model, class_name: str) -> Data:
-        connector = model.connector
-        if not isinstance(connector, LinearConnector):
-            raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
+        connector_of(model, LinearConnector)
         images = write_images(self.images, model)
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text = decoder_config(model)
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            VISION_CONFIG: images,
-            TEXT_CONFIG: text,
-            TIED: text[TIED],
-            **write(_CONNECTOR, connector, place),
-        }
+        return reader_config(self, class_name, model, images=images, connector=_CONNECTOR)
 
 
 _TENSORS = Tensors(

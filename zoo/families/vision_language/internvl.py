@@ -7,20 +7,17 @@ from specs.kinds.connector import MlpConnector
 from specs.kinds.norm import LayerNorm
 from specs.model.model import Model
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.held import PARTS, also_named
-from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, SquareSide
+from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, patches
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, Place, UnfitError, read, write
+from zoo.families.common.template import Data, UnfitError, read
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 from zoo.families.common.vision_language import (
-    LAYER,
-    TEXT_CONFIG,
     TIED,
     VISION_CONFIG,
-    decoder_config,
     decoder_rules,
     decoder_spec,
     image_rules,
@@ -28,40 +25,23 @@ from zoo.families.common.vision_language import (
     joined,
     layers_seen,
     patches_of,
+    reader_config,
+    reader_tensors,
 )
 
 _VISION_CLASS = "InternVLVisionModel"
 _RATIO, _SIDES = "downsample_ratio", (1, 2, 4, 8, 16)
 """The ratio, and the sides of squares whose reciprocals are exact."""
 
-_BIASES, _DROPOUTS = f.Bool("attention_bias", default=False), ("hidden_dropout_prob", "projection_dropout")
+_BIASES = f.Bool("attention_bias", default=False)
+_DROPOUT = f.Equal(*(f.Float(name, default=0.0) for name in ("hidden_dropout_prob", "projection_dropout")))
 _JOINED_NORM = {"kind": "layer_norm", "eps": 1e-5}
-
-
-class _BranchDropout(Field):
-    """The dropout of the embedding and both branches of a layer, of which the reference has two."""
-
-    def read(self, config: Config) -> float:
-        hidden, projected = (config.float(name, default=0.0) for name in _DROPOUTS)
-        if hidden != projected:
-            config.refuse(_DROPOUTS[1], f"must equal {_DROPOUTS[0]}, which is {hidden}")
-        return float(hidden)
-
-    def write(self, value: float, place: Place) -> Data:
-        return dict.fromkeys(_DROPOUTS, value)
-
 
 _BODY: Data = {
     "architecture": "encoder",
     "d_model": f.Int("hidden_size", default=1024),
     "position": {"kind": "learned"},
-    "embedding": {
-        "kind": "patches",
-        "image_size": SquareSide("image_size", default=448),
-        "patch_size": SquareSide("patch_size", default=14),
-        "channels": f.Int("num_channels", default=3),
-        "dropout": _BranchDropout(),
-    },
+    "embedding": patches(448, 14, dropout=_DROPOUT),
     "encoder": Layers(
         f.Depth("num_hidden_layers", default=24),
         {
@@ -72,22 +52,17 @@ _BODY: Data = {
                 ),
                 "eps": f.Float("layer_norm_eps", default=1e-6),
             },
-            "attention": {
-                "kind": "multi_head",
-                "heads": f.Int("num_attention_heads", default=16),
-                "bias": {"query": _BIASES, "key": _BIASES, "value": _BIASES, "output": True},
-                "qk_norm": f.When(
+            "attention": multi_head(
+                16,
+                dropout=f.Float("attention_dropout", default=0.0),
+                bias={"query": _BIASES, "key": _BIASES, "value": _BIASES, "output": True},
+                qk_norm=f.When(
                     f.Bool("use_qk_norm", default=False), {"norm": {"kind": "rms_norm"}, "over": "width"}
                 ),
-                "dropout": f.Float("attention_dropout", default=0.0),
-            },
-            "feed_forward": {
-                "kind": "mlp",
-                "hidden": f.Int("intermediate_size", default=4096),
-                "activation": f.Activation("hidden_act", "gelu"),
-            },
+            ),
+            "feed_forward": mlp(4096, "gelu"),
             "layer_scale": f.Float("layer_scale_init_value", default=0.1),
-            "dropout": _BranchDropout(),
+            "dropout": _DROPOUT,
         },
         final_norm=NormUnlessMean(),
     ),
@@ -134,7 +109,7 @@ _CONNECTOR = {
 
 
 class _InternVL(Family):
-    """The config of an InternViT and that of a decoder, which is of a family of its own."""
+    """An InternViT, and a decoder with the config of its own family."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         seen = config.inner(VISION_CONFIG)
@@ -174,39 +149,30 @@ class _InternVL(Family):
                 "connector without a layer_norm of joined vectors, or of squares with other sides"
             )
         patches_of(seen)
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text, images = decoder_config(model), VISION.body_config(seen, _VISION_CLASS)
+        images = VISION.body_config(seen, _VISION_CLASS)
         del images["architectures"]
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            VISION_CONFIG: images,
-            TEXT_CONFIG: text,
-            TIED: text[TIED],
-            LAYER: -1,
-            _RATIO: 1 / connector.shuffle,
-            "image_seq_length": model.vectors_per_image,
-            **write(_CONNECTOR, connector, place),
-        }
+        return reader_config(
+            self,
+            class_name,
+            model,
+            images=images,
+            connector=_CONNECTOR,
+            vision_feature_layer=-1,
+            downsample_ratio=1 / connector.shuffle,
+            image_seq_length=model.vectors_per_image,
+        )
 
 
-_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
-_TENSORS = Tensors(
+_TENSORS = reader_tensors(
     "internvl",
-    also_named(
-        (
-            *image_rules(VISION.tensors.rules, "vision_tower."),
-            *modules(
-                {"layer_norm": "joined_norm", "linear_1": "up", "linear_2": "down"},
-                "multi_modal_projector.",
-                "connector.",
-            ),
-            *decoder_rules("language_model.model."),
-        ),
-        *PARTS,
+    *image_rules(VISION.tensors.rules, "vision_tower."),
+    *modules(
+        {"layer_norm": "joined_norm", "linear_1": "up", "linear_2": "down"},
+        "multi_modal_projector.",
+        "connector.",
     ),
-    heads={"language_modeling": also_named(_HEAD, *PARTS)},
-    optional=("*vision_tower.*", "language_model.lm_head.weight", "lm_head.weight"),
+    *decoder_rules("language_model.model."),
+    optional=("*vision_tower.*",),
 )
 
 FAMILIES = (

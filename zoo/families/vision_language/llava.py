@@ -8,21 +8,20 @@ from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.held import PARTS, also_named
-from zoo.families.common.template import Data, Place, UnfitError, read, write
-from zoo.families.common.tensors import Tensors, affine, same
+from zoo.families.common.template import Data, UnfitError, read
+from zoo.families.common.tensors import affine
 from zoo.families.common.vision_language import (
-    LAYER,
     TEXT_CONFIG,
     TIED,
     VISION_CONFIG,
-    decoder_config,
     decoder_rules,
     decoder_spec,
     image_rules,
     images_of,
     joined,
     layers_seen,
+    reader_config,
+    reader_tensors,
 )
 from zoo.families.vision.clip import VISION as CLIP
 from zoo.families.vision.siglip import VISION as SIGLIP
@@ -40,7 +39,7 @@ _CONNECTOR = {
 
 
 class _Llava(Family):
-    """The config of an encoder of images and that of a decoder, each as its own family has it."""
+    """An image encoder and a decoder, each with the config of its own family."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         seen = config.model(VISION_CONFIG, _IMAGES, ("vocab_size", "vision_use_head"))
@@ -53,7 +52,7 @@ class _Llava(Family):
         return joined(decoder, body, connector, tied=tied, layers=layers, final_norm=False)
 
     def _kept(self, config: Config, embedding: Data) -> Data:
-        """Whether the vector of the class token is among those of an image."""
+        """Whether the class token's vector is kept."""
         whole = config.choice(_STRATEGY, {"default": False, "full": True}, default="default")
         classed = embedding.get("class_token", True)
         if not whole and not classed:
@@ -74,19 +73,16 @@ class _Llava(Family):
         if not classed:
             stack = seen.last_stack.model_copy(update={"final_norm": None})
             seen = seen.model_copy(update={"encoder": stack})
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        text = decoder_config(model)
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            VISION_CONFIG: images.body_config(seen, class_of_images),
-            TEXT_CONFIG: text,
-            TIED: text[TIED],
-            LAYER: -1,
-            _STRATEGY: "full" if connector.class_token or not classed else "default",
-            "image_seq_length": model.vectors_per_image,
-            **write(_CONNECTOR, connector, place),
-        }
+        return reader_config(
+            self,
+            class_name,
+            model,
+            images=images.body_config(seen, class_of_images),
+            connector=_CONNECTOR,
+            vision_feature_layer=-1,
+            vision_feature_select_strategy="full" if connector.class_token or not classed else "default",
+            image_seq_length=model.vectors_per_image,
+        )
 
 
 _OF_IMAGES = tuple(
@@ -97,24 +93,16 @@ _OF_IMAGES = tuple(
     if "final_norm" not in rule.parameters[0]
 )
 
-_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
-
 FAMILIES = (
     _Llava(
         "llava",
-        Tensors(
+        reader_tensors(
             "llava",
-            also_named(
-                (
-                    *_OF_IMAGES,
-                    *affine("multi_modal_projector.linear_1", "connector.up"),
-                    *affine("multi_modal_projector.linear_2", "connector.down"),
-                    *decoder_rules("language_model.model."),
-                ),
-                *PARTS,
-            ),
-            heads={"language_modeling": also_named(_HEAD, *PARTS)},
-            optional=("*vision_tower.*", "language_model.lm_head.weight", "lm_head.weight"),
+            *_OF_IMAGES,
+            *affine("multi_modal_projector.linear_1", "connector.up"),
+            *affine("multi_modal_projector.linear_2", "connector.down"),
+            *decoder_rules("language_model.model."),
+            optional=("*vision_tower.*",),
             unused=("*.embeddings.position_ids",),
         ),
         classes={"LlavaForConditionalGeneration": HeadClass("language_modeling")},

@@ -14,19 +14,21 @@ from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.held import PARTS, also_named
-from zoo.families.common.template import Data, Place, UnfitError, read, write
-from zoo.families.common.tensors import Tensors, affine, same
+from zoo.families.common.template import Data, read
+from zoo.families.common.tensors import affine
 from zoo.families.common.vision_language import (
     TEXT_CONFIG,
     TIED,
     VISION_CONFIG,
+    connector_of,
     decoder_alone,
     decoder_rules,
     image_rules,
     images_of,
     joined,
     patches_of,
+    reader_config,
+    reader_tensors,
 )
 from zoo.families.decoders.gemma import FAMILIES as TEXT_FAMILIES
 from zoo.families.vision.siglip import VISION as SIGLIP
@@ -41,7 +43,7 @@ _CONNECTOR = {"token": f.Int("image_token_index", "image_token_id", default=2560
 
 
 class _PaliGemma(Family):
-    """The config of a SigLIP and that of a Gemma or Gemma 2."""
+    """A SigLIP and a Gemma or Gemma 2."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         stated = ("vocab_size", "projector_hidden_act", "num_positions", _USE_HEAD, _COUNT, _WIDTH)
@@ -57,24 +59,20 @@ class _PaliGemma(Family):
         return joined(decoder, images, connector, tied=config.bool(TIED, default=True))
 
     def config(self, model: Model, class_name: str) -> Data:
-        seen, connector = images_of(model), model.connector
-        if not isinstance(connector, LinearConnector):
-            raise UnfitError(f"connector.kind {getattr(connector, 'kind', None)}")
+        seen = images_of(model)
+        connector_of(model, LinearConnector)
         patches_of(seen)
-        place = Place(model, model.last_stack, model.last_stack.layer_blocks()[0], "connector")
-        decoder = decoder_alone(model)
         family, text_class = _TEXTS["gemma2" if _is_second(model) else "gemma"]
-        text = family.config(decoder, text_class)
-        return {
-            "architectures": [class_name],
-            "model_type": self.model_type,
-            VISION_CONFIG: {**SIGLIP.body_config(seen, _IMAGE_CLASS), _USE_HEAD: False},
-            TEXT_CONFIG: text,
-            TIED: text[TIED],
-            _WIDTH: model.output_width,
-            "hidden_size": model.output_width,
-            **write(_CONNECTOR, connector, place),
-        }
+        return reader_config(
+            self,
+            class_name,
+            model,
+            images={**SIGLIP.body_config(seen, _IMAGE_CLASS), _USE_HEAD: False},
+            text=family.config(decoder_alone(model), text_class),
+            connector=_CONNECTOR,
+            projection_dim=model.output_width,
+            hidden_size=model.output_width,
+        )
 
 
 def _is_second(model: Model) -> bool:
@@ -92,23 +90,14 @@ _DECODER = tuple(
     for rule in decoder_rules("language_model.model.", family.tensors.rules)
 )
 
-_HEAD = (same("language_model.lm_head.weight", "head.vocabulary.weight"),)
-
 FAMILIES = (
     _PaliGemma(
         "paligemma",
-        Tensors(
+        reader_tensors(
             "paligemma",
-            also_named(
-                (
-                    *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
-                    *affine("multi_modal_projector.linear", "connector.projection"),
-                    *_DECODER,
-                ),
-                *PARTS,
-            ),
-            heads={"language_modeling": also_named(_HEAD, *PARTS)},
-            optional=("language_model.lm_head.weight", "lm_head.weight"),
+            *image_rules(SIGLIP.tensors.rules, "vision_tower.", also="vision_tower.vision_model."),
+            *affine("multi_modal_projector.linear", "connector.projection"),
+            *_DECODER,
             unused=("*.embeddings.position_ids", "*vision_tower.*head.*"),
         ),
         classes={"PaliGemmaForConditionalGeneration": HeadClass("language_modeling")},

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from specs.kinds.block import BlockParts
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.images import SquareSide
-from zoo.families.common.layers import Layers, Varies
+from zoo.families.common.layers import Layers, LayerVariation
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, packed_embedding, patch_rule
-from zoo.families.common.template import Data, Field, Place
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Tensors, fused, modules
 from zoo.families.vision_language.qwen2_vl import TEXT, tensors_of
 
@@ -32,11 +33,11 @@ class _Window(Field):
             config.refuse("window_size", f"must be at least {square * patch}, the pixels of {square} patches")
         return int(count * square)
 
-    def write(self, value: int, place: Place) -> Data:
-        return {"window_size": value * place.model.embedding.patch_size}  # type: ignore[attr-defined]
+    def write(self, value: int, context: FieldContext) -> Data:
+        return {"window_size": value * context.model.embedding.patch_size}  # type: ignore[attr-defined]
 
 
-class _Windowed(Varies):
+class _Windowed(LayerVariation):
     """The layers whose patches see their window alone: those that are not in a list."""
 
     name = "windowed"
@@ -51,7 +52,7 @@ class _Windowed(Varies):
     def holds(self, block: BlockParts, index: int) -> bool:
         return getattr(block.attention, "patch_window", None) is not None
 
-    def write(self, where: Sequence[bool], place: Place) -> Data:
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {_WHOLE: [layer for layer, windowed in enumerate(where) if not windowed]}
 
 
@@ -83,11 +84,7 @@ VISION = Family(
                 "kind": "pre_norm",
                 "norm": _NORM,
                 "attention": {"kind": "multi_head", "heads": f.Int("num_heads", default=16)},
-                "feed_forward": {
-                    "kind": "gated",
-                    "hidden": f.Int("intermediate_size", default=3420),
-                    "activation": f.Activation("hidden_act", "silu"),
-                },
+                "feed_forward": gated(3420),
             },
             (_Windowed(),),
         ),

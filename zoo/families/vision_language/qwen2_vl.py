@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zoo.families.common import fields as f
+from zoo.families.common.blocks import mlp
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import decoder_classes
@@ -13,7 +14,7 @@ from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import LLAMA, LlamaFields
 from zoo.families.common.qwen import LastLayers
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
-from zoo.families.common.template import Data, Field, Place, UnfitError
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Tensors, affine, fused, modules, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
@@ -27,8 +28,8 @@ class _RatioOrHidden(Field):
     def read(self, config: Config) -> int:
         return _WIDTH.read(config) * config.int("mlp_ratio", default=4)
 
-    def write(self, value: int, place: Place) -> Data:
-        width = place.model.d_model
+    def write(self, value: int, context: FieldContext) -> Data:
+        width = context.model.d_model
         if value % width:
             raise UnfitError(f"image.block.feed_forward.hidden {value}: it is a multiple of the width")
         return {"mlp_ratio": value // width}
@@ -62,11 +63,7 @@ VISION = Family(
                 "kind": "pre_norm",
                 "norm": _NORM,
                 "attention": {"kind": "multi_head", "heads": f.Int("num_heads", default=16)},
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": _RatioOrHidden(),
-                    "activation": f.Activation("hidden_act", "quick_gelu"),
-                },
+                "feed_forward": mlp(_RatioOrHidden(), "quick_gelu"),
             },
         ),
     },
@@ -99,7 +96,7 @@ TEXT = Family(
 
 
 def tensors_of(model_type: str, vision: Family) -> Tensors:
-    """The tensors of the whole model, also by the names of before transformers 4.52; those of images are ``vision``'s."""
+    """The tensors of the whole model, also by the names before transformers 4.52; ``vision`` has the rules of the image encoder."""
     rules = (
         *image_rules(vision.tensors.rules, "model.visual."),
         *affine("model.visual.merger.ln_q", "connector.norm"),

@@ -7,18 +7,27 @@ import math
 
 from specs.kinds.patch_positions import Interpolated
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
+from zoo.families.common.blocks import mlp
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import LLAMA, LlamaFields
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
-from zoo.families.common.template import Data, Field, Place
 from zoo.families.common.tensors import Tensors, affine, fused, modules, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
 NORM = {"kind": "layer_norm", "eps": 1e-6}
-_PLACES = "num_position_embeddings"
+_GRID = f.Mapped(
+    f.Checked(
+        f.Int("num_position_embeddings", default=2304),
+        lambda count: count >= 1 and math.isqrt(count) ** 2 == count,
+        "must be a square number: positions have rows and columns",
+    ),
+    lambda count: {"kind": "interpolated", "side": math.isqrt(count)},
+    lambda position: position.side**2,
+    Interpolated,
+)
+"""A square grid of positions, whose number configs state."""
 
 
 class InterleavedRope(SectionedRope):
@@ -26,21 +35,6 @@ class InterleavedRope(SectionedRope):
 
     usual = (24, 20, 20)
     interleaved = True
-
-
-class _Grid(Field):
-    """A square grid of positions, of which configs have the number."""
-
-    component = Interpolated
-
-    def read(self, config: Config) -> Data:
-        count = config.int(_PLACES, default=2304)
-        if count < 1 or math.isqrt(count) ** 2 != count:
-            config.refuse(_PLACES, "must be a square number: positions have rows and columns")
-        return {"kind": "interpolated", "side": math.isqrt(count)}
-
-    def write(self, value: Interpolated, place: Place) -> Data:
-        return {_PLACES: value.side**2}
 
 
 VISION = Family(
@@ -65,7 +59,7 @@ VISION = Family(
     {
         "architecture": "encoder",
         "d_model": f.Int("hidden_size", default=1152),
-        "position": _Grid(),
+        "position": _GRID,
         "embedding": packed_embedding(16, bias=True),
         "encoder": Layers(
             f.Depth("depth", default=27),
@@ -77,11 +71,7 @@ VISION = Family(
                     "heads": f.Int("num_heads", default=16),
                     "position": AxialRopeField(),
                 },
-                "feed_forward": {
-                    "kind": "mlp",
-                    "hidden": f.Int("intermediate_size", default=4304),
-                    "activation": f.Activation("hidden_act", "gelu_pytorch_tanh"),
-                },
+                "feed_forward": mlp(4304, "gelu_pytorch_tanh"),
             },
         ),
     },

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import ApertusConfig, ApertusForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LLAMA3, SPECIAL, YARN, classes, draw_llama, labels, rotation
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.family import SPECIAL
+from tests.parity.families.llamas import LLAMA3, YARN, LlamaTests, rotation
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -16,13 +17,14 @@ from zoo.families.common.config import Config
 def test_a_config_without_positions_is_scaled() -> None:
     data = {"architectures": ["ApertusForCausalLM"], "model_type": "apertus"}
     position: Any = spec_of_config(Config(data, "config.json"), name="tiny").position
-    reference = ApertusConfig().rope_parameters
+    reference = hf.ApertusConfig().rope_parameters
     assert (position.theta, position.scaling.kind) == (reference["rope_theta"], reference["rope_type"])
     assert position.scaling.factor == reference["factor"]
 
 
-class TestApertus(FamilyTests):
-    model_class = ApertusForCausalLM
+class TestApertus(LlamaTests):
+    model_class = hf.ApertusForCausalLM
+    defaults = {**SPECIAL, "max_position_embeddings": 128, "dtype": "float32"}
     configs = {
         "grouped": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -38,7 +40,7 @@ class TestApertus(FamilyTests):
             head_dim=6, intermediate_size=33, rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [(each, labels(each)) for each in classes("Apertus", "Model", "ForTokenClassification")]
+    heads = ("Model", "ForTokenClassification")
     refusals = (
         ("hidden_act", "xelu", "Did you mean 'xielu'?"),
         ("partial_rotary_factor", 0.5, "must be 1"),
@@ -46,16 +48,4 @@ class TestApertus(FamilyTests):
         ("architectures", ["ApertusForSequenceClassification"], "must name a supported class"),
     )
 
-    @staticmethod
-    def config(**values) -> ApertusConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return ApertusConfig(**{**SPECIAL, "max_position_embeddings": 128, "dtype": "float32", **values})
-
-    @staticmethod
-    def draw(data):
-        return {
-            **draw_llama(data),
-            "attention_bias": data.draw(st.booleans(), "attention_bias"),
-            "hidden_act": data.draw(st.sampled_from(["xielu", "relu2"]), "activation"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+    draws = dict(attention_bias=FLAG, hidden_act=st.sampled_from(["xielu", "relu2"]), rms_norm_eps=EPS)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import ArceeConfig, ArceeForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import (
-    ALL,
-    EPS,
-    LINEAR,
-    SPECIAL,
-    YARN,
-    classes,
-    draw_head_dim,
-    draw_llama,
-    labels,
-    rotation,
-)
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
+from tests.parity.families.llamas import ALL, LINEAR, YARN, LlamaTests, rotation
 
 
-class TestArcee(FamilyTests):
-    model_class = ArceeForCausalLM
+class TestArcee(LlamaTests):
+    model_class = hf.ArceeForCausalLM
     configs = {
         "grouped": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -37,24 +26,14 @@ class TestArcee(FamilyTests):
             intermediate_size=33, rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [(each, labels(each)) for each in classes("Arcee", *ALL)]
+    heads = ALL
     refusals = (
         ("hidden_act", "relu3", "Did you mean 'relu'?"),
         ("partial_rotary_factor", 0.5, "must be 1"),
         ("sliding_window", 4, "unsupported fields"),
     )
 
-    @staticmethod
-    def config(**values) -> ArceeConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return ArceeConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
-    def draw(data):
-        return {
-            **draw_llama(data),
-            **{name: data.draw(st.booleans(), name) for name in ("attention_bias", "mlp_bias")},
-            "hidden_act": data.draw(st.sampled_from(["relu2", "relu"]), "activation"),
-            "head_dim": draw_head_dim(data),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+    draws = dict(
+        attention_bias=FLAG, mlp_bias=FLAG, hidden_act=st.sampled_from(["relu2", "relu"]), head_dim=HEAD_DIM,
+        rms_norm_eps=EPS,
+    )  # fmt: skip

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    Cohere2Config,
-    Cohere2ForCausalLM,
-    Cohere2Model,
-    CohereConfig,
-    CohereForCausalLM,
-    CohereModel,
-)
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_llama, rotation
+from tests.parity.families.draws import EPS, FLAG, WINDOW
+from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, rotation
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
 
-class TestCohere(FamilyTests):
-    model_class = CohereForCausalLM
+class TestCohere(LlamaTests):
+    model_class = hf.CohereForCausalLM
     configs = {
         "grouped, norms of heads": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -37,7 +30,7 @@ class TestCohere(FamilyTests):
             intermediate_size=33, rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [(CohereModel, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "swiglu", "Did you mean 'silu'?"),
         ("rope_parameters", {"rope_type": "linar", "factor": 2.0}, "Did you mean 'linear'?"),
@@ -45,26 +38,16 @@ class TestCohere(FamilyTests):
         ("sliding_window", 4, "unsupported fields"),
     )
 
-    @staticmethod
-    def config(**values) -> CohereConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return CohereConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
-    def draw(data):
-        return {
-            **draw_llama(data),
-            "layer_norm_eps": data.draw(EPS, "eps"),
-            "logit_scale": data.draw(st.sampled_from([1.0, 0.0625, 0.8333]), "logit_scale"),
-            **{name: data.draw(st.booleans(), name) for name in ("use_qk_norm", "attention_bias")},
-        }
+    draws = dict(
+        layer_norm_eps=EPS, logit_scale=st.sampled_from([1.0, 0.0625, 0.8333]), use_qk_norm=FLAG, attention_bias=FLAG,
+    )  # fmt: skip
 
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 
-class TestCohere2(FamilyTests):
-    model_class = Cohere2ForCausalLM
+class TestCohere2(LlamaTests):
+    model_class = hf.Cohere2ForCausalLM
     configs = {
         "every fourth": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
@@ -81,7 +64,7 @@ class TestCohere2(FamilyTests):
             intermediate_size=33, layer_types=[FULL, FULL], rope_parameters=rotation(90.0),
         ),
     }  # fmt: skip
-    others = [(Cohere2Model, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "swiglu", "Did you mean 'silu'?"),
         ("layer_types", [FULL] * 4, "each of the 5 layers"),
@@ -90,20 +73,10 @@ class TestCohere2(FamilyTests):
     )
     drawn = {"length": 17}
 
-    @staticmethod
-    def config(**values) -> Cohere2Config:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return Cohere2Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
-    def draw(data):
-        return {
-            **draw_llama(data),
-            "layer_norm_eps": data.draw(EPS, "eps"),
-            "logit_scale": data.draw(st.sampled_from([1.0, 0.0625, 0.8333]), "logit_scale"),
-            "attention_bias": data.draw(st.booleans(), "attention_bias"),
-            "sliding_window": data.draw(st.integers(2, 15), "window"),
-        }
+    draws = dict(
+        layer_norm_eps=EPS, logit_scale=st.sampled_from([1.0, 0.0625, 0.8333]), attention_bias=FLAG,
+        sliding_window=WINDOW,
+    )  # fmt: skip
 
 
 def test_the_pattern_counts_where_no_list_says_which_layers_have_a_window():

@@ -7,20 +7,16 @@ from typing import Any
 
 import pytest
 import torch
+import transformers as hf
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from transformers import (
-    DeepseekV2Config,
-    DeepseekV2ForCausalLM,
-    DeepseekV3Config,
-    DeepseekV3ForCausalLM,
-    DeepseekV3Model,
-)
 
 from specs.forms.canonical import canonical, differences
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, classes, labels, rotation
-from tests.parity.families.mixtures import breaks_a_rule, check
+from tests.parity.families.draws import EPS, FLAG, VOCAB
+from tests.parity.families.family import SPECIAL, FamilyTests
+from tests.parity.families.harness import check
+from tests.parity.families.llamas import LINEAR, rotation
+from tests.parity.families.mixtures import breaks_a_rule
 from tests.parity.reference import build
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
@@ -63,61 +59,38 @@ V2: dict[str, dict[str, Any]] = {
     "no query rank": dict(topk_method="greedy"),
     "dense mostly": dict(topk_method="group_limited_greedy"),
 }
-"""What V2 has beyond."""
+"""Further fields of V2."""
 V3: dict[str, dict[str, Any]] = {
     "groups": dict(norm_topk_prob=False),
     "no query rank": dict(rope_interleave=False),
     "dense mostly": dict(norm_topk_prob=True),
 }
-"""What V3 has beyond."""
-
-
-def configured(config_class, **values):
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return config_class(**{**SPECIAL, **values})
-
-
-def v2(name: str, **more) -> DeepseekV2Config:
-    return configured(DeepseekV2Config, **CONFIGS[name], **V2[name], **more)
-
-
-def v3(name: str, **more) -> DeepseekV3Config:
-    return configured(DeepseekV3Config, **CONFIGS[name], **V3[name], **more)
+"""Further fields of V3."""
 
 
 def test_groups_of_v2_that_leave_fewer_experts_than_are_chosen(tmp_path):
     """The others that are chosen have the weight 0."""
-    config = v2("groups")
+    config = TestDeepseekV2.configured("groups")
     config.topk_group = 1
-    spec = check(DeepseekV2ForCausalLM, config, tmp_path)
+    spec = check(hf.DeepseekV2ForCausalLM, config, tmp_path)
     assert [block.feed_forward.top_k for block in spec.decoder.layer_blocks()[1:]] == [2, 2]
 
 
-@pytest.mark.parametrize(
-    ("config", "model_class"),
-    [(v2("groups"), DeepseekV2ForCausalLM), (v3("groups"), DeepseekV3ForCausalLM)],
-)
-def test_layers_may_all_be_dense(config, model_class, tmp_path):
-    config.first_k_dense_replace = 5
-    check(model_class, config, tmp_path)
+@pytest.mark.parametrize("version", [2, 3])
+def test_layers_may_all_be_dense(version, tmp_path):
+    family = (TestDeepseekV2, TestDeepseekV3)[version - 2]
+    check(family.model_class, family.configured("groups", first_k_dense_replace=5), tmp_path)
 
 
 @pytest.mark.parametrize("prefix", ["model.", ""])
 def test_layers_that_guess_further_tokens_are_passed_over(prefix, tmp_path):
     """Multi-token prediction of V3: the reference's model has no such layers either."""
-    model_class = DeepseekV3ForCausalLM if prefix else DeepseekV3Model
-    reference = build(model_class, v3("groups"), 3)
+    model_class = hf.DeepseekV3ForCausalLM if prefix else hf.DeepseekV3Model
+    reference = build(model_class, TestDeepseekV3.configured("groups"), 3)
     reference.save_pretrained(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
-    further = {
-        f"{prefix}layers.3.{name}": torch.zeros(2)
-        for name in (
-            "eh_proj.weight",
-            "enorm.weight",
-            "mlp.experts.0.up_proj.weight",
-            "shared_head.norm.weight",
-        )
-    }
+    names = ("eh_proj.weight", "enorm.weight", "mlp.experts.0.up_proj.weight", "shared_head.norm.weight")
+    further = {f"{prefix}layers.3.{name}": torch.zeros(2) for name in names}
     save_file(tensors | further, tmp_path / "model.safetensors")
     spec = import_spec(tmp_path)
     source: Any = open_weights(str(tmp_path), assemble(spec), spec)
@@ -136,40 +109,24 @@ def draw_common(data, *, least: int) -> dict:
     top = data.draw(st.integers(1, groups), "groups open")
     ropes = [rotation(100.0), rotation(1e4), LINEAR, YARN, YARN_ALL, YARN_PLAIN]
     return dict(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=heads * data.draw(st.integers(2, 9), "hidden_size / heads"),
-        intermediate_size=data.draw(st.integers(1, 50), "hidden"),
-        moe_intermediate_size=data.draw(st.integers(1, 20), "width of an expert"),
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=heads,
-        n_shared_experts=data.draw(st.integers(1, 3), "shared"),
-        n_routed_experts=groups * size,
-        num_experts_per_tok=data.draw(st.integers(min(2, top * size), top * size), "top_k"),
-        routed_scaling_factor=data.draw(st.sampled_from([0.5, 1.0, 2.5]), "scale"),
-        kv_lora_rank=2 * data.draw(st.integers(1, 10), "kv_rank / 2"),  # V2's reference takes even ones alone
-        q_lora_rank=data.draw(st.none() | st.integers(1, 20), "query_rank"),
+        vocab_size=VOCAB, hidden_size=heads * data.draw(st.integers(2, 9), "hidden_size / heads"),
+        intermediate_size=st.integers(1, 50), moe_intermediate_size=st.integers(1, 20), num_hidden_layers=layers,
+        num_attention_heads=heads, num_key_value_heads=heads, n_shared_experts=st.integers(1, 3),
+        n_routed_experts=groups * size, num_experts_per_tok=st.integers(min(2, top * size), top * size),
+        routed_scaling_factor=st.sampled_from([0.5, 1.0, 2.5]),
+        kv_lora_rank=2 * data.draw(st.integers(1, 10), "kv_rank / 2"), q_lora_rank=st.none() | st.integers(1, 20),
         qk_rope_head_dim=2 * data.draw(st.integers(1, 6), "pairs"),
-        qk_nope_head_dim=2 * data.draw(st.integers(1, 6), "unrotated / 2"),
-        v_head_dim=data.draw(st.integers(1, 12), "value_dim"),
-        n_group=groups,
-        topk_group=top,
-        first_k_dense_replace=data.draw(st.integers(0, layers - 1), "dense"),
-        hidden_act=data.draw(st.sampled_from(["gelu", "relu", "silu"]), "activation"),
-        max_position_embeddings=256,
-        rms_norm_eps=data.draw(EPS, "eps"),
-        attention_bias=data.draw(st.booleans(), "bias"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        rope_parameters=dict(data.draw(st.sampled_from(ropes), "rope")),
-        **SPECIAL,
-    )
+        qk_nope_head_dim=2 * data.draw(st.integers(1, 6), "unrotated / 2"), v_head_dim=st.integers(1, 12),
+        n_group=groups, topk_group=top, first_k_dense_replace=st.integers(0, layers - 1),
+        hidden_act=st.sampled_from(["gelu", "relu", "silu"]), max_position_embeddings=256, rms_norm_eps=EPS,
+        attention_bias=FLAG, tie_word_embeddings=FLAG, rope_parameters=st.sampled_from(ropes), **SPECIAL,
+    )  # fmt: skip
 
 
 class TestDeepseekV2(FamilyTests):
-    model_class = DeepseekV2ForCausalLM
+    model_class = hf.DeepseekV2ForCausalLM
     configs = {name: {**values, **V2[name]} for name, values in CONFIGS.items()}
-    check = staticmethod(check)
-    others = [(each, labels(each)) for each in classes("DeepseekV2", "Model", "ForSequenceClassification")]
+    heads = ("Model", "ForSequenceClassification")
     refusals = (
         ("scoring_func", "sigmoid", 'must be "softmax"'),
         ("norm_topk_prob", True, "must be false"),
@@ -181,24 +138,16 @@ class TestDeepseekV2(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> DeepseekV2Config:
-        return configured(DeepseekV2Config, **values)
-
-    @staticmethod
     def draw(data):
         method = data.draw(st.sampled_from(["greedy", "group_limited_greedy"]), "method")
         mlp_bias = data.draw(st.booleans(), "mlp_bias")
-        return {**draw_common(data, least=1), "topk_method": method, "mlp_bias": mlp_bias}
+        return draw_common(data, least=1) | dict(topk_method=method, mlp_bias=mlp_bias)
 
 
 class TestDeepseekV3(FamilyTests):
-    model_class = DeepseekV3ForCausalLM
+    model_class = hf.DeepseekV3ForCausalLM
     configs = {name: {**values, **V3[name]} for name, values in CONFIGS.items()}
-    check = staticmethod(check)
-    others = [
-        (each, labels(each))
-        for each in classes("DeepseekV3", "Model", "ForSequenceClassification", "ForTokenClassification")
-    ]
+    heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (
         ("topk_method", "greedy", 'must be "noaux_tc"'),
         ("hidden_act", "silo", "Did you mean 'silu'?"),
@@ -208,16 +157,8 @@ class TestDeepseekV3(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> DeepseekV3Config:
-        return configured(DeepseekV3Config, **values)
-
-    @staticmethod
     def draw(data):
-        return {
-            **draw_common(data, least=2),
-            "norm_topk_prob": data.draw(st.booleans(), "normalize"),
-            "rope_interleave": data.draw(st.booleans(), "interleave"),
-        }
+        return draw_common(data, least=2) | dict(norm_topk_prob=FLAG, rope_interleave=FLAG)
 
 
 LITE = {
@@ -236,12 +177,12 @@ LITE = {
     "tie_word_embeddings": False, "topk_group": 1, "topk_method": "greedy", "torch_dtype": "bfloat16",
     "transformers_version": "4.33.1", "use_cache": True, "v_head_dim": 128, "vocab_size": 102400,
 }  # fmt: skip
-"""What the config of DeepSeek-V2-Lite says."""
+"""The config of DeepSeek-V2-Lite."""
 
 
 def test_a_published_config_and_its_new_spelling_are_one_architecture(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(LITE))
-    new = DeepseekV2Config.from_pretrained(tmp_path).to_dict()
+    new = hf.DeepseekV2Config.from_pretrained(tmp_path).to_dict()
     old = spec_of_config(Config(LITE, "config.json"), name="lite")
     again = spec_of_config(Config({**new, "architectures": LITE["architectures"]}, "new"), name="lite")
     assert not list(differences(canonical(old), canonical(again)))
@@ -251,6 +192,10 @@ def test_a_published_config_and_its_new_spelling_are_one_architecture(tmp_path):
 
 
 def test_configs_that_break_a_rule_are_refused():
-    breaks_a_rule(v3("groups"), {"topk_group": 5}, "must not exceed count, which is 4")
+    breaks_a_rule(TestDeepseekV3.configured("groups"), {"topk_group": 5}, "must not exceed count, which is 4")
     # The reference takes the missing ones from closed groups, and which of those is left to how equals are sorted.
-    breaks_a_rule(v3("groups"), {"topk_group": 1}, "must leave at least top_k experts, which is 3")
+    breaks_a_rule(
+        TestDeepseekV3.configured("groups"),
+        {"topk_group": 1},
+        "must leave at least top_k experts, which is 3",
+    )

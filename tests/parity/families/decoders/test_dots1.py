@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Dots1Config, Dots1ForCausalLM, Dots1Model
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_head_dim, draw_llama, rotation
-from tests.parity.families.mixtures import check, draw_routed
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, WINDOW
+from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.mixtures import draw_routed
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 
-class TestDots1(FamilyTests):
-    model_class = Dots1ForCausalLM
+class TestDots1(LlamaTests):
+    model_class = hf.Dots1ForCausalLM
     configs = {
         "dense first, windows last": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -34,8 +34,7 @@ class TestDots1(FamilyTests):
             rope_parameters=LINEAR,
         ),
     }  # fmt: skip
-    check = staticmethod(check)
-    others = [(Dots1Model, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("n_shared_experts", None, "n_shared_experts: is required"),
@@ -45,19 +44,9 @@ class TestDots1(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> Dots1Config:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return Dots1Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         common = draw_llama(data)
-        return {
-            **common,
-            **draw_routed(data, common["num_hidden_layers"]),
-            "head_dim": draw_head_dim(data),
-            "attention_bias": data.draw(st.booleans(), "attention_bias"),
-            "sliding_window": data.draw(st.none() | st.integers(2, 15), "window"),
-            "max_window_layers": data.draw(st.integers(0, 4), "max_window_layers"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return common | draw_routed(data, common["num_hidden_layers"]) | dict(
+            head_dim=HEAD_DIM, attention_bias=FLAG, sliding_window=st.none() | WINDOW,
+            max_window_layers=st.integers(0, 4), rms_norm_eps=EPS,
+        )  # fmt: skip

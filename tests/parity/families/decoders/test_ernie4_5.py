@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    Ernie4_5_MoeConfig,
-    Ernie4_5_MoeForCausalLM,
-    Ernie4_5_MoeModel,
-    Ernie4_5Config,
-    Ernie4_5ForCausalLM,
-    Ernie4_5Model,
-)
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_head_dim, draw_llama, rotation
-from tests.parity.families.mixtures import check
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
+from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
 
 
-def configured(config_class, **values):
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return config_class(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-
-class TestErnie(FamilyTests):
-    model_class = Ernie4_5ForCausalLM
+class TestErnie(LlamaTests):
+    model_class = hf.Ernie4_5ForCausalLM
     configs = {
         "grouped": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -35,29 +22,18 @@ class TestErnie(FamilyTests):
             rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [(Ernie4_5Model, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("partial_rotary_factor", 0.5, "must be 1"),
         ("sliding_window", 4, "unsupported fields"),
     )
 
-    @staticmethod
-    def config(**values) -> Ernie4_5Config:
-        return configured(Ernie4_5Config, **values)
-
-    @staticmethod
-    def draw(data):
-        return {
-            **draw_llama(data),
-            "head_dim": draw_head_dim(data),
-            "use_bias": data.draw(st.booleans(), "use_bias"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+    draws = dict(head_dim=HEAD_DIM, use_bias=FLAG, rms_norm_eps=EPS)
 
 
-class TestErnieMoe(FamilyTests):
-    model_class = Ernie4_5_MoeForCausalLM
+class TestErnieMoe(LlamaTests):
+    model_class = hf.Ernie4_5_MoeForCausalLM
     configs = {
         "dense first": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -76,8 +52,7 @@ class TestErnieMoe(FamilyTests):
             moe_layer_start_index=0, rope_parameters=YARN,
         ),
     }  # fmt: skip
-    check = staticmethod(check)
-    others = [(Ernie4_5_MoeModel, {})]
+    heads = ("Model",)
     refusals = (
         ("moe_layer_interval", 0, "must be at least 1"),
         ("moe_norm_min", 0.5, "weights are divided by their sum"),
@@ -86,21 +61,11 @@ class TestErnieMoe(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> Ernie4_5_MoeConfig:
-        return configured(Ernie4_5_MoeConfig, **values)
-
-    @staticmethod
     def draw(data):
         experts, layer = data.draw(st.integers(1, 7), "experts"), st.integers(0, 4)
-        return {
-            **draw_llama(data),
-            "moe_intermediate_size": data.draw(st.integers(1, 30), "width of an expert"),
-            "moe_num_experts": experts,
-            "moe_k": data.draw(st.integers(1, experts), "top_k"),
-            "moe_num_shared_experts": data.draw(st.integers(0, 2), "shared"),
-            "moe_layer_start_index": data.draw(layer, "first"),
-            "moe_layer_end_index": data.draw(layer | st.just(-1), "last"),
-            "moe_layer_interval": data.draw(st.integers(1, 3), "interval"),
-            "use_bias": data.draw(st.booleans(), "use_bias"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return draw_llama(data) | dict(
+            moe_intermediate_size=st.integers(1, 30), moe_num_experts=experts, moe_k=st.integers(1, experts),
+            moe_num_shared_experts=st.integers(0, 2), moe_layer_start_index=layer,
+            moe_layer_end_index=layer | st.just(-1), moe_layer_interval=st.integers(1, 3), use_bias=FLAG,
+            rms_norm_eps=EPS,
+        )  # fmt: skip

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Exaone4Config, Exaone4ForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import ALL, EPS, LLAMA3, SPECIAL, classes, draw_llama, labels, rotation
+from tests.parity.families.draws import EPS, WINDOW
+from tests.parity.families.llamas import ALL, LLAMA3, LlamaTests, rotation
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 
-class TestExaone4(FamilyTests):
-    model_class = Exaone4ForCausalLM
+class TestExaone4(LlamaTests):
+    model_class = hf.Exaone4ForCausalLM
     configs = {
         "every fourth": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
@@ -28,7 +28,7 @@ class TestExaone4(FamilyTests):
             intermediate_size=33, sliding_window=None, layer_types=[FULL, FULL], rope_parameters=LLAMA3,
         ),
     }  # fmt: skip
-    others = [(each, labels(each)) for each in classes("Exaone4", *ALL)]
+    heads = ALL
     refusals = (
         ("hidden_act", "swiglu", "Did you mean 'silu'?"),
         ("layer_types", [FULL] * 4, "each of the 5 layers"),
@@ -37,16 +37,4 @@ class TestExaone4(FamilyTests):
     )
     drawn = {"length": 17}
 
-    @staticmethod
-    def config(**values) -> Exaone4Config:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return Exaone4Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
-    def draw(data):
-        return {
-            **draw_llama(data),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-            "sliding_window": data.draw(st.integers(2, 15), "window"),
-            "sliding_window_pattern": data.draw(st.integers(1, 4), "pattern"),
-        }
+    draws = dict(rms_norm_eps=EPS, sliding_window=WINDOW, sliding_window_pattern=st.integers(1, 4))

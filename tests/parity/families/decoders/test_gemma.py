@@ -6,34 +6,13 @@ import json
 
 import pytest
 import torch
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    Gemma3ForCausalLM,
-    Gemma3TextConfig,
-    Gemma3TextForSequenceClassification,
-    Gemma3TextModel,
-    GemmaConfig,
-    GemmaForCausalLM,
-)
 
 from specs.forms.canonical import canonical, differences
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.harness import check_reference
-from tests.parity.families.llamas import (
-    EPS,
-    LINEAR,
-    LLAMA3,
-    SPECIAL,
-    YARN,
-    classes,
-    draw_head_dim,
-    draw_llama,
-    labels,
-    rotation,
-)
-from tests.parity.reference import build
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, lists
+from tests.parity.families.family import FamilyTests, halve_matrices
+from tests.parity.families.llamas import LINEAR, LLAMA3, YARN, draw_llama, rotation
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
@@ -62,7 +41,7 @@ GEMMA = {
     "untied": {"hidden_act": "gelu_python"},
     "one key": {"hidden_act": "gelu"},
 }
-"""What Gemma has beyond."""
+"""Further fields of Gemma."""
 GEMMA2 = {
     "grouped": dict(
         hidden_activation="silu", sliding_window=4, query_pre_attn_scalar=7, attn_logit_softcapping=1.5,
@@ -73,7 +52,7 @@ GEMMA2 = {
     ),
     "one key": dict(layer_types=[FULL, FULL, SLIDING, FULL], sliding_window=3, attn_logit_softcapping=0.5),
 }  # fmt: skip
-"""What Gemma 2 has beyond."""
+"""Further fields of Gemma 2."""
 GEMMA3 = {
     "grouped": dict(
         hidden_activation="silu", sliding_window=4, query_pre_attn_scalar=7, sliding_window_pattern=2,
@@ -87,27 +66,16 @@ GEMMA3 = {
         sliding_window=3, rope_parameters={FULL: YARN, SLIDING: rotation(90.0)},
     ),
 }  # fmt: skip
-"""What Gemma 3 has beyond."""
+"""Further fields of Gemma 3."""
 
 
-def check(model_class, config, directory, *, seed: int = 1, **options):
-    """As the harness has it, with the weights of norms around 0, to which 1 is added, and scores of ordinary size."""
-    reference = build(model_class, config, seed)
+def prepare(reference, seed: int) -> None:
+    """The reference adds 1 to the weights of norms."""
+    halve_matrices(reference, seed)
     with torch.no_grad():
         for name, parameter in reference.named_parameters():
             if name.endswith("norm.weight"):
                 parameter.sub_(1)
-            elif parameter.dim() > 1:
-                parameter.mul_(0.5)
-    check_reference(reference, directory, seed=seed, **options)
-
-
-def configured(config_class, **values):
-    values["rope_parameters"] = {
-        key: dict(value) if isinstance(value, dict) else value
-        for key, value in values["rope_parameters"].items()
-    }
-    return config_class(**{**SPECIAL, **values})
 
 
 ACTIVATIONS = st.sampled_from(["gelu_pytorch_tanh", "relu", "silu"])
@@ -120,32 +88,22 @@ def draw_common(data) -> dict:
     # Norms of what branches add magnify the rounding of very narrow ones, wide ones add to it.
     common["hidden_size"] *= -(-32 // common["hidden_size"])
     common["num_hidden_layers"] = min(common["num_hidden_layers"], 3)
-    return dict(
-        **common,
-        head_dim=draw_head_dim(data),
-        rms_norm_eps=data.draw(EPS, "eps"),
-        attention_bias=data.draw(st.booleans(), "attention_bias"),
-    )
+    return dict(**common, head_dim=HEAD_DIM, rms_norm_eps=EPS, attention_bias=FLAG)
 
 
 def draw_layers(data, layers: int) -> dict:
-    fields = {
-        "sliding_window": data.draw(st.integers(2, 16), "window"),
-        "query_pre_attn_scalar": data.draw(st.integers(20, 300), "query_pre_attn_scalar"),
-        "hidden_activation": data.draw(ACTIVATIONS | st.just("gelu"), "activation"),
-        "final_logit_softcapping": data.draw(CAPS, "final cap"),
-    }
-    if data.draw(st.booleans(), "layer_types"):
-        kinds = st.lists(st.sampled_from([FULL, SLIDING]), min_size=layers, max_size=layers)
-        fields["layer_types"] = data.draw(kinds, "kinds")
-    return fields
+    types = {"layer_types": lists([FULL, SLIDING], layers)} if data.draw(FLAG, "layer_types") else {}
+    return types | dict(
+        sliding_window=st.integers(2, 16), query_pre_attn_scalar=st.integers(20, 300),
+        hidden_activation=ACTIVATIONS | st.just("gelu"), final_logit_softcapping=CAPS,
+    )  # fmt: skip
 
 
 class TestGemma(FamilyTests):
-    model_class = GemmaForCausalLM
+    model_class = hf.GemmaForCausalLM
     configs = {name: {**values, **GEMMA[name]} for name, values in CONFIGS.items()}
-    check = staticmethod(check)
-    others = [(each, labels(each)) for each in classes("Gemma", *HEADS)]
+    prepare = staticmethod(prepare)
+    heads = HEADS
     refusals = (
         ("hidden_act", "gelu_tan", "Did you mean"),
         ("hidden_activation", "relu", "must equal hidden_act"),
@@ -154,20 +112,16 @@ class TestGemma(FamilyTests):
     )
 
     @staticmethod
-    def config(**values) -> GemmaConfig:
-        return configured(GemmaConfig, **values)
-
-    @staticmethod
     def draw(data):
         activations = ACTIVATIONS | st.just("gelu_python")
-        return {**draw_common(data), "hidden_act": data.draw(activations, "activation")}
+        return draw_common(data) | dict(hidden_act=activations)
 
 
 class TestGemma2(FamilyTests):
-    model_class = Gemma2ForCausalLM
+    model_class = hf.Gemma2ForCausalLM
     configs = {name: {**values, **GEMMA2[name]} for name, values in CONFIGS.items()}
-    check = staticmethod(check)
-    others = [(each, labels(each)) for each in classes("Gemma2", *HEADS)]
+    prepare = staticmethod(prepare)
+    heads = HEADS
     refusals = (
         ("hidden_activation", "silo", "Did you mean 'silu'?"),
         ("sliding_window", None, "must be a number"),
@@ -178,22 +132,18 @@ class TestGemma2(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> Gemma2Config:
-        return configured(Gemma2Config, **values)
-
-    @staticmethod
     def draw(data):
         common = draw_common(data)
         layers = draw_layers(data, common["num_hidden_layers"])
-        return {**common, **layers, "attn_logit_softcapping": data.draw(CAPS, "cap")}
+        return common | layers | dict(attn_logit_softcapping=CAPS)
 
 
 class TestGemma3(FamilyTests):
-    model_class = Gemma3ForCausalLM
+    model_class = hf.Gemma3ForCausalLM
     configs = {name: {**values, **GEMMA3[name]} for name, values in CONFIGS.items()}
-    check = staticmethod(check)
-    others = [(each, labels(each)) for each in (Gemma3TextModel, Gemma3TextForSequenceClassification)]
-    of_others = "untied"
+    prepare = staticmethod(prepare)
+    heads = ("Model", "ForSequenceClassification")
+    of_others = ("untied",)
     refusals = (
         ("attn_logit_softcapping", 50.0, "must be null"),
         ("use_bidirectional_attention", True, "must be false"),
@@ -205,16 +155,12 @@ class TestGemma3(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> Gemma3TextConfig:
-        return configured(Gemma3TextConfig, **values)
-
-    @staticmethod
     def draw(data):
         common = draw_common(data)
         ropes = st.sampled_from([rotation(30.0), rotation(1e4), LINEAR, LLAMA3, YARN])
-        common["rope_parameters"] = {kind: dict(data.draw(ropes, kind)) for kind in (FULL, SLIDING)}
+        common["rope_parameters"] = dict.fromkeys((FULL, SLIDING), ropes)
         layers = draw_layers(data, common["num_hidden_layers"])
-        return {**common, **layers, "sliding_window_pattern": data.draw(st.integers(1, 3), "pattern")}
+        return common | layers | dict(sliding_window_pattern=st.integers(1, 3))
 
 
 OLD = {
@@ -228,13 +174,13 @@ OLD = {
     "sliding_window_pattern": 6, "torch_dtype": "bfloat16", "transformers_version": "4.50.0.dev0",
     "use_cache": True, "vocab_size": 300,
 }  # fmt: skip
-"""What the configs of Gemma 3 say, at a tiny size."""
+"""The configs of Gemma 3 at a tiny size."""
 
 
 def test_old_and_new_spellings_are_one_architecture(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(OLD))
     old = spec_of_config(Config(OLD, "config.json"), name="tiny")
-    Gemma3TextConfig.from_pretrained(tmp_path).save_pretrained(tmp_path / "new")
+    hf.Gemma3TextConfig.from_pretrained(tmp_path).save_pretrained(tmp_path / "new")
     new = json.loads((tmp_path / "new" / "config.json").read_text())
     assert "rope_local_base_freq" not in new
     assert not list(differences(canonical(old), canonical(import_spec(tmp_path / "new"))))
@@ -251,7 +197,7 @@ def test_a_model_with_a_vision_part_is_refused_with_a_remedy():
 
 
 def test_gelu_of_the_first_configs_is_its_tanh_approximation():
-    config = GemmaConfig().to_dict()
+    config = hf.GemmaConfig().to_dict()
     first = spec_of_config(Config({**config, "hidden_act": "gelu"}, "config.json"), name="gemma")
     second = spec_of_config(Config({**config, "hidden_activation": "gelu_pytorch_tanh"}, "x"), name="gemma")
     assert canonical(first) == canonical(second)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Glm4Config, Glm4ForCausalLM, GlmConfig, GlmForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, classes, draw_llama, labels, rotation
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.llamas import LINEAR, LlamaTests, draw_llama, rotation
 
 HEADS = ("Model", "ForSequenceClassification", "ForTokenClassification")
 CONFIGS = {
@@ -32,39 +32,23 @@ REFUSALS = (
 )
 
 
-def config_of(config_class, **values):
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return config_class(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-
 def draw_glm(data) -> dict:
-    return {
-        **draw_llama(data),
-        "attention_bias": data.draw(st.booleans(), "attention_bias"),
-        "head_dim": 4 * data.draw(st.integers(2, 6), "head_dim / 4"),
-        "rms_norm_eps": data.draw(EPS, "eps"),
-    }
+    return draw_llama(data) | dict(
+        attention_bias=FLAG, head_dim=4 * data.draw(st.integers(2, 6), "head_dim / 4"), rms_norm_eps=EPS,
+    )  # fmt: skip
 
 
-class TestGlm(FamilyTests):
-    model_class = GlmForCausalLM
+class TestGlm(LlamaTests):
+    model_class = hf.GlmForCausalLM
     configs = CONFIGS
-    others = [(each, labels(each)) for each in classes("Glm", *HEADS)]
+    heads = HEADS
     refusals = REFUSALS
     draw = staticmethod(draw_glm)
 
-    @staticmethod
-    def config(**values) -> GlmConfig:
-        return config_of(GlmConfig, **values)
 
-
-class TestGlm4(FamilyTests):
-    model_class = Glm4ForCausalLM
+class TestGlm4(LlamaTests):
+    model_class = hf.Glm4ForCausalLM
     configs = CONFIGS
-    others = [(each, labels(each)) for each in classes("Glm4", *HEADS)]
+    heads = HEADS
     refusals = REFUSALS
     draw = staticmethod(draw_glm)
-
-    @staticmethod
-    def config(**values) -> Glm4Config:
-        return config_of(Glm4Config, **values)

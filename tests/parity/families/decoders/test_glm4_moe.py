@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Glm4MoeConfig, Glm4MoeForCausalLM, Glm4MoeModel
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_head_dim, draw_llama, rotation
-from tests.parity.families.mixtures import check, draw_routed
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
+from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.mixtures import draw_routed
 
 
-class TestGlm4Moe(FamilyTests):
-    model_class = Glm4MoeForCausalLM
+class TestGlm4Moe(LlamaTests):
+    model_class = hf.Glm4MoeForCausalLM
     configs = {
         "dense first": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -31,8 +31,7 @@ class TestGlm4Moe(FamilyTests):
             n_shared_experts=3, first_k_dense_replace=2, rope_parameters={**LINEAR, "partial_rotary_factor": 1.0},
         ),
     }  # fmt: skip
-    check = staticmethod(check)
-    others = [(Glm4MoeModel, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("mlp_bias", True, "unsupported fields"),
@@ -40,20 +39,10 @@ class TestGlm4Moe(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> Glm4MoeConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return Glm4MoeConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         common = draw_llama(data)
         part = data.draw(st.sampled_from([0.25, 0.5, 1.0]), "rotated part")
-        return {
-            **common,
-            **draw_routed(data, common["num_hidden_layers"]),
-            "rope_parameters": {**common["rope_parameters"], "partial_rotary_factor": part},
-            "head_dim": 4 * draw_head_dim(data),
-            "use_qk_norm": data.draw(st.booleans(), "use_qk_norm"),
-            "attention_bias": data.draw(st.booleans(), "attention_bias"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return common | draw_routed(data, common["num_hidden_layers"]) | dict(
+            rope_parameters={**common["rope_parameters"], "partial_rotary_factor": part},
+            head_dim=HEAD_DIM.map(lambda width: 4 * width), use_qk_norm=FLAG, attention_bias=FLAG, rms_norm_eps=EPS,
+        )  # fmt: skip

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import GPTBigCodeConfig, GPTBigCodeForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, SPECIAL, classes, labels
+from tests.parity.families.draws import EPS, FLAG, LAYERS, VOCAB
+from tests.parity.families.family import SPECIAL, FamilyTests
 
 
 class TestGPTBigCode(FamilyTests):
-    model_class = GPTBigCodeForCausalLM
+    model_class = hf.GPTBigCodeForCausalLM
+    defaults = {**SPECIAL, "n_positions": 64}
     configs = {
         "one key": dict(
             vocab_size=61, n_embd=60, n_layer=3, n_head=6, n_inner=41, layer_norm_epsilon=1e-3, attn_pdrop=0.3,
@@ -20,10 +21,7 @@ class TestGPTBigCode(FamilyTests):
             scale_attn_weights=False, tie_word_embeddings=False,
         ),
     }  # fmt: skip
-    others = [
-        (each, labels(each))
-        for each in classes("GPTBigCode", "Model", "ForSequenceClassification", "ForTokenClassification")
-    ]
+    heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (
         ("activation_function", "swiglu", "Did you mean 'silu'?"),
         ("add_cross_attention", True, "must be false"),
@@ -31,18 +29,10 @@ class TestGPTBigCode(FamilyTests):
     )
 
     @staticmethod
-    def config(**values) -> GPTBigCodeConfig:
-        return GPTBigCodeConfig(**{**SPECIAL, "n_positions": 64, **values})
-
-    @staticmethod
     def draw(data):
         heads = data.draw(st.integers(1, 6), "heads")
-        return {
-            "vocab_size": data.draw(st.integers(5, 90), "vocab_size"),
-            "n_embd": heads * data.draw(st.integers(4, 12), "head width"),
-            "n_head": heads,
-            "n_layer": data.draw(st.integers(1, 4), "layers"),
-            "n_inner": data.draw(st.none() | st.integers(8, 70), "hidden"),
-            "layer_norm_epsilon": data.draw(EPS, "eps"),
-            **{name: data.draw(st.booleans(), name) for name in ("multi_query", "tie_word_embeddings")},
-        }
+        return dict(
+            vocab_size=VOCAB, n_embd=heads * data.draw(st.integers(4, 12), "head width"), n_head=heads,
+            n_layer=LAYERS, n_inner=st.none() | st.integers(8, 70), layer_norm_epsilon=EPS, multi_query=FLAG,
+            tie_word_embeddings=FLAG,
+        )  # fmt: skip

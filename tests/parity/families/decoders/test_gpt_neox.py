@@ -5,19 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    GPTNeoXConfig,
-    GPTNeoXForCausalLM,
-    GPTNeoXForQuestionAnswering,
-    GPTNeoXForSequenceClassification,
-    GPTNeoXForTokenClassification,
-    GPTNeoXModel,
-)
 
-from tests.parity.families.family import FamilyTests
+from tests.parity.families.draws import ACTIVATION, FLAG, HIDDEN, LAYERS, VOCAB
 from tests.parity.families.harness import check
-from tests.parity.families.llamas import DYNAMIC, LLAMA3
+from tests.parity.families.llamas import ALL, DYNAMIC, LLAMA3, LlamaTests
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -28,35 +21,12 @@ YARN = {
 }  # fmt: skip
 PLAIN = {"rope_type": "default", "rope_theta": 300.0}
 
-CONFIGS = {
-    "odd-heads": dict(
-        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
-        hidden_act="relu", layer_norm_eps=1e-3,
-        rope_parameters={"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.4},
-    ),
-    "sequential, tied": dict(
-        vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=70,
-        hidden_act="gelu_new", layer_norm_eps=1e-6, use_parallel_residual=False, attention_bias=False,
-        tie_word_embeddings=True, rope_parameters=LINEAR,
-    ),
-    "yarn": dict(
-        vocab_size=83, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=33,
-        rope_parameters=YARN,
-    ),
-}  # fmt: skip
-
-
-def config_of(**values) -> GPTNeoXConfig:
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    values.setdefault("max_position_embeddings", 128)
-    return GPTNeoXConfig(**values, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4)
-
 
 @pytest.mark.slow
 def test_beyond_the_context_that_dynamic_scaling_starts_from(tmp_path):
     rope = {**DYNAMIC, "partial_rotary_factor": 0.4}
-    config = config_of(**{**CONFIGS["odd-heads"], "max_position_embeddings": 8, "rope_parameters": rope})
-    check(GPTNeoXForCausalLM, config, tmp_path, length=13, steps=False)
+    config = TestGPTNeoX.configured("odd-heads", **{"max_position_embeddings": 8, "rope_parameters": rope})
+    check(hf.GPTNeoXForCausalLM, config, tmp_path, length=13, steps=False)
 
 
 def test_the_old_spelling_of_rotary_positions():
@@ -66,30 +36,31 @@ def test_the_old_spelling_of_rotary_positions():
     assert (position.theta, position.dimensions) == (700.0, 4)
 
 
-REFUSED = {
-    "is_decoder": (True, "must be false"),
-    "hidden_act": ("geluu", "Did you mean 'gelu'"),
-    "rope_parameters": ({"rope_type": "yarm", "factor": 2.0}, "Did you mean 'yarn'"),
-    "num_key_value_heads": (1, "unsupported fields"),
-}
-
-
-class TestGPTNeoX(FamilyTests):
-    model_class = GPTNeoXForCausalLM
-    configs = CONFIGS
-    config = staticmethod(config_of)
-    others = [
-        (each, {})
-        for each in [
-            GPTNeoXModel,
-            GPTNeoXForSequenceClassification,
-            GPTNeoXForTokenClassification,
-            GPTNeoXForQuestionAnswering,
-        ]
-    ]
-    of_others = "odd-heads"
-    refusals = [(field, *REFUSED[field]) for field in REFUSED]
-    of_refusals = "odd-heads"
+class TestGPTNeoX(LlamaTests):
+    model_class = hf.GPTNeoXForCausalLM
+    configs = {
+        "odd-heads": dict(
+            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
+            hidden_act="relu", layer_norm_eps=1e-3,
+            rope_parameters={"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.4},
+        ),
+        "sequential, tied": dict(
+            vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=70,
+            hidden_act="gelu_new", layer_norm_eps=1e-6, use_parallel_residual=False, attention_bias=False,
+            tie_word_embeddings=True, rope_parameters=LINEAR,
+        ),
+        "yarn": dict(
+            vocab_size=83, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=33,
+            rope_parameters=YARN,
+        ),
+    }  # fmt: skip
+    heads = ALL
+    refusals = (
+        ("is_decoder", True, "must be false"),
+        ("hidden_act", "geluu", "Did you mean 'gelu'"),
+        ("rope_parameters", {"rope_type": "yarm", "factor": 2.0}, "Did you mean 'yarn'"),
+        ("num_key_value_heads", 1, "unsupported fields"),
+    )
 
     @staticmethod
     def draw(data):
@@ -97,15 +68,8 @@ class TestGPTNeoX(FamilyTests):
         rotated = 2 * data.draw(st.integers(2, width // 2), "pairs")
         rope = data.draw(st.sampled_from([LINEAR, DYNAMIC, LLAMA3, YARN, PLAIN]), "rope")
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            hidden_size=heads * width,
-            num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-            num_attention_heads=heads,
-            intermediate_size=data.draw(st.integers(1, 70), "hidden"),
-            hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-            layer_norm_eps=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
-            use_parallel_residual=data.draw(st.booleans(), "parallel"),
-            attention_bias=data.draw(st.booleans(), "attention_bias"),
-            tie_word_embeddings=data.draw(st.booleans(), "tied"),
+            vocab_size=VOCAB, hidden_size=heads * width, num_hidden_layers=LAYERS, num_attention_heads=heads,
+            intermediate_size=HIDDEN, hidden_act=ACTIVATION, layer_norm_eps=st.sampled_from([1e-5, 1e-3, 1e-2]),
+            use_parallel_residual=FLAG, attention_bias=FLAG, tie_word_embeddings=FLAG,
             rope_parameters={**rope, "partial_rotary_factor": (rotated + 0.5) / width},
-        )
+        )  # fmt: skip

@@ -6,23 +6,12 @@ The reference cannot run a hybrid without attention.
 from __future__ import annotations
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    GraniteConfig,
-    GraniteForCausalLM,
-    GraniteModel,
-    GraniteMoeConfig,
-    GraniteMoeForCausalLM,
-    GraniteMoeHybridConfig,
-    GraniteMoeHybridForCausalLM,
-    GraniteMoeHybridModel,
-    GraniteMoeModel,
-)
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_llama, rotation
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
 from tests.parity.families.mixers import MixerTests
-from tests.parity.families.mixtures import check
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
@@ -51,41 +40,29 @@ REFUSALS = (
 )
 
 
-def config_of(config_class, **values):
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return config_class(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-
 def draw_granite(data) -> dict:
     factors = st.sampled_from([1.0, 0.22, 0.1, 1.5])
-    return {
-        **draw_llama(data),
-        **{name: data.draw(factors, name) for name in MULTIPLIERS},
-        "attention_bias": data.draw(st.booleans(), "attention_bias"),
-        "rms_norm_eps": data.draw(EPS, "eps"),
-    }
+    return draw_llama(data) | dict.fromkeys(MULTIPLIERS, factors) | dict(
+        attention_bias=FLAG, rms_norm_eps=EPS,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("scaling", [3.0, 6.0, 7.0, 49.0, 0.3])
 def test_inverse_factors_are_written_as_they_were_read(scaling):
-    config = config_of(GraniteConfig, **{**CONFIGS["grouped"], "logits_scaling": scaling})
+    config = TestGranite.configured("grouped", logits_scaling=scaling)
     spec = spec_of_config(Config(config.to_dict(), "config.json"), name="tiny")
     assert write_config(spec, "granite")["logits_scaling"] == scaling
 
 
-class TestGranite(FamilyTests):
-    model_class = GraniteForCausalLM
+class TestGranite(LlamaTests):
+    model_class = hf.GraniteForCausalLM
     configs = {**CONFIGS, "biases, tied": {**CONFIGS["biases, tied"], "mlp_bias": True}}
-    others = [(GraniteModel, {})]
+    heads = ("Model",)
     refusals = REFUSALS
 
     @staticmethod
-    def config(**values) -> GraniteConfig:
-        return config_of(GraniteConfig, **values)
-
-    @staticmethod
     def draw(data):
-        return {**draw_granite(data), "mlp_bias": data.draw(st.booleans(), "mlp_bias")}
+        return draw_granite(data) | dict(mlp_bias=FLAG)
 
 
 EXPERTS = {
@@ -95,22 +72,17 @@ EXPERTS = {
 }
 
 
-class TestGraniteMoe(FamilyTests):
-    model_class = GraniteMoeForCausalLM
+class TestGraniteMoe(LlamaTests):
+    model_class = hf.GraniteMoeForCausalLM
     configs = {name: {**values, **EXPERTS[name]} for name, values in CONFIGS.items()}
-    check = staticmethod(check)
-    others = [(GraniteMoeModel, {})]
+    heads = ("Model",)
     refusals = (*REFUSALS, ("shared_intermediate_size", 8, "unsupported fields"))
-
-    @staticmethod
-    def config(**values) -> GraniteMoeConfig:
-        return config_of(GraniteMoeConfig, **values)
 
     @staticmethod
     def draw(data):
         experts = data.draw(st.integers(1, 7), "experts")
         top_k = data.draw(st.integers(1, experts), "top_k")
-        return {**draw_granite(data), "num_local_experts": experts, "num_experts_per_tok": top_k}
+        return draw_granite(data) | dict(num_local_experts=experts, num_experts_per_tok=top_k)
 
 
 MULTIPLIED = dict(
@@ -119,7 +91,8 @@ MULTIPLIED = dict(
 
 
 class TestGraniteHybrid(MixerTests):
-    model_class = GraniteMoeHybridForCausalLM
+    model_class = hf.GraniteMoeHybridForCausalLM
+    defaults = {**LlamaTests.defaults, "rope_parameters": rotation(10000.0)}
     configs = {
         "dense": dict(
             vocab_size=61, hidden_size=48, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -139,7 +112,7 @@ class TestGraniteHybrid(MixerTests):
             position_embedding_type="rope", rope_parameters=rotation(500.0),
         ),
     }  # fmt: skip
-    others = [(GraniteMoeHybridModel, {})]
+    heads = ("Model",)
     refusals = (
         *REFUSALS,
         ("layer_types", ["mamba"], "must have an entry for each of the 3 layers"),
@@ -149,24 +122,14 @@ class TestGraniteHybrid(MixerTests):
     )
 
     @staticmethod
-    def config(**values) -> GraniteMoeHybridConfig:
-        rope = {"rope_parameters": dict(values.pop("rope_parameters", rotation(10000.0)))}
-        return GraniteMoeHybridConfig(**{**SPECIAL, "max_position_embeddings": 128, **rope, **values})
-
-    @staticmethod
     def draw(data):
         values = draw_granite(data)
         kinds = st.sampled_from(["mamba", "attention"])
         layers = ["attention", *data.draw(st.lists(kinds, max_size=3), "layers")]
         experts = data.draw(st.sampled_from([0, 2, 5]), "experts")
-        return {
-            **values,
-            "num_hidden_layers": len(layers),
-            "layer_types": layers,
-            "num_local_experts": experts,
-            "num_experts_per_tok": data.draw(st.integers(1, experts), "top_k") if experts else 2,
-            "shared_intermediate_size": data.draw(st.integers(1, 40), "shared"),
-            "mamba_n_heads": data.draw(st.sampled_from([1, 2, 4]), "heads"),
-            "mamba_d_state": data.draw(st.integers(1, 9), "state"),
-            "position_embedding_type": data.draw(st.sampled_from([None, "rope"]), "position"),
-        }
+        return values | dict(
+            num_hidden_layers=len(layers), layer_types=layers, num_local_experts=experts,
+            num_experts_per_tok=data.draw(st.integers(1, experts), "top_k") if experts else 2,
+            shared_intermediate_size=st.integers(1, 40), mamba_n_heads=st.sampled_from([1, 2, 4]),
+            mamba_d_state=st.integers(1, 9), position_embedding_type=st.sampled_from([None, "rope"]),
+        )  # fmt: skip

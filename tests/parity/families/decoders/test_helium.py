@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-from transformers import HeliumConfig, HeliumForCausalLM
+import transformers as hf
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, classes, draw_llama, labels, rotation
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
 
 
-class TestHelium(FamilyTests):
-    model_class = HeliumForCausalLM
+class TestHelium(LlamaTests):
+    model_class = hf.HeliumForCausalLM
     configs = {
         "grouped": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -26,10 +25,7 @@ class TestHelium(FamilyTests):
             head_dim=4, intermediate_size=33, rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [
-        (each, labels(each))
-        for each in classes("Helium", "Model", "ForSequenceClassification", "ForTokenClassification")
-    ]
+    heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (
         ("hidden_act", "swiglu", "Did you mean 'silu'?"),
         ("head_dim", 12, "must be 10"),
@@ -38,16 +34,9 @@ class TestHelium(FamilyTests):
     )
 
     @staticmethod
-    def config(**values) -> HeliumConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return HeliumConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         values = draw_llama(data)
-        return {
-            **values,
-            **{name: data.draw(st.booleans(), name) for name in ("attention_bias", "mlp_bias")},
-            "head_dim": values["hidden_size"] // values["num_attention_heads"],
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return values | dict(
+            attention_bias=FLAG, mlp_bias=FLAG, head_dim=values["hidden_size"] // values["num_attention_heads"],
+            rms_norm_eps=EPS,
+        )  # fmt: skip

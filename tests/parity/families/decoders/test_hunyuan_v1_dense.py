@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import HunYuanDenseV1Config, HunYuanDenseV1ForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import (
-    EPS,
-    SPECIAL,
-    YARN,
-    classes,
-    draw_head_dim,
-    draw_llama,
-    labels,
-    rotation,
-)
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
+from tests.parity.families.llamas import YARN, LlamaTests, draw_llama, rotation
 
 ALPHA = {
     "rope_type": "dynamic", "rope_theta": 1000.0, "alpha": 50.0, "factor": 1.0, "beta_fast": 32, "beta_slow": 1,
@@ -23,8 +14,8 @@ ALPHA = {
 }  # fmt: skip
 
 
-class TestHunyuan(FamilyTests):
-    model_class = HunYuanDenseV1ForCausalLM
+class TestHunyuan(LlamaTests):
+    model_class = hf.HunYuanDenseV1ForCausalLM
     configs = {
         "stretched": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -40,9 +31,7 @@ class TestHunyuan(FamilyTests):
             head_dim=4, intermediate_size=33, rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [
-        (each, labels(each)) for each in classes("HunYuanDenseV1", "Model", "ForSequenceClassification")
-    ]
+    heads = ("Model", "ForSequenceClassification")
     refusals = (
         ("hidden_act", "swiglu", "Did you mean 'silu'?"),
         ("rope_parameters", {**ALPHA, "rope_type": "dynamc"}, "Did you mean 'dynamic'?"),
@@ -51,18 +40,10 @@ class TestHunyuan(FamilyTests):
     )
 
     @staticmethod
-    def config(**values) -> HunYuanDenseV1Config:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return HunYuanDenseV1Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         values = draw_llama(data)
         stretched = data.draw(st.booleans(), "stretched")
-        return {
-            **values,
-            "attention_bias": data.draw(st.booleans(), "attention_bias"),
-            "head_dim": draw_head_dim(data),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-            "rope_parameters": ALPHA if stretched else values["rope_parameters"],
-        }
+        return values | dict(
+            attention_bias=FLAG, head_dim=HEAD_DIM, rms_norm_eps=EPS,
+            rope_parameters=ALPHA if stretched else values["rope_parameters"],
+        )  # fmt: skip

@@ -5,82 +5,33 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import strategies as st
-from transformers import LlamaConfig, LlamaForCausalLM
+import transformers as hf
 
 from specs.forms.canonical import canonical, differences
-from tests.parity.families.family import FamilyTests
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import (
     ALL,
     DYNAMIC,
-    EPS,
     LINEAR,
     LLAMA3,
-    SPECIAL,
     YARN,
     YARN_MSCALE,
     YARN_STATED,
-    classes,
-    draw_head_dim,
-    draw_llama,
-    labels,
+    LlamaTests,
     rotation,
 )
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config
 
-CONFIGS = {
-    "grouped": dict(
-        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True,
-        mlp_bias=True, tie_word_embeddings=False, rope_parameters=rotation(500.0),
-    ),
-    "tied-linear": dict(
-        vocab_size=47, hidden_size=33, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
-        head_dim=8, intermediate_size=50, rms_norm_eps=1e-6, max_position_embeddings=128, hidden_act="gelu",
-        tie_word_embeddings=True, rope_parameters=LINEAR,
-    ),
-    "llama3": dict(
-        vocab_size=90, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=1,
-        head_dim=16, intermediate_size=24, rms_norm_eps=1e-5, max_position_embeddings=512,
-        tie_word_embeddings=True, rope_parameters=LLAMA3,
-    ),
-    "yarn": dict(
-        vocab_size=90, hidden_size=20, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-        head_dim=24, intermediate_size=24, rms_norm_eps=1e-5, max_position_embeddings=128,
-        tie_word_embeddings=False, rope_parameters=YARN,
-    ),
-    "yarn-stated": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
-        head_dim=32, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=128,
-        tie_word_embeddings=False, rope_parameters=YARN_STATED,
-    ),
-    "yarn-mscale": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
-        head_dim=32, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=128,
-        tie_word_embeddings=False, rope_parameters=YARN_MSCALE,
-    ),
-    "dynamic": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        head_dim=12, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=16,
-        tie_word_embeddings=False, rope_parameters=DYNAMIC,
-    ),
-}  # fmt: skip
-
-
-def config_of(**values) -> LlamaConfig:
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return LlamaConfig(**{**SPECIAL, **values})
-
 
 @pytest.mark.parametrize("name", ["llama3", "yarn"])
 def test_beyond_the_original_context(name, tmp_path):
-    check(LlamaForCausalLM, config_of(**CONFIGS[name]), tmp_path, seed=2, length=100, onnx=False)
+    check(hf.LlamaForCausalLM, TestLlama.configured(name), tmp_path, seed=2, length=100, onnx=False)
 
 
 def test_beyond_the_context_that_dynamic_scaling_starts_from(tmp_path):
-    check(LlamaForCausalLM, config_of(**CONFIGS["dynamic"]), tmp_path, length=40, steps=False)
+    check(hf.LlamaForCausalLM, TestLlama.configured("dynamic"), tmp_path, length=40, steps=False)
 
 
 OLD = {
@@ -93,7 +44,7 @@ OLD = {
     "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                      "original_max_position_embeddings": 8192, "rope_type": "llama3"},
 }  # fmt: skip
-"""What the config of Llama 3.1 says, at a tiny size."""
+"""The config of Llama 3.1 at a tiny size."""
 
 
 def architecture(data) -> dict:
@@ -102,7 +53,7 @@ def architecture(data) -> dict:
 
 def test_old_and_new_spellings_are_one_architecture(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(OLD))
-    LlamaConfig.from_pretrained(tmp_path).save_pretrained(tmp_path / "new")
+    hf.LlamaConfig.from_pretrained(tmp_path).save_pretrained(tmp_path / "new")
     new = json.loads((tmp_path / "new" / "config.json").read_text())
     assert "rope_scaling" not in new
     assert "rope_theta" not in new
@@ -129,12 +80,46 @@ def test_the_dropout_of_a_classifier_of_tokens_is_read():
     assert head(classifier_dropout=0.25).dropout == 0.25
 
 
-class TestLlama(FamilyTests):
-    model_class = LlamaForCausalLM
-    configs = CONFIGS
-    config = staticmethod(config_of)
-    others = [(each, labels(each)) for each in classes("Llama", *ALL)]
-    of_others = "grouped"
+class TestLlama(LlamaTests):
+    model_class = hf.LlamaForCausalLM
+    configs = {
+        "grouped": dict(
+            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True,
+            mlp_bias=True, tie_word_embeddings=False, rope_parameters=rotation(500.0),
+        ),
+        "tied-linear": dict(
+            vocab_size=47, hidden_size=33, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
+            head_dim=8, intermediate_size=50, rms_norm_eps=1e-6, max_position_embeddings=128, hidden_act="gelu",
+            tie_word_embeddings=True, rope_parameters=LINEAR,
+        ),
+        "llama3": dict(
+            vocab_size=90, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=1,
+            head_dim=16, intermediate_size=24, rms_norm_eps=1e-5, max_position_embeddings=512,
+            tie_word_embeddings=True, rope_parameters=LLAMA3,
+        ),
+        "yarn": dict(
+            vocab_size=90, hidden_size=20, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            head_dim=24, intermediate_size=24, rms_norm_eps=1e-5, max_position_embeddings=128,
+            tie_word_embeddings=False, rope_parameters=YARN,
+        ),
+        "yarn-stated": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=32, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=128,
+            tie_word_embeddings=False, rope_parameters=YARN_STATED,
+        ),
+        "yarn-mscale": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=32, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=128,
+            tie_word_embeddings=False, rope_parameters=YARN_MSCALE,
+        ),
+        "dynamic": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=12, intermediate_size=33, rms_norm_eps=1e-5, max_position_embeddings=16,
+            tie_word_embeddings=False, rope_parameters=DYNAMIC,
+        ),
+    }  # fmt: skip
+    heads = ALL
     refusals = [
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("rope_parameters", {"rope_type": "lama3", "factor": 2.0}, "Did you mean 'llama3'?"),
@@ -142,14 +127,5 @@ class TestLlama(FamilyTests):
         ("partial_rotary_factor", 0.5, "must be 1"),
         ("residual_multiplier", 0.5, "unsupported fields"),
     ]
-    of_refusals = "grouped"
 
-    @staticmethod
-    def draw(data):
-        return dict(
-            **draw_llama(data),
-            head_dim=draw_head_dim(data),
-            rms_norm_eps=data.draw(EPS, "eps"),
-            attention_bias=data.draw(st.booleans(), "attention_bias"),
-            mlp_bias=data.draw(st.booleans(), "mlp_bias"),
-        )
+    draws = dict(head_dim=HEAD_DIM, rms_norm_eps=EPS, attention_bias=FLAG, mlp_bias=FLAG)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Llama4ForCausalLM, Llama4TextConfig, Llama4TextModel
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, SPECIAL, draw_llama, rotation
-from tests.parity.families.mixtures import check
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.llamas import LlamaTests, draw_llama, rotation
 from tests.parity.reference import assert_close, build, difference, load
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config, ConfigError
@@ -22,14 +19,8 @@ LLAMA3 = {
 }  # fmt: skip
 
 
-def check_llama4(model_class: type, config: Any, directory: Any, **options: Any) -> Any:
-    """Padding on the right alone where queries grow: the reference counts padding before a row among its positions."""
-    sides = ("right",) if config.attn_temperature_tuning else ("right", "left")
-    return check(model_class, config, directory, sides=sides, **options)
-
-
-class TestLlama4(FamilyTests):
-    model_class = Llama4ForCausalLM
+class TestLlama4(LlamaTests):
+    model_class = hf.Llama4ForCausalLM
     configs = {
         "scout": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
@@ -56,8 +47,7 @@ class TestLlama4(FamilyTests):
             attention_chunk_size=3, attn_temperature_tuning=False, rope_parameters=rotation(30.0),
         ),
     }  # fmt: skip
-    check = staticmethod(check_llama4)
-    others = [(Llama4TextModel, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("layer_types", ["full_attention"] * 3, "must have an entry for each of the 4 layers"),
@@ -70,32 +60,25 @@ class TestLlama4(FamilyTests):
     )
     drawn = {"length": 17}
 
-    @staticmethod
-    def config(**values) -> Llama4TextConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return Llama4TextConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
+    def check(self, model_class, config, directory, **options):
+        """Padding on the right alone if queries grow: the reference counts padding before a row among its positions."""
+        sides = ("right",) if config.attn_temperature_tuning else ("right", "left")
+        return super().check(model_class, config, directory, sides=sides, **options)
 
     @staticmethod
     def draw(data):
         common = {**draw_llama(data), "head_dim": 2 * data.draw(st.integers(1, 6), "pairs")}
         layers = common["num_hidden_layers"]
         experts = data.draw(st.integers(1, 6), "experts")
-        return {
-            **common,
-            "intermediate_size_mlp": data.draw(st.integers(1, 40), "width of dense layers"),
-            "num_local_experts": experts,
-            "num_experts_per_tok": data.draw(st.integers(1, experts), "top_k"),
-            "moe_layers": [layer for layer in range(layers) if data.draw(st.booleans(), "mixture")],
-            "no_rope_layers": [data.draw(st.integers(0, 1), "rotated") for _ in range(layers)],
-            "attention_chunk_size": data.draw(st.none() | st.integers(2, 20), "chunk"),
-            "use_qk_norm": data.draw(st.booleans(), "norms"),
-            "attn_temperature_tuning": data.draw(st.booleans(), "tuned"),
-            "floor_scale": data.draw(st.integers(1, 20), "floor"),
-            "attn_scale": data.draw(st.sampled_from([0.1, 2.0]), "scale"),
-            "attention_bias": data.draw(st.booleans(), "attention_bias"),
-            "rope_parameters": data.draw(st.sampled_from([rotation(1000.0), LLAMA3]), "rope"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return common | dict(
+            intermediate_size_mlp=st.integers(1, 40), num_local_experts=experts,
+            num_experts_per_tok=st.integers(1, experts),
+            moe_layers=[layer for layer in range(layers) if data.draw(st.booleans(), "mixture")],
+            no_rope_layers=[data.draw(st.integers(0, 1), "rotated") for _ in range(layers)],
+            attention_chunk_size=st.none() | st.integers(2, 20), use_qk_norm=FLAG, attn_temperature_tuning=FLAG,
+            floor_scale=st.integers(1, 20), attn_scale=st.sampled_from([0.1, 2.0]), attention_bias=FLAG,
+            rope_parameters=st.sampled_from([rotation(1000.0), LLAMA3]), rms_norm_eps=EPS,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -106,13 +89,13 @@ class TestLlama4(FamilyTests):
     ],
 )  # fmt: skip
 def test_steps_between_layers_are_at_least_one(changes, said):
-    data = {**TestLlama4.config(**TestLlama4.configs["scout"]).to_dict(), **changes}
+    data = {**TestLlama4.configured("scout").to_dict(), **changes}
     with pytest.raises(ConfigError, match=said):
         spec_of_config(Config(data, "config.json"), name="tiny")
 
 
 def test_lists_that_are_not_stated_follow_from_steps():
-    data = TestLlama4.config(**TestLlama4.configs["maverick"]).to_dict()
+    data = TestLlama4.configured("maverick").to_dict()
     stated = spec_of_config(Config(data, "config.json"), name="tiny")
     assert (data["moe_layers"], data["no_rope_layers"]) == ([1, 3], [1, 1, 1, 0])
     usual = {
@@ -126,9 +109,9 @@ def test_lists_that_are_not_stated_follow_from_steps():
 @pytest.fixture
 def both(tmp_path):
     """A reference, and ours with its weights, for prompts of several chunks."""
-    config = TestLlama4.config(**TestLlama4.configs["scout"])
+    config = TestLlama4.configured("scout")
     config._experts_implementation = "eager"
-    reference = build(Llama4ForCausalLM, config, 3)
+    reference = build(hf.Llama4ForCausalLM, config, 3)
     reference.save_pretrained(tmp_path)
     return reference, load(import_spec(tmp_path), tmp_path)
 

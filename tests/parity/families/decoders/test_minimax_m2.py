@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import MiniMaxM2Config, MiniMaxM2ForCausalLM, MiniMaxM2Model
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_head_dim, draw_llama, rotation
-from tests.parity.families.mixtures import check
+from tests.parity.families.draws import EPS, HEAD_DIM
+from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
 
 
-class TestMiniMaxM2(FamilyTests):
-    model_class = MiniMaxM2ForCausalLM
+class TestMiniMaxM2(LlamaTests):
+    model_class = hf.MiniMaxM2ForCausalLM
     configs = {
         "two of five": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -28,26 +27,16 @@ class TestMiniMaxM2(FamilyTests):
             head_dim=10, intermediate_size=13, num_local_experts=4, num_experts_per_tok=3, rope_parameters=LINEAR,
         ),
     }  # fmt: skip
-    check = staticmethod(check)
-    others = [(MiniMaxM2Model, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("attention_bias", True, "unsupported fields"),
     )
 
     @staticmethod
-    def config(**values) -> MiniMaxM2Config:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return MiniMaxM2Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
-        experts, width = data.draw(st.integers(1, 7), "experts"), 2 * draw_head_dim(data)
-        return {
-            **draw_llama(data),
-            "head_dim": width,
-            "rotary_dim": data.draw(st.sampled_from([width, width // 2]), "rotary_dim"),
-            "num_local_experts": experts,
-            "num_experts_per_tok": data.draw(st.integers(1, experts), "top_k"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        experts, width = data.draw(st.integers(1, 7), "experts"), 2 * data.draw(HEAD_DIM, "half of the width")
+        return draw_llama(data) | dict(
+            head_dim=width, rotary_dim=st.sampled_from([width, width // 2]), num_local_experts=experts,
+            num_experts_per_tok=st.integers(1, experts), rms_norm_eps=EPS,
+        )  # fmt: skip

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Ministral3Config, Ministral3ForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import ALL, EPS, SPECIAL, classes, draw_head_dim, draw_llama, labels
+from tests.parity.families.draws import EPS, HEAD_DIM
+from tests.parity.families.llamas import ALL, LlamaTests, draw_llama
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -28,8 +28,8 @@ def test_a_config_without_positions_is_that_of_8b() -> None:
     assert (position.query_scaling.beta, position.query_scaling.length) == (0.1, 16384)
 
 
-class TestMinistral3(FamilyTests):
-    model_class = Ministral3ForCausalLM
+class TestMinistral3(LlamaTests):
+    model_class = hf.Ministral3ForCausalLM
     configs = {
         "grouped": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -45,7 +45,7 @@ class TestMinistral3(FamilyTests):
             head_dim=6, intermediate_size=33, rope_parameters={**YARN, "llama_4_scaling_beta": 0.0},
         ),
     }  # fmt: skip
-    others = [(each, labels(each)) for each in classes("Ministral3", *ALL)]
+    heads = ALL
     refusals = (
         ("hidden_act", "swiglu", "Did you mean 'silu'?"),
         ("rope_parameters", {"rope_type": "yarn", "factor": 2.0}, "llama_4_scaling_beta"),
@@ -53,20 +53,8 @@ class TestMinistral3(FamilyTests):
     )
 
     @staticmethod
-    def config(**values) -> Ministral3Config:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return Ministral3Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
-        return {
-            **draw_llama(data),
-            "head_dim": draw_head_dim(data),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-            "sliding_window": data.draw(st.none() | st.integers(2, 9), "window"),
-            "rope_parameters": {
-                **data.draw(st.sampled_from([YARN, PLAIN]), "rope"),
-                "llama_4_scaling_beta": data.draw(st.sampled_from([0.0, 0.1, 2.0]), "beta"),
-                "original_max_position_embeddings": data.draw(st.integers(2, 20), "original"),
-            },
-        }
+        return draw_llama(data) | dict(
+            head_dim=HEAD_DIM, rms_norm_eps=EPS, sliding_window=st.none() | st.integers(2, 9),
+            rope_parameters={ **data.draw(st.sampled_from([YARN, PLAIN]), "rope"), "llama_4_scaling_beta": data.draw(st.sampled_from([0.0, 0.1, 2.0]), "beta"), "original_max_position_embeddings": data.draw(st.integers(2, 20), "original"), },
+        )  # fmt: skip

@@ -2,54 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import MistralConfig, MistralForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import (
-    ALL,
-    EPS,
-    LINEAR,
-    SPECIAL,
-    YARN,
-    classes,
-    draw_head_dim,
-    draw_llama,
-    labels,
-    rotation,
-)
+from tests.parity.families.draws import EPS, HEAD_DIM, WINDOW
+from tests.parity.families.llamas import ALL, LINEAR, YARN, LlamaTests, rotation
 from tests.parity.reference import build
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config
-
-CONFIGS: dict[str, dict[str, Any]] = {
-    "windowed": dict(
-        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5,
-        tie_word_embeddings=True, rope_parameters=rotation(500.0),
-    ),
-    "without a window": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, sliding_window=None,
-        hidden_act="gelu_new", rope_parameters=LINEAR,
-    ),
-    "windows of one token": dict(
-        vocab_size=31, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        intermediate_size=33, max_position_embeddings=128, sliding_window=1, rope_parameters=rotation(500.0),
-    ),
-    "yarn": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-        head_dim=32, intermediate_size=33, max_position_embeddings=128, sliding_window=2, rope_parameters=YARN,
-    ),
-}  # fmt: skip
-
-
-def config_of(**values) -> MistralConfig:
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return MistralConfig(**{**SPECIAL, **values})
 
 
 def test_a_config_that_says_little_has_the_defaults_of_the_first_model_but_null_is_no_window():
@@ -64,19 +25,36 @@ def test_a_config_that_says_little_has_the_defaults_of_the_first_model_but_null_
 
 
 def test_a_checkpoint_that_llama_fits_too_is_converted_to_its_own_family(tmp_path):
-    reference = build(MistralForCausalLM, config_of(**CONFIGS["without a window"]), seed=1)
+    reference = build(hf.MistralForCausalLM, TestMistral.configured("without a window"), seed=1)
     reference.save_pretrained(tmp_path / "reference")
     (tmp_path / "converted").mkdir()
     spec = import_spec(tmp_path / "reference")
     assert convert(spec, str(tmp_path / "reference"), tmp_path / "converted").model_type == "mistral"
 
 
-class TestMistral(FamilyTests):
-    model_class = MistralForCausalLM
-    configs = CONFIGS
-    config = staticmethod(config_of)
-    others = [(each, labels(each)) for each in classes("Mistral", *ALL)]
-    of_others = "windowed"
+class TestMistral(LlamaTests):
+    model_class = hf.MistralForCausalLM
+    configs = {
+        "windowed": dict(
+            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5,
+            tie_word_embeddings=True, rope_parameters=rotation(500.0),
+        ),
+        "without a window": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, sliding_window=None,
+            hidden_act="gelu_new", rope_parameters=LINEAR,
+        ),
+        "windows of one token": dict(
+            vocab_size=31, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            intermediate_size=33, max_position_embeddings=128, sliding_window=1, rope_parameters=rotation(500.0),
+        ),
+        "yarn": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
+            head_dim=32, intermediate_size=33, max_position_embeddings=128, sliding_window=2, rope_parameters=YARN,
+        ),
+    }  # fmt: skip
+    heads = ALL
     refusals = [
         ("hidden_act", "sillu", "Did you mean 'silu'?"),
         ("rope_parameters", {"rope_type": "yarm", "factor": 2.0}, "Did you mean 'yarn'?"),
@@ -85,13 +63,5 @@ class TestMistral(FamilyTests):
         ("layer_types", ["sliding_attention"], "each of the 3 layers"),
         ("attention_bias", True, "unsupported fields"),
     ]
-    of_refusals = "windowed"
 
-    @staticmethod
-    def draw(data):
-        return dict(
-            **draw_llama(data),
-            head_dim=draw_head_dim(data),
-            rms_norm_eps=data.draw(EPS, "eps"),
-            sliding_window=data.draw(st.none() | st.integers(2, 15), "window"),
-        )
+    draws = dict(head_dim=HEAD_DIM, rms_norm_eps=EPS, sliding_window=st.none() | WINDOW)

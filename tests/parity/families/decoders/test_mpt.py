@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import MptConfig, MptForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import ALL, EPS, SPECIAL, classes, labels
+from tests.parity.families.draws import EPS, FLAG, LAYERS, VOCAB
+from tests.parity.families.family import SPECIAL, FamilyTests
+from tests.parity.families.llamas import ALL
 
 
 class TestMpt(FamilyTests):
-    model_class = MptForCausalLM
+    model_class = hf.MptForCausalLM
+    defaults = {**SPECIAL, "max_seq_len": 64}
     configs = {
         "clipped": dict(
             vocab_size=61, d_model=60, n_layers=3, n_heads=6, layer_norm_epsilon=1e-3,
@@ -18,7 +20,7 @@ class TestMpt(FamilyTests):
         ),
         "untied": dict(vocab_size=47, d_model=40, n_layers=2, n_heads=4, tie_word_embeddings=False),
     }  # fmt: skip
-    others = [(each, labels(each)) for each in classes("Mpt", *ALL)]
+    heads = ALL
     refusals = (
         ("attn_config", {"qk_ln": True}, "no norms of queries and keys"),
         ("attn_config", {"alibi": False}, "always adds ALiBi"),
@@ -27,19 +29,10 @@ class TestMpt(FamilyTests):
     )
 
     @staticmethod
-    def config(**values) -> MptConfig:
-        return MptConfig(**{**SPECIAL, "max_seq_len": 64, **values})
-
-    @staticmethod
     def draw(data):
         heads = data.draw(st.integers(1, 6), "heads")
         clip = data.draw(st.none() | st.sampled_from([0.3, 1.0, 8.0]), "clip")
-        return {
-            "vocab_size": data.draw(st.integers(5, 90), "vocab_size"),
-            "d_model": heads * data.draw(st.integers(4, 12), "head width"),
-            "n_heads": heads,
-            "n_layers": data.draw(st.integers(1, 4), "layers"),
-            "layer_norm_epsilon": data.draw(EPS, "eps"),
-            "tie_word_embeddings": data.draw(st.booleans(), "tied"),
-            "attn_config": {"clip_qkv": clip},
-        }
+        return dict(
+            vocab_size=VOCAB, d_model=heads * data.draw(st.integers(4, 12), "head width"), n_heads=heads,
+            n_layers=LAYERS, layer_norm_epsilon=EPS, tie_word_embeddings=FLAG, attn_config={"clip_qkv": clip},
+        )  # fmt: skip

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import NemotronConfig, NemotronForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import ALL, EPS, LINEAR, SPECIAL, classes, draw_llama, labels, rotation
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.llamas import ALL, LINEAR, LlamaTests, draw_llama, rotation
 
 
-class TestNemotron(FamilyTests):
-    model_class = NemotronForCausalLM
+class TestNemotron(LlamaTests):
+    model_class = hf.NemotronForCausalLM
     configs = {
         "grouped": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -26,7 +26,7 @@ class TestNemotron(FamilyTests):
             intermediate_size=33, rope_parameters={**rotation(90.0), "partial_rotary_factor": 0.25},
         ),
     }  # fmt: skip
-    others = [(each, labels(each)) for each in classes("Nemotron", *ALL)]
+    heads = ALL
     refusals = (
         ("hidden_act", "relu3", "Did you mean 'relu'?"),
         ("rope_parameters", {"rope_type": "linar", "factor": 2.0}, "Did you mean 'linear'?"),
@@ -35,16 +35,8 @@ class TestNemotron(FamilyTests):
     )
 
     @staticmethod
-    def config(**values) -> NemotronConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return NemotronConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
-        return {
-            **draw_llama(data),
-            **{name: data.draw(st.booleans(), name) for name in ("attention_bias", "mlp_bias")},
-            "head_dim": 4 * data.draw(st.integers(2, 6), "head_dim / 4"),
-            "hidden_act": data.draw(st.sampled_from(["relu2", "relu"]), "activation"),
-            "norm_eps": data.draw(EPS, "eps"),
-        }
+        return draw_llama(data) | dict(
+            attention_bias=FLAG, mlp_bias=FLAG, head_dim=4 * data.draw(st.integers(2, 6), "head_dim / 4"),
+            hidden_act=st.sampled_from(["relu2", "relu"]), norm_eps=EPS,
+        )  # fmt: skip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Olmo2Config, Olmo2ForCausalLM, OlmoConfig, OlmoForCausalLM
 
+from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, classes, draw_llama, labels, rotation
+from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
 
 HEADS = ("Model", "ForSequenceClassification")
 CONFIGS = {
@@ -36,43 +37,30 @@ REFUSALS = (
 )
 
 
-def configured(config_class, **values):
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return config_class(**{**SPECIAL, **values})
-
-
 def draw_olmo(data) -> dict:
-    return {**draw_llama(data), "attention_bias": data.draw(st.booleans(), "attention_bias")}
+    return draw_llama(data) | dict(attention_bias=FLAG)
 
 
 class TestOlmo(FamilyTests):
-    model_class = OlmoForCausalLM
+    model_class = hf.OlmoForCausalLM
     configs = {name: {**values, "clip_qkv": CLIPS[name]} for name, values in CONFIGS.items()}
-    others = [(each, labels(each)) for each in classes("Olmo", *HEADS)]
+    heads = HEADS
     refusals = (*REFUSALS, ("rms_norm_eps", 1e-6, "unsupported fields"))
     of_refusals = "linear"
 
     @staticmethod
-    def config(**values) -> OlmoConfig:
-        return configured(OlmoConfig, **values)
-
-    @staticmethod
     def draw(data):
         clips = st.none() | st.sampled_from([0.3, 1.0, 8.0])
-        return {**draw_olmo(data), "clip_qkv": data.draw(clips, "clip")}
+        return draw_olmo(data) | dict(clip_qkv=clips)
 
 
 class TestOlmo2(FamilyTests):
-    model_class = Olmo2ForCausalLM
+    model_class = hf.Olmo2ForCausalLM
     configs = {name: {**values, "rms_norm_eps": EPSILONS[name]} for name, values in CONFIGS.items()}
-    others = [(each, labels(each)) for each in classes("Olmo2", *HEADS)]
+    heads = HEADS
     refusals = REFUSALS
     of_refusals = "linear"
 
     @staticmethod
-    def config(**values) -> Olmo2Config:
-        return configured(Olmo2Config, **values)
-
-    @staticmethod
     def draw(data):
-        return {**draw_olmo(data), "rms_norm_eps": data.draw(EPS, "eps")}
+        return draw_olmo(data) | dict(rms_norm_eps=EPS)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Olmo3Config, Olmo3ForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, classes, draw_llama, labels, rotation
+from tests.parity.families.draws import EPS, FLAG, WINDOW
+from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -17,13 +17,8 @@ def by_kind(full: dict, theta: float) -> dict:
     return {FULL: full, SLIDING: rotation(theta)}
 
 
-def config_of(**values) -> Olmo3Config:
-    values["rope_parameters"] = {kind: dict(each) for kind, each in values["rope_parameters"].items()}
-    return Olmo3Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-
-class TestOlmo3(FamilyTests):
-    model_class = Olmo3ForCausalLM
+class TestOlmo3(LlamaTests):
+    model_class = hf.Olmo3ForCausalLM
     configs = {
         "every fourth": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
@@ -39,8 +34,7 @@ class TestOlmo3(FamilyTests):
             intermediate_size=33, layer_types=[FULL, FULL], rope_parameters=by_kind(rotation(90.0), 90.0),
         ),
     }  # fmt: skip
-    config = staticmethod(config_of)
-    others = [(each, labels(each)) for each in classes("Olmo3", "Model", "ForSequenceClassification")]
+    heads = ("Model", "ForSequenceClassification")
     refusals = (
         ("hidden_act", "swiglu", "Did you mean 'silu'?"),
         ("rope_parameters", {FULL: {"rope_type": "linar", "factor": 2.0}}, "Did you mean 'linear'?"),
@@ -54,17 +48,14 @@ class TestOlmo3(FamilyTests):
     def draw(data):
         common = draw_llama(data)
         theta = data.draw(st.sampled_from([100.0, 1e4]), "theta of windows")
-        return {
-            **common,
-            "rope_parameters": by_kind(common["rope_parameters"], theta),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-            "attention_bias": data.draw(st.booleans(), "attention_bias"),
-            "sliding_window": data.draw(st.integers(2, 15), "window"),
-        }
+        return common | dict(
+            rope_parameters=by_kind(common["rope_parameters"], theta), rms_norm_eps=EPS, attention_bias=FLAG,
+            sliding_window=WINDOW,
+        )  # fmt: skip
 
 
 def test_scaling_stated_once_is_that_of_layers_without_a_window():
-    data = {**config_of(**TestOlmo3.configs["every fourth"]).to_dict(), "rope_theta": 300.0}
+    data = {**TestOlmo3.configured("every fourth").to_dict(), "rope_theta": 300.0}
     data["rope_scaling"] = {**data.pop("rope_parameters")[FULL]}
     del data["rope_scaling"]["rope_theta"]
     spec = spec_of_config(Config(data, "config.json"), name="tiny")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-from transformers import OlmoeConfig, OlmoeForCausalLM, OlmoeModel
+import transformers as hf
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_llama, rotation
-from tests.parity.families.mixtures import check, draw_experts
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.mixtures import draw_experts
 
 
-class TestOlmoe(FamilyTests):
-    model_class = OlmoeForCausalLM
+class TestOlmoe(LlamaTests):
+    model_class = hf.OlmoeForCausalLM
     configs = {
         "two of five": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -28,8 +27,7 @@ class TestOlmoe(FamilyTests):
             intermediate_size=13, num_experts=4, num_experts_per_tok=4, rope_parameters=LINEAR,
         ),
     }  # fmt: skip
-    check = staticmethod(check)
-    others = [(OlmoeModel, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("clip_qkv", 8.0, "the reference clips after the norms"),
@@ -38,15 +36,5 @@ class TestOlmoe(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> OlmoeConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return OlmoeConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
-        return {
-            **draw_llama(data),
-            **draw_experts(data),
-            "attention_bias": data.draw(st.booleans(), "attention_bias"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return draw_llama(data) | draw_experts(data) | dict(attention_bias=FLAG, rms_norm_eps=EPS)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    PhiConfig,
-    PhiForCausalLM,
-    PhiForSequenceClassification,
-    PhiForTokenClassification,
-    PhiModel,
-)
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import DYNAMIC, LLAMA3
+from tests.parity.families.draws import ACTIVATION, FLAG, HIDDEN, LAYERS, VOCAB
+from tests.parity.families.llamas import DYNAMIC, LLAMA3, LlamaTests
 
 LINEAR = {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.5, "partial_rotary_factor": 0.5}
 YARN = {
@@ -21,47 +15,32 @@ YARN = {
 }  # fmt: skip
 PLAIN = {"rope_type": "default", "rope_theta": 300.0}
 
-CONFIGS = {
-    "odd-heads": dict(
-        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
-        hidden_act="relu", layer_norm_eps=1e-3, qk_layernorm=True,
-        rope_parameters={"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.4},
-    ),
-    "grouped, tied": dict(
-        vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        intermediate_size=70, hidden_act="gelu", layer_norm_eps=1e-6, tie_word_embeddings=True,
-        rope_parameters=LINEAR,
-    ),
-    "yarn": dict(
-        vocab_size=83, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=33,
-        rope_parameters=YARN,
-    ),
-}  # fmt: skip
 
-
-def config_of(**values) -> PhiConfig:
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return PhiConfig(
-        **values, max_position_embeddings=128, bos_token_id=0, eos_token_id=0, pad_token_id=0, num_labels=4
+class TestPhi(LlamaTests):
+    model_class = hf.PhiForCausalLM
+    configs = {
+        "odd-heads": dict(
+            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
+            hidden_act="relu", layer_norm_eps=1e-3, qk_layernorm=True,
+            rope_parameters={"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.4},
+        ),
+        "grouped, tied": dict(
+            vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            intermediate_size=70, hidden_act="gelu", layer_norm_eps=1e-6, tie_word_embeddings=True,
+            rope_parameters=LINEAR,
+        ),
+        "yarn": dict(
+            vocab_size=83, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=33,
+            rope_parameters=YARN,
+        ),
+    }  # fmt: skip
+    heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
+    refusals = (
+        ("hidden_act", "gelu_newer", "Did you mean 'gelu_new'"),
+        ("rope_parameters", {"rope_type": "lama3"}, "Did you mean 'llama3'"),
+        ("sliding_window", 4, "unsupported fields"),
+        ("architectures", ["PhiForQuestionAnswering"], "must name a supported class"),
     )
-
-
-REFUSED = {
-    "hidden_act": ("gelu_newer", "Did you mean 'gelu_new'"),
-    "rope_parameters": ({"rope_type": "lama3"}, "Did you mean 'llama3'"),
-    "sliding_window": (4, "unsupported fields"),
-    "architectures": (["PhiForQuestionAnswering"], "must name a supported class"),
-}
-
-
-class TestPhi(FamilyTests):
-    model_class = PhiForCausalLM
-    configs = CONFIGS
-    config = staticmethod(config_of)
-    others = [(each, {}) for each in [PhiModel, PhiForSequenceClassification, PhiForTokenClassification]]
-    of_others = "odd-heads"
-    refusals = [(field, *REFUSED[field]) for field in REFUSED]
-    of_refusals = "odd-heads"
 
     @staticmethod
     def draw(data):
@@ -70,15 +49,8 @@ class TestPhi(FamilyTests):
         rotated = 2 * data.draw(st.integers(2, width // 2), "pairs")
         rope = data.draw(st.sampled_from([LINEAR, DYNAMIC, LLAMA3, YARN, PLAIN]), "rope")
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            hidden_size=kv_heads * groups * width,
-            num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-            num_attention_heads=kv_heads * groups,
-            num_key_value_heads=kv_heads,
-            intermediate_size=data.draw(st.integers(1, 70), "hidden"),
-            hidden_act=data.draw(st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"),
-            layer_norm_eps=data.draw(st.sampled_from([1e-5, 1e-3, 1e-2]), "eps"),
-            qk_layernorm=data.draw(st.booleans(), "qk_layernorm"),
-            tie_word_embeddings=data.draw(st.booleans(), "tied"),
-            rope_parameters={**rope, "partial_rotary_factor": (rotated + 0.5) / width},
-        )
+            vocab_size=VOCAB, hidden_size=kv_heads * groups * width, num_hidden_layers=LAYERS,
+            num_attention_heads=kv_heads * groups, num_key_value_heads=kv_heads, intermediate_size=HIDDEN,
+            hidden_act=ACTIVATION, layer_norm_eps=st.sampled_from([1e-5, 1e-3, 1e-2]), qk_layernorm=FLAG,
+            tie_word_embeddings=FLAG, rope_parameters={**rope, "partial_rotary_factor": (rotated + 0.5) / width},
+        )  # fmt: skip

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Phi3Config, Phi3ForCausalLM
 
+from tests.parity.families.draws import EPS, WINDOW
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.harness import check
-from tests.parity.families.llamas import EPS, SPECIAL, classes, draw_llama, labels, rotation
+from tests.parity.families.llamas import draw_llama, rotation
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -22,56 +22,36 @@ def longrope(pairs: int, **more) -> dict:
     return {"rope_type": "longrope", "rope_theta": 900.0, "short_factor": short, "long_factor": long, **more}
 
 
-CONFIGS = {
-    "windowed": dict(
-        vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5,
-        tie_word_embeddings=True, rope_parameters=rotation(500.0), resid_pdrop=0.1, embd_pdrop=0.1,
-    ),
-    "part of each head": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=50, rms_norm_eps=1e-6, max_position_embeddings=128, hidden_act="gelu_new",
-        rope_parameters={**rotation(70.0), "partial_rotary_factor": 0.75},
-    ),
-    "longrope": dict(
-        vocab_size=31, hidden_size=48, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1,
-        intermediate_size=33, max_position_embeddings=128, original_max_position_embeddings=16,
-        rope_parameters=longrope(8),
-    ),
-    "longrope of part of each head": dict(
-        vocab_size=31, hidden_size=48, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
-        intermediate_size=33, max_position_embeddings=64, original_max_position_embeddings=20,
-        rope_parameters=longrope(6, partial_rotary_factor=0.75, attention_factor=1.3),
-    ),
-}  # fmt: skip
-
-
-def config_of(**values) -> Phi3Config:
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return Phi3Config(**{**SPECIAL, **values})
-
-
-def check_phi3(model_class, config, directory, *, length=13, **options):
-    """Steps are tried where the frequencies are those of the whole input from the first step on."""
-    scaled = config.rope_parameters["rope_type"] != "default"
-    steps = not scaled or config.original_max_position_embeddings >= length
-    return check(model_class, config, directory, length=length, steps=steps, **options)
-
-
 @pytest.mark.parametrize("name", ["longrope", "longrope of part of each head"])
 def test_beyond_the_original_context(name, tmp_path):
-    check_phi3(Phi3ForCausalLM, config_of(**CONFIGS[name]), tmp_path, length=29)
+    TestPhi3().check(hf.Phi3ForCausalLM, TestPhi3.configured(name), tmp_path, length=29)
 
 
 class TestPhi3(FamilyTests):
-    model_class = Phi3ForCausalLM
-    config = staticmethod(config_of)
-    configs = CONFIGS
-    check = staticmethod(check_phi3)
-    others = [
-        (each, labels(each))
-        for each in classes("Phi3", "Model", "ForSequenceClassification", "ForTokenClassification")
-    ]
+    model_class = hf.Phi3ForCausalLM
+    configs = {
+        "windowed": dict(
+            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5,
+            tie_word_embeddings=True, rope_parameters=rotation(500.0), resid_pdrop=0.1, embd_pdrop=0.1,
+        ),
+        "part of each head": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=50, rms_norm_eps=1e-6, max_position_embeddings=128, hidden_act="gelu_new",
+            rope_parameters={**rotation(70.0), "partial_rotary_factor": 0.75},
+        ),
+        "longrope": dict(
+            vocab_size=31, hidden_size=48, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1,
+            intermediate_size=33, max_position_embeddings=128, original_max_position_embeddings=16,
+            rope_parameters=longrope(8),
+        ),
+        "longrope of part of each head": dict(
+            vocab_size=31, hidden_size=48, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
+            intermediate_size=33, max_position_embeddings=64, original_max_position_embeddings=20,
+            rope_parameters=longrope(6, partial_rotary_factor=0.75, attention_factor=1.3),
+        ),
+    }  # fmt: skip
+    heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (
         ("hidden_act", "silue", "Did you mean 'silu'?"),
         ("rope_parameters", {"rope_type": "longrop", "factor": 2.0}, "Did you mean 'longrope'?"),
@@ -86,6 +66,12 @@ class TestPhi3(FamilyTests):
     of_refusals = "part of each head"
     drawn = {"length": 17}
 
+    def check(self, model_class, config, directory, *, length=13, **options):
+        """With steps only if the frequencies of the whole input hold from the first step on."""
+        scaled = config.rope_parameters["rope_type"] != "default"
+        steps = not scaled or config.original_max_position_embeddings >= length
+        return super().check(model_class, config, directory, length=length, steps=steps, **options)
+
     @staticmethod
     def draw(data):
         common = draw_llama(data)
@@ -95,13 +81,10 @@ class TestPhi3(FamilyTests):
         original = data.draw(st.integers(8, 40), "original context")
         ropes = [rotation(300.0), longrope(int(width * part) // 2)]
         rope = {**data.draw(st.sampled_from(ropes), "rope"), "partial_rotary_factor": part}
-        return {
-            **common,
-            "rope_parameters": rope,
-            "original_max_position_embeddings": original,
-            "rms_norm_eps": data.draw(EPS, "eps"),
-            "sliding_window": data.draw(st.none() | st.integers(2, 15), "window"),
-        }
+        return common | dict(
+            rope_parameters=rope, original_max_position_embeddings=original, rms_norm_eps=EPS,
+            sliding_window=st.none() | WINDOW,
+        )  # fmt: skip
 
 
 def test_the_first_configs_call_the_scaling_su_and_keep_the_original_context_outside():

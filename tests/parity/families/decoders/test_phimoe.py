@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    PhimoeConfig,
-    PhimoeForCausalLM,
-    PhimoeForSequenceClassification,
-    PhimoeModel,
-)
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, SPECIAL, draw_llama, labels, rotation
-from tests.parity.families.mixtures import check
+from tests.parity.families.draws import EPS, FLAG, WINDOW
+from tests.parity.families.llamas import LlamaTests, draw_llama, rotation
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
@@ -32,8 +26,8 @@ def longrope(pairs: int, **more) -> dict:
     }
 
 
-class TestPhimoe(FamilyTests):
-    model_class = PhimoeForCausalLM
+class TestPhimoe(LlamaTests):
+    model_class = hf.PhimoeForCausalLM
     configs = {
         "biases, longrope": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -50,8 +44,7 @@ class TestPhimoe(FamilyTests):
             intermediate_size=13, num_local_experts=40, rope_parameters=longrope(2),
         ),
     }  # fmt: skip
-    check = staticmethod(check)
-    others = [(PhimoeModel, {}), (PhimoeForSequenceClassification, labels(PhimoeForSequenceClassification))]
+    heads = ("Model", "ForSequenceClassification", "ForSequenceClassification")
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("num_experts_per_tok", 3, "the reference selects two experts"),
@@ -62,24 +55,14 @@ class TestPhimoe(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> PhimoeConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return PhimoeConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         common = draw_llama(data)
         pairs = common["hidden_size"] // common["num_attention_heads"] // 2
         scalings = st.sampled_from([rotation(1000.0), longrope(pairs)])
-        return {
-            **common,
-            "rope_parameters": data.draw(scalings, "scaling"),
-            "num_local_experts": data.draw(st.integers(2, 9), "experts"),
-            "attention_bias": data.draw(st.booleans(), "attention_bias"),
-            "lm_head_bias": data.draw(st.booleans(), "lm_head_bias"),
-            "sliding_window": data.draw(st.none() | st.integers(2, 15), "window"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return common | dict(
+            rope_parameters=scalings, num_local_experts=st.integers(2, 9), attention_bias=FLAG, lm_head_bias=FLAG,
+            sliding_window=st.none() | WINDOW, rms_norm_eps=EPS,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -90,7 +73,7 @@ class TestPhimoe(FamilyTests):
     ],
 )
 def test_amplitudes_that_one_number_cannot_state_are_refused(mscales, said):
-    data = TestPhimoe.config(**TestPhimoe.configs["biases, longrope"]).to_dict()
+    data = TestPhimoe.configured("biases, longrope").to_dict()
     with pytest.raises(ConfigError, match=said):
         spec_of_config(
             Config({**data, "rope_parameters": longrope(5, **mscales)}, "config.json"), name="tiny"

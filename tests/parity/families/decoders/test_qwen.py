@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
+from tests.parity.families.draws import EPS, HEAD_DIM
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import (
-    ALL,
-    EPS,
-    LLAMA3,
-    SPECIAL,
-    YARN,
-    classes,
-    draw_head_dim,
-    draw_llama,
-    labels,
-    rotation,
-)
+from tests.parity.families.llamas import ALL, LLAMA3, YARN, draw_llama, rotation
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -51,7 +41,7 @@ MORE = {
     "windows not used": {"head_dim": 16},
     "windows by layer": {"head_dim": 4, "attention_bias": True},
 }
-"""What Qwen3 has beyond."""
+"""Further fields of Qwen3."""
 
 
 REFUSALS = (
@@ -64,11 +54,6 @@ REFUSALS = (
 )
 
 
-def configured(config_class, **values):
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return config_class(**{**SPECIAL, **values})
-
-
 def draw_windows(data, layers: int):
     if not data.draw(st.booleans(), "windows"):
         return {"max_window_layers": data.draw(st.integers(0, 4), "max_window_layers")}
@@ -76,44 +61,36 @@ def draw_windows(data, layers: int):
     if data.draw(st.booleans(), "layer_types"):
         kinds = st.lists(st.sampled_from([FULL, SLIDING]), min_size=layers, max_size=layers)
         return {**fields, "layer_types": data.draw(kinds, "kinds")}
-    return {**fields, "max_window_layers": data.draw(st.integers(0, layers), "max_window_layers")}
+    return fields | dict(max_window_layers=st.integers(0, layers))
 
 
 def draw_qwen(data) -> dict:
     common = draw_llama(data)
     windows = draw_windows(data, common["num_hidden_layers"])
-    return {**common, **windows, "rms_norm_eps": data.draw(EPS, "eps")}
+    return common | windows | dict(rms_norm_eps=EPS)
 
 
 class TestQwen2(FamilyTests):
-    model_class = Qwen2ForCausalLM
+    model_class = hf.Qwen2ForCausalLM
     configs = CONFIGS
-    others = [(each, labels(each)) for each in classes("Qwen2", *ALL)]
+    heads = ALL
     refusals = REFUSALS
     drawn = {"length": 17}
     draw = staticmethod(draw_qwen)
 
-    @staticmethod
-    def config(**values) -> Qwen2Config:
-        return configured(Qwen2Config, **values)
-
 
 class TestQwen3(FamilyTests):
-    model_class = Qwen3ForCausalLM
+    model_class = hf.Qwen3ForCausalLM
     configs = {name: {**values, **MORE[name]} for name, values in CONFIGS.items()}
-    others = [(each, labels(each)) for each in classes("Qwen3", *ALL)]
-    of_others = "windows by layer"
+    heads = ALL
+    of_others = ("windows by layer",)
     refusals = REFUSALS
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> Qwen3Config:
-        return configured(Qwen3Config, **values)
-
-    @staticmethod
     def draw(data):
         bias = data.draw(st.booleans(), "attention_bias")
-        return {**draw_qwen(data), "head_dim": draw_head_dim(data), "attention_bias": bias}
+        return draw_qwen(data) | dict(head_dim=HEAD_DIM, attention_bias=bias)
 
 
 def test_the_first_configs_say_windows_by_a_number_of_layers():

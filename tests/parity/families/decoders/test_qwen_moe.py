@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, WINDOW
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import (
-    ALL,
-    EPS,
-    LLAMA3,
-    SPECIAL,
-    YARN,
-    classes,
-    draw_head_dim,
-    draw_llama,
-    labels,
-    rotation,
-)
-from tests.parity.families.mixtures import check, draw_experts
+from tests.parity.families.llamas import ALL, LLAMA3, YARN, draw_llama, rotation
+from tests.parity.families.mixtures import draw_experts
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -46,18 +36,13 @@ QWEN2 = {
     "every other": dict(shared_expert_intermediate_size=5, max_window_layers=3),
     "every layer": dict(shared_expert_intermediate_size=20, max_window_layers=1),
 }
-"""What Qwen2 has beyond."""
+"""Further fields of Qwen2."""
 QWEN3 = {
     "dense first": dict(head_dim=14, attention_bias=True),
     "every other": dict(head_dim=8),
     "every layer": dict(head_dim=16, attention_bias=True),
 }
-"""What Qwen3 has beyond."""
-
-
-def configured(config_class, **values):
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return config_class(**{**SPECIAL, **values})
+"""Further fields of Qwen3."""
 
 
 def draw_common(data) -> dict:
@@ -66,20 +51,15 @@ def draw_common(data) -> dict:
     with_mixture = data.draw(st.integers(1, layers), "sparse step")
     dense = st.lists(st.integers(0, layers).filter(lambda layer: (layer + 1) % with_mixture), max_size=2)
     return dict(
-        **common,
-        **draw_experts(data),
-        rms_norm_eps=data.draw(EPS, "eps"),
-        moe_intermediate_size=data.draw(st.integers(1, 30), "width of an expert"),
-        decoder_sparse_step=with_mixture,
-        mlp_only_layers=data.draw(dense, "dense layers"),
-    )
+        **common, **draw_experts(data), rms_norm_eps=EPS, moe_intermediate_size=st.integers(1, 30),
+        decoder_sparse_step=with_mixture, mlp_only_layers=dense,
+    )  # fmt: skip
 
 
 class TestQwen2Moe(FamilyTests):
-    model_class = Qwen2MoeForCausalLM
+    model_class = hf.Qwen2MoeForCausalLM
     configs = {name: {**values, **QWEN2[name]} for name, values in CONFIGS.items()}
-    check = staticmethod(check)
-    others = [(each, labels(each)) for each in classes("Qwen2Moe", *ALL)]
+    heads = ALL
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("decoder_sparse_step", 0, "must be at least 1"),
@@ -88,10 +68,6 @@ class TestQwen2Moe(FamilyTests):
         ("attention_bias", True, "unsupported fields"),
     )
     drawn = {"length": 17}
-
-    @staticmethod
-    def config(**values) -> Qwen2MoeConfig:
-        return configured(Qwen2MoeConfig, **values)
 
     @staticmethod
     def draw(data):
@@ -103,20 +79,14 @@ class TestQwen2Moe(FamilyTests):
             if data.draw(st.booleans(), "layer_types"):
                 kinds = st.lists(st.sampled_from([FULL, SLIDING]), min_size=layers, max_size=layers)
                 windows["layer_types"] = data.draw(kinds, "kinds")
-        return dict(
-            **common,
-            **windows,
-            qkv_bias=data.draw(st.booleans(), "qkv_bias"),
-            shared_expert_intermediate_size=data.draw(st.integers(1, 30), "shared"),
-        )
+        return dict(**common, **windows, qkv_bias=FLAG, shared_expert_intermediate_size=st.integers(1, 30))
 
 
 class TestQwen3Moe(FamilyTests):
-    model_class = Qwen3MoeForCausalLM
+    model_class = hf.Qwen3MoeForCausalLM
     configs = {name: {**values, **QWEN3[name]} for name, values in CONFIGS.items()}
-    check = staticmethod(check)
-    others = [(each, labels(each)) for each in classes("Qwen3Moe", *ALL)]
-    of_others = "every layer"
+    heads = ALL
+    of_others = ("every layer",)
     refusals = (
         ("shared_expert_intermediate_size", 8, "unsupported fields"),
         ("layer_types", [FULL, FULL, FULL], "unsupported fields"),
@@ -124,15 +94,8 @@ class TestQwen3Moe(FamilyTests):
     drawn = {"length": 17}
 
     @staticmethod
-    def config(**values) -> Qwen3MoeConfig:
-        return configured(Qwen3MoeConfig, **values)
-
-    @staticmethod
     def draw(data):
         return dict(
-            **draw_common(data),
-            head_dim=draw_head_dim(data),
-            attention_bias=data.draw(st.booleans(), "attention_bias"),
-            use_sliding_window=data.draw(st.booleans(), "windows"),
-            sliding_window=data.draw(st.integers(2, 15), "window"),
-        )
+            **draw_common(data), head_dim=HEAD_DIM, attention_bias=FLAG, use_sliding_window=FLAG,
+            sliding_window=WINDOW,
+        )  # fmt: skip

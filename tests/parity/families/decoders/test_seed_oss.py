@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-from transformers import SeedOssConfig, SeedOssForCausalLM
+import transformers as hf
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import (
-    ALL,
-    DYNAMIC,
-    EPS,
-    SPECIAL,
-    YARN,
-    classes,
-    draw_head_dim,
-    draw_llama,
-    labels,
-    rotation,
-)
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
+from tests.parity.families.llamas import ALL, DYNAMIC, YARN, LlamaTests, rotation
 
 
-class TestSeedOss(FamilyTests):
-    model_class = SeedOssForCausalLM
+class TestSeedOss(LlamaTests):
+    model_class = hf.SeedOssForCausalLM
     configs = {
         "grouped": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -37,25 +25,13 @@ class TestSeedOss(FamilyTests):
             head_dim=10, intermediate_size=33, attention_bias=False, rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [(each, labels(each)) for each in classes("SeedOss", *ALL)]
+    heads = ALL
     refusals = (
         ("hidden_act", "swiglu", "Did you mean 'silu'?"),
         ("rope_parameters", {"rope_type": "linar", "factor": 2.0}, "Did you mean 'linear'?"),
         ("partial_rotary_factor", 0.5, "must be 1"),
         ("sliding_window", 4, "unsupported fields"),
     )
-
-    @staticmethod
-    def config(**values) -> SeedOssConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return SeedOssConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
-    def draw(data):
-        flags = ("attention_bias", "attention_out_bias", "mlp_bias")
-        return {
-            **draw_llama(data),
-            **{name: data.draw(st.booleans(), name) for name in flags},
-            "head_dim": draw_head_dim(data),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+    draws = dict(
+        attention_bias=FLAG, attention_out_bias=FLAG, mlp_bias=FLAG, head_dim=HEAD_DIM, rms_norm_eps=EPS
+    )

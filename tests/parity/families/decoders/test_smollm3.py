@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import SmolLM3Config, SmolLM3ForCausalLM
 
+from tests.parity.families.draws import EPS, FLAG, LAYERS
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import ALL, EPS, SPECIAL, YARN, classes, draw_llama, labels, rotation
+from tests.parity.families.llamas import ALL, YARN, draw_llama, rotation
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
-CONFIGS = {
-    "every fourth": dict(
-        vocab_size=61, hidden_size=36, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
-        intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True, mlp_bias=True,
-        tie_word_embeddings=False, rope_parameters=rotation(500.0),
-    ),
-    "windows where nothing rotates": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, hidden_act="gelu_new",
-        use_sliding_window=True, sliding_window=4, no_rope_layer_interval=2, rope_parameters=YARN,
-    ),
-    "every kind of layer": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=4, num_attention_heads=7, num_key_value_heads=1,
-        intermediate_size=33, max_position_embeddings=128, use_sliding_window=True, sliding_window=5,
-        no_rope_layers=[1, 0, 1, 0], layer_types=[SLIDING, SLIDING, FULL, FULL], rope_parameters=rotation(90.0),
-    ),
-}  # fmt: skip
-
-
-def config_of(**values) -> SmolLM3Config:
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return SmolLM3Config(**{**SPECIAL, **values})
-
 
 def test_the_interval_counts_where_no_list_says_which_layers_rotate():
-    data = config_of(**CONFIGS["every fourth"]).to_dict()
+    data = TestSmolLM3.configured("every fourth").to_dict()
     del data["no_rope_layers"], data["layer_types"]
     blocks = spec_of_config(Config(data, "config.json"), name="tiny").decoder.layer_blocks()
     own = [block.attention.position for block in blocks]
@@ -45,11 +23,25 @@ def test_the_interval_counts_where_no_list_says_which_layers_rotate():
 
 
 class TestSmolLM3(FamilyTests):
-    model_class = SmolLM3ForCausalLM
-    configs = CONFIGS
-    config = staticmethod(config_of)
-    others = [(each, labels(each)) for each in classes("SmolLM3", *ALL)]
-    of_others = "every fourth"
+    model_class = hf.SmolLM3ForCausalLM
+    configs = {
+        "every fourth": dict(
+            vocab_size=61, hidden_size=36, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True, mlp_bias=True,
+            tie_word_embeddings=False, rope_parameters=rotation(500.0),
+        ),
+        "windows where nothing rotates": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, hidden_act="gelu_new",
+            use_sliding_window=True, sliding_window=4, no_rope_layer_interval=2, rope_parameters=YARN,
+        ),
+        "every kind of layer": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=4, num_attention_heads=7, num_key_value_heads=1,
+            intermediate_size=33, max_position_embeddings=128, use_sliding_window=True, sliding_window=5,
+            no_rope_layers=[1, 0, 1, 0], layer_types=[SLIDING, SLIDING, FULL, FULL], rope_parameters=rotation(90.0),
+        ),
+    }  # fmt: skip
+    heads = ALL
     refusals = [
         ("hidden_act", "relu3", "Did you mean 'relu'?"),
         ("rope_parameters", {"rope_type": "yarnn", "factor": 2.0}, "Did you mean 'yarn'?"),
@@ -59,7 +51,6 @@ class TestSmolLM3(FamilyTests):
         ("layer_types", [FULL] * 4, "each of the 5 layers"),
         ("nope_scaling", 2.0, "unsupported fields"),
     ]
-    of_refusals = "every fourth"
     drawn = {"length": 17}
 
     @staticmethod
@@ -69,12 +60,7 @@ class TestSmolLM3(FamilyTests):
         windows = data.draw(st.booleans(), "windows")
         rotated = st.lists(st.integers(0, 1), min_size=layers, max_size=layers)
         return dict(
-            **common,
-            rms_norm_eps=data.draw(EPS, "eps"),
-            attention_bias=data.draw(st.booleans(), "attention_bias"),
-            mlp_bias=data.draw(st.booleans(), "mlp_bias"),
-            no_rope_layers=data.draw(st.none() | rotated, "rotated"),
-            no_rope_layer_interval=data.draw(st.integers(1, 4), "interval"),
-            use_sliding_window=windows,
+            **common, rms_norm_eps=EPS, attention_bias=FLAG, mlp_bias=FLAG, no_rope_layers=st.none() | rotated,
+            no_rope_layer_interval=LAYERS, use_sliding_window=windows,
             sliding_window=data.draw(st.integers(2, 15), "window") if windows else None,
-        )
+        )  # fmt: skip

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Starcoder2Config, Starcoder2ForCausalLM
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import DYNAMIC, EPS, SPECIAL, YARN, classes, draw_llama, labels, rotation
+from tests.parity.families.draws import EPS, FLAG, WINDOW
+from tests.parity.families.llamas import DYNAMIC, YARN, LlamaTests, rotation
 
 
-class TestStarcoder2(FamilyTests):
-    model_class = Starcoder2ForCausalLM
+class TestStarcoder2(LlamaTests):
+    model_class = hf.Starcoder2ForCausalLM
     configs = {
         "grouped, windows": dict(
             vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -27,10 +27,7 @@ class TestStarcoder2(FamilyTests):
             head_dim=10, intermediate_size=33, rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [
-        (each, labels(each))
-        for each in classes("Starcoder2", "Model", "ForSequenceClassification", "ForTokenClassification")
-    ]
+    heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (
         ("hidden_act", "swiglu", "Did you mean 'silu'?"),
         ("partial_rotary_factor", 0.5, "must be 1"),
@@ -39,16 +36,4 @@ class TestStarcoder2(FamilyTests):
     )
     drawn = {"length": 17}
 
-    @staticmethod
-    def config(**values) -> Starcoder2Config:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return Starcoder2Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
-    def draw(data):
-        return {
-            **draw_llama(data),
-            "norm_epsilon": data.draw(EPS, "eps"),
-            "use_bias": data.draw(st.booleans(), "use_bias"),
-            "sliding_window": data.draw(st.none() | st.integers(2, 15), "window"),
-        }
+    draws = dict(norm_epsilon=EPS, use_bias=FLAG, sliding_window=st.none() | WINDOW)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import XGLMConfig, XGLMForCausalLM, XGLMModel
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import SPECIAL
+from tests.parity.families.draws import ACTIVATION, FLAG, HIDDEN, LAYERS, VOCAB
+from tests.parity.families.family import SPECIAL, FamilyTests
 
 
 class TestXGLM(FamilyTests):
-    model_class = XGLMForCausalLM
+    model_class = hf.XGLMForCausalLM
+    defaults = {**SPECIAL, "max_position_embeddings": 29}
     configs = {
         "tied": dict(vocab_size=61, d_model=24, num_layers=3, attention_heads=3, ffn_dim=17),
         "unscaled": dict(
@@ -25,7 +26,7 @@ class TestXGLM(FamilyTests):
             vocab_size=61, d_model=24, num_layers=1, attention_heads=3, ffn_dim=17, pad_token_id=5,
         ),
     }  # fmt: skip
-    others = ((XGLMModel, {}),)
+    heads = ("Model",)
     refusals = (
         ("activation_function", "rellu", "Did you mean 'relu'"),
         ("add_cross_attention", True, "must be false"),
@@ -34,21 +35,10 @@ class TestXGLM(FamilyTests):
     )
 
     @staticmethod
-    def config(**values) -> XGLMConfig:
-        return XGLMConfig(**{**SPECIAL, "max_position_embeddings": 29, **values})
-
-    @staticmethod
     def draw(data):
         heads = data.draw(st.integers(1, 7), "heads")
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            d_model=2 * heads * data.draw(st.integers(2, 5), "pairs in a head"),
-            num_layers=data.draw(st.integers(1, 4), "layers"),
-            attention_heads=heads,
-            ffn_dim=data.draw(st.integers(1, 70), "hidden"),
-            activation_function=data.draw(
-                st.sampled_from(["gelu", "gelu_new", "relu", "silu"]), "activation"
-            ),
-            scale_embedding=data.draw(st.booleans(), "scaled"),
-            tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        )
+            vocab_size=VOCAB, d_model=2 * heads * data.draw(st.integers(2, 5), "pairs in a head"), num_layers=LAYERS,
+            attention_heads=heads, ffn_dim=HIDDEN, activation_function=ACTIVATION, scale_embedding=FLAG,
+            tie_word_embeddings=FLAG,
+        )  # fmt: skip

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from transformers import BertConfig, BertForMaskedLM
+import transformers as hf
 
-from tests.parity.families.encoder_tests import EncoderTests, classes, draw_bert, labels
+from tests.parity.families.encoder_tests import EncoderTests, draw_bert
 
 CONFIGS = {
     "odd heads": dict(
@@ -23,14 +23,12 @@ CONFIGS = {
 
 
 class TestBert(EncoderTests):
-    model_class = BertForMaskedLM
-    config = BertConfig
+    model_class = hf.BertForMaskedLM
     configs = {
         f"{name}, {'tied' if tied else 'untied'}": {**values, "tie_word_embeddings": tied}
         for name, values in CONFIGS.items()
         for tied in (True, False)
     }
-    others = [(each, labels(each)) for each in classes("Bert")]
     refusals = (
         ("type_vocab_size", 0, "must be 1 or more"),
         ("position_embedding_type", "relative_key", 'must be "absolute"'),

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import DebertaV2Config, DebertaV2ForMaskedLM
 
 from specs.forms.canonical import canonical, differences
 from specs.language.load import load
-from tests.parity.families.encoder_tests import EncoderTests, check_encoder, classes, draw_bert, labels
+from tests.parity.families.draws import FLAG
+from tests.parity.families.encoder_tests import EncoderTests, draw_bert
+from tests.parity.families.harness import check
 
 V3 = dict(
     relative_attention=True, share_att_key=True, norm_rel_ebd="layer_norm", position_biased_input=False,
     pos_att_type="p2c|c2p",
 )  # fmt: skip
-CONFIGS = {
-    "V3": dict(
-        vocab_size=61, hidden_size=21, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
-        hidden_act="gelu_new", layer_norm_eps=1e-3, max_position_embeddings=23, position_buckets=6, **V3,
-    ),
-    "positions in the embedding": dict(
-        vocab_size=33, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=96,
-        hidden_act="relu", layer_norm_eps=1e-6, max_position_embeddings=19, type_vocab_size=2, **V3,
-    ) | {"position_biased_input": True, "norm_rel_ebd": "none"},
-    "untied": dict(
-        vocab_size=97, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, intermediate_size=50,
-        hidden_act="gelu", layer_norm_eps=1e-12, max_position_embeddings=31, tie_word_embeddings=False,
-        max_relative_positions=5, **V3,
-    ) | {"pos_att_type": ["c2p"]},
-    "not legacy": dict(
-        vocab_size=47, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=40,
-        max_position_embeddings=40, position_buckets=8, max_relative_positions=12, legacy=False,
-        tie_word_embeddings=False, type_vocab_size=3, **V3,
-    ) | {"pos_att_type": ["p2c"]},
-}  # fmt: skip
 
 
 def test_distances_beyond_the_last_bucket(tmp_path):
-    config = DebertaV2Config(
-        **{**CONFIGS["V3"], "max_position_embeddings": 160, "max_relative_positions": 24}
-    )
-    check_encoder(DebertaV2ForMaskedLM, config, tmp_path, length=150)
+    config = TestDeberta.configured("V3", max_position_embeddings=160, max_relative_positions=24)
+    check(hf.DebertaV2ForMaskedLM, config, tmp_path, length=150)
 
 
 def test_the_default_scale_counts_the_products_of_a_score():
@@ -49,10 +29,28 @@ def test_the_default_scale_counts_the_products_of_a_score():
 
 
 class TestDeberta(EncoderTests):
-    model_class = DebertaV2ForMaskedLM
-    config = DebertaV2Config
-    configs = CONFIGS
-    others = [(each, {**labels(each), "pooler_hidden_act": "tanh"}) for each in classes("DebertaV2")]
+    model_class = hf.DebertaV2ForMaskedLM
+    configs = {
+        "V3": dict(
+            vocab_size=61, hidden_size=21, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
+            hidden_act="gelu_new", layer_norm_eps=1e-3, max_position_embeddings=23, position_buckets=6,
+            pooler_hidden_act="tanh", **V3,
+        ),
+        "positions in the embedding": dict(
+            vocab_size=33, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=96,
+            hidden_act="relu", layer_norm_eps=1e-6, max_position_embeddings=19, type_vocab_size=2, **V3,
+        ) | {"position_biased_input": True, "norm_rel_ebd": "none"},
+        "untied": dict(
+            vocab_size=97, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, intermediate_size=50,
+            hidden_act="gelu", layer_norm_eps=1e-12, max_position_embeddings=31, tie_word_embeddings=False,
+            max_relative_positions=5, **V3,
+        ) | {"pos_att_type": ["c2p"]},
+        "not legacy": dict(
+            vocab_size=47, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=40,
+            max_position_embeddings=40, position_buckets=8, max_relative_positions=12, legacy=False,
+            tie_word_embeddings=False, type_vocab_size=3, **V3,
+        ) | {"pos_att_type": ["p2c"]},
+    }  # fmt: skip
     refusals = (
         ("relative_attention", False, "must be true: attention without distances is not supported"),
         ("share_att_key", False, "must be true: projections of distances of their own"),
@@ -67,14 +65,10 @@ class TestDeberta(EncoderTests):
 
     @staticmethod
     def draw(data):
-        return {
-            **draw_bert(data),
-            **V3,
-            "type_vocab_size": data.draw(st.integers(0, 3), "token_types"),
-            "position_biased_input": data.draw(st.booleans(), "position_biased_input"),
-            "norm_rel_ebd": data.draw(st.sampled_from(["none", "layer_norm"]), "norm_rel_ebd"),
-            "pos_att_type": data.draw(st.sampled_from(["c2p", "p2c", "c2p|p2c", ["p2c", "c2p"]]), "terms"),
-            "position_buckets": data.draw(st.sampled_from([-1, 4, 6, 10]), "buckets"),
-            "max_relative_positions": data.draw(st.sampled_from([7, 12, 30]), "max_distance"),
-            "legacy": data.draw(st.booleans(), "legacy"),
-        }
+        return draw_bert(data) | V3 | dict(
+            type_vocab_size=st.integers(0, 3), position_biased_input=FLAG,
+            norm_rel_ebd=st.sampled_from(["none", "layer_norm"]),
+            pos_att_type=st.sampled_from(["c2p", "p2c", "c2p|p2c", ["p2c", "c2p"]]),
+            position_buckets=st.sampled_from([-1, 4, 6, 10]), max_relative_positions=st.sampled_from([7, 12, 30]),
+            legacy=FLAG,
+        )  # fmt: skip

@@ -3,52 +3,28 @@
 from __future__ import annotations
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    EuroBertConfig,
-    EuroBertForMaskedLM,
-    EuroBertForSequenceClassification,
-    EuroBertForTokenClassification,
-    EuroBertModel,
-)
 
-from tests.parity.families.encoder_tests import EncoderTests, check_encoder
-from tests.parity.families.llamas import LINEAR, SPECIAL, YARN, draw_llama, rotation
+from tests.parity.families.draws import FLAG
+from tests.parity.families.encoder_tests import EncoderTests
+from tests.parity.families.family import SPECIAL
+from tests.parity.families.harness import check
+from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
-
-CONFIGS = {
-    "grouped": dict(
-        vocab_size=61, hidden_size=36, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True, mlp_bias=True,
-        rope_parameters=rotation(500.0),
-    ),
-    "other head width": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, head_dim=6, intermediate_size=50,
-        max_position_embeddings=128, hidden_act="gelu_new", rope_parameters=YARN,
-    ),
-    "tied": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
-        intermediate_size=33, max_position_embeddings=128, tie_word_embeddings=True, rope_parameters=LINEAR,
-    ),
-}  # fmt: skip
-
-
-def config_of(**values) -> EuroBertConfig:
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return EuroBertConfig(**{**SPECIAL, **values})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["bos", "mean"])
 def test_other_poolings(pooling, tmp_path):
-    config = config_of(**CONFIGS["grouped"], classifier_pooling=pooling, num_labels=3)
-    check_encoder(EuroBertForSequenceClassification, config, tmp_path)
+    config = TestEuroBert.configured("grouped", classifier_pooling=pooling, num_labels=3)
+    check(hf.EuroBertForSequenceClassification, config, tmp_path)
 
 
 def test_a_pooling_that_it_has_not_is_refused():
-    config = config_of(**CONFIGS["grouped"], architectures=["EuroBertForSequenceClassification"]).to_dict()
+    config = TestEuroBert.configured("grouped", architectures=["EuroBertForSequenceClassification"]).to_dict()
     spec = spec_of_config(Config(config, "config.json"), name="tiny")
     changed = spec.model_copy(update={"head": spec.head.model_copy(update={"pooling": "max"})})
     with pytest.raises(NoFamilyError, match=r"head\.pooling max of tokens"):
@@ -56,14 +32,24 @@ def test_a_pooling_that_it_has_not_is_refused():
 
 
 class TestEuroBert(EncoderTests):
-    model_class = EuroBertForMaskedLM
-    config = staticmethod(config_of)
-    configs = CONFIGS
-    others = (
-        (EuroBertModel, {}),
-        (EuroBertForSequenceClassification, {"num_labels": 5}),
-        (EuroBertForTokenClassification, {"num_labels": 5}),
-    )
+    model_class = hf.EuroBertForMaskedLM
+    defaults = SPECIAL
+    configs = {
+        "grouped": dict(
+            vocab_size=61, hidden_size=36, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True, mlp_bias=True,
+            rope_parameters=rotation(500.0),
+        ),
+        "other head width": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, head_dim=6, intermediate_size=50,
+            max_position_embeddings=128, hidden_act="gelu_new", rope_parameters=YARN,
+        ),
+        "tied": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
+            intermediate_size=33, max_position_embeddings=128, tie_word_embeddings=True, rope_parameters=LINEAR,
+        ),
+    }  # fmt: skip
+    heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'"),
         ("rope_parameters", {"rope_type": "yran"}, "Did you mean 'yarn'"),
@@ -73,11 +59,7 @@ class TestEuroBert(EncoderTests):
 
     @staticmethod
     def draw(data):
-        return dict(
-            **draw_llama(data),
-            head_dim=data.draw(st.sampled_from([None, 4, 6]), "head_dim"),
-            rms_norm_eps=data.draw(st.sampled_from([1e-6, 1e-5, 1e-2]), "eps"),
-            attention_bias=data.draw(st.booleans(), "attention_bias"),
-            mlp_bias=data.draw(st.booleans(), "mlp_bias"),
-            classifier_pooling=data.draw(st.sampled_from(["late", "mean", "bos"]), "pooling"),
-        )
+        return draw_llama(data) | dict(
+            head_dim=st.sampled_from([None, 4, 6]), rms_norm_eps=st.sampled_from([1e-6, 1e-5, 1e-2]),
+            attention_bias=FLAG, mlp_bias=FLAG, classifier_pooling=st.sampled_from(["late", "mean", "bos"]),
+        )  # fmt: skip

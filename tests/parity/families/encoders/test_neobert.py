@@ -8,10 +8,10 @@ import pytest
 from hypothesis import strategies as st
 
 from specs.model.model import Model
+from tests.parity.families.draws import LAYERS, VOCAB
 from tests.parity.families.encoder_tests import EncoderTests
 from tests.parity.families.neobert import (
     NeoBERT,
-    NeoBERTConfig,
     NeoBERTForSequenceClassification,
     NeoBERTLMHead,
 )
@@ -19,16 +19,6 @@ from tests.zoo.configs.published_encoders import ENCODERS
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
-
-CONFIGS: dict[str, dict[str, Any]] = {
-    "three heads": dict(
-        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=36,
-        norm_eps=1e-3, max_length=40,
-    ),
-    "wide": dict(
-        vocab_size=44, hidden_size=24, num_hidden_layers=1, num_attention_heads=2, intermediate_size=60, max_length=32,
-    ),
-}  # fmt: skip
 
 
 def imported(**fields: Any) -> Model:
@@ -58,8 +48,16 @@ def test_other_widths_are_not_converted() -> None:
 
 class TestNeoBERT(EncoderTests):
     model_class = NeoBERTLMHead
-    config = staticmethod(NeoBERTConfig)
-    configs = CONFIGS
+    configs = {
+        "three heads": dict(
+            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=36,
+            norm_eps=1e-3, max_length=40,
+        ),
+        "wide": dict(
+            vocab_size=44, hidden_size=24, num_hidden_layers=1, num_attention_heads=2, intermediate_size=60, max_length=32,
+        ),
+    }  # fmt: skip
+    heads = ()
     others = ((NeoBERT, {}), (NeoBERTForSequenceClassification, {"num_labels": 5}))
     refusals = (
         ("hidden_act", "gelu", 'must be "SwiGLU"'),
@@ -74,11 +72,7 @@ class TestNeoBERT(EncoderTests):
     def draw(data: st.DataObject) -> dict[str, Any]:
         heads = data.draw(st.integers(1, 5), "heads")
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            hidden_size=heads * 2 * data.draw(st.integers(1, 6), "pairs"),
-            num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-            num_attention_heads=heads,
-            intermediate_size=12 * data.draw(st.integers(1, 6), "hidden"),
-            norm_eps=data.draw(st.sampled_from([1e-6, 1e-2]), "eps"),
-            max_length=data.draw(st.integers(16, 64), "context_length"),
-        )
+            vocab_size=VOCAB, hidden_size=heads * 2 * data.draw(st.integers(1, 6), "pairs"), num_hidden_layers=LAYERS,
+            num_attention_heads=heads, intermediate_size=12 * data.draw(st.integers(1, 6), "hidden"),
+            norm_eps=st.sampled_from([1e-6, 1e-2]), max_length=st.integers(16, 64),
+        )  # fmt: skip

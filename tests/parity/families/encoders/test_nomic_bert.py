@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    NomicBertConfig,
-    NomicBertForMaskedLM,
-    NomicBertForSequenceClassification,
-    NomicBertForTokenClassification,
-    NomicBertModel,
-)
 
 from tests.parity.families.encoder_tests import EncoderTests, draw_rotary
 from tests.parity.families.llamas import LINEAR, YARN, rotation
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
-CONFIGS = {
-    "odd heads": dict(
-        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
-        hidden_act="gelu_new", layer_norm_eps=1e-3, type_vocab_size=3, max_position_embeddings=64,
-        rope_parameters=rotation(300.0),
-    ),
-    "other head width": dict(
-        vocab_size=33, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=96,
-        head_dim=6, layer_norm_eps=1e-6, type_vocab_size=1, max_position_embeddings=64, rope_parameters=YARN,
-    ),
-    "untied": dict(
-        vocab_size=97, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, intermediate_size=50,
-        max_position_embeddings=31, rope_parameters=LINEAR, tie_word_embeddings=False,
-    ),
-}  # fmt: skip
 OLD = {
     "model_type": "nomic_bert", "architectures": ["NomicBertModel"], "activation_function": "geglu", "n_embd": 24,
     "n_head": 2, "n_inner": 20, "n_layer": 1, "n_positions": 99, "layer_norm_epsilon": 0.5, "rotary_emb_base": 77,
     "vocab_size": 5, "resid_pdrop": 0.25, "embd_pdrop": 0.5, "attn_pdrop": 0.75,
 }  # fmt: skip
-
-
-def config_of(**values) -> NomicBertConfig:
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return NomicBertConfig(**values)
 
 
 def old(**fields):
@@ -86,14 +60,23 @@ def test_contradictions_and_parts_of_the_first_releases_that_have_no_field_now_a
 
 
 class TestNomicBert(EncoderTests):
-    model_class = NomicBertForMaskedLM
-    config = staticmethod(config_of)
-    configs = CONFIGS
-    others = (
-        (NomicBertModel, {}),
-        (NomicBertForSequenceClassification, {"num_labels": 5}),
-        (NomicBertForTokenClassification, {"num_labels": 5}),
-    )
+    model_class = hf.NomicBertForMaskedLM
+    configs = {
+        "odd heads": dict(
+            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
+            hidden_act="gelu_new", layer_norm_eps=1e-3, type_vocab_size=3, max_position_embeddings=64,
+            rope_parameters=rotation(300.0),
+        ),
+        "other head width": dict(
+            vocab_size=33, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=96,
+            head_dim=6, layer_norm_eps=1e-6, type_vocab_size=1, max_position_embeddings=64, rope_parameters=YARN,
+        ),
+        "untied": dict(
+            vocab_size=97, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, intermediate_size=50,
+            max_position_embeddings=31, rope_parameters=LINEAR, tie_word_embeddings=False,
+        ),
+    }  # fmt: skip
+    heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (
         ("type_vocab_size", 0, "must be 1 or more"),
         ("hidden_act", "silo", "Did you mean 'silu'"),
@@ -105,4 +88,4 @@ class TestNomicBert(EncoderTests):
     @staticmethod
     def draw(data):
         width = data.draw(st.sampled_from([None, 4, 6]), "head_dim")
-        return {**draw_rotary(data, token_types=st.integers(1, 4)), "head_dim": width}
+        return draw_rotary(data, token_types=st.integers(1, 4)) | dict(head_dim=width)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-import transformers
-from hypothesis import strategies as st
-from transformers import (
-    CamembertConfig,
-    Data2VecTextConfig,
-    RobertaConfig,
-    RobertaForMaskedLM,
-    RobertaPreLayerNormConfig,
-    XLMRobertaConfig,
-    XLMRobertaForMaskedLM,
-)
+from typing import Any, ClassVar
 
-from tests.parity.families.encoder_tests import EncoderTests, check_encoder, classes, draw_bert, labels
+import transformers as hf
+from hypothesis import strategies as st
+
+from tests.parity.families.encoder_tests import EncoderTests, draw_bert
+from tests.parity.families.family import FamilyTests
+from tests.parity.families.llamas import ALL
 from tests.parity.reference import build
-from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 
@@ -38,31 +31,8 @@ CONFIGS = {
 }  # fmt: skip
 
 
-HEADS = ("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-
-
-def check_roberta(model_class, config, directory, **options):
-    return check_encoder(model_class, config, directory, position_ids=False, **options)
-
-
-ALIKE = {
-    "XLMRoberta": XLMRobertaConfig,
-    "Camembert": CamembertConfig,
-    "Data2VecText": Data2VecTextConfig,
-    "RobertaPreLayerNorm": RobertaPreLayerNormConfig,
-}
-
-
-@one_in(3)
-@pytest.mark.parametrize("head", ["Model", *HEADS])
-@pytest.mark.parametrize("prefix", ALIKE)
-def test_models_with_the_same_layers(prefix, head, tmp_path):
-    model_class = getattr(transformers, f"{prefix}{head}")
-    check_roberta(model_class, ALIKE[prefix](**CONFIGS["other padding"], **labels(model_class)), tmp_path)
-
-
 def test_weights_keep_their_family(tmp_path):
-    reference = build(XLMRobertaForMaskedLM, XLMRobertaConfig(**CONFIGS["odd heads"]), seed=1)
+    reference = build(hf.XLMRobertaForMaskedLM, hf.XLMRobertaConfig(**CONFIGS["odd heads"]), seed=1)
     reference.save_pretrained(tmp_path / "reference")
     (tmp_path / "converted").mkdir()
     written = convert(
@@ -72,12 +42,10 @@ def test_weights_keep_their_family(tmp_path):
 
 
 class TestRoberta(EncoderTests):
-    model_class = RobertaForMaskedLM
-    config = RobertaConfig
+    model_class = hf.RobertaForMaskedLM
     configs = CONFIGS
-    check = staticmethod(check_roberta)
-    others = [(each, labels(each)) for each in classes("Roberta")]
-    refusals = (
+    options = {"position_ids": False}
+    refusals: ClassVar[Any] = (
         ("position_embedding_type", "relative_key_query", 'must be "absolute"'),
         ("is_decoder", True, "must be false"),
         ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),
@@ -89,4 +57,29 @@ class TestRoberta(EncoderTests):
     def draw(data):
         fields, padding = draw_bert(data), data.draw(st.integers(0, 4), "padding")
         fields["max_position_embeddings"] += padding + 1
-        return {**fields, "pad_token_id": padding}
+        return fields | dict(pad_token_id=padding)
+
+
+class TestXLMRoberta(TestRoberta):
+    """A model with RoBERTa's layers, tried with one configuration, as are the next."""
+
+    model_class = hf.XLMRobertaForMaskedLM
+    configs = {"other padding": CONFIGS["other padding"]}
+    heads = ALL
+    refusals = ()
+    draw = FamilyTests.draw
+
+
+class TestCamembert(TestXLMRoberta):
+    model_class = hf.CamembertForMaskedLM
+    heads = ALL
+
+
+class TestData2VecText(TestXLMRoberta):
+    model_class = hf.Data2VecTextForMaskedLM
+    heads = ALL
+
+
+class TestRobertaPreLayerNorm(TestXLMRoberta):
+    model_class = hf.RobertaPreLayerNormForMaskedLM
+    heads = ALL

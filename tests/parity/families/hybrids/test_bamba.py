@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import BambaConfig, BambaForCausalLM, BambaModel
 
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_llama, rotation
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.family import SPECIAL
+from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
 from tests.parity.families.mixers import MixerTests, draw_mamba2
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
 
 class TestBamba(MixerTests):
-    model_class = BambaForCausalLM
+    model_class = hf.BambaForCausalLM
+    defaults = {**SPECIAL, "max_position_embeddings": 128}
     configs = {
         "attention in the middle": dict(
             vocab_size=61, hidden_size=48, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -31,7 +34,7 @@ class TestBamba(MixerTests):
             intermediate_size=33, attn_layer_indices=[0], mamba_n_heads=4, rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [(BambaModel, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("mamba_expand", 3, "times hidden_size must be the width of 4 heads of 24, 96, not 144"),
@@ -40,29 +43,20 @@ class TestBamba(MixerTests):
     )
 
     @staticmethod
-    def config(**values) -> BambaConfig:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return BambaConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         values, mixer = draw_llama(data), draw_mamba2(data)
         layers = values["num_hidden_layers"]
         values["hidden_size"] *= 2  # half of a head rotates, which must be an even number
         del mixer["hidden_size"]
-        return {
-            **values,
-            **mixer,
-            "mamba_n_groups": 1,
-            "mamba_n_heads": 2,
-            "attn_layer_indices": data.draw(st.lists(st.integers(0, layers - 1), unique=True, min_size=1)),
-            **{name: data.draw(st.booleans(), name) for name in ("attention_bias", "mlp_bias")},
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return values | mixer | dict(
+            mamba_n_groups=1, mamba_n_heads=2,
+            attn_layer_indices=st.lists(st.integers(0, layers - 1), unique=True, min_size=1), attention_bias=FLAG,
+            mlp_bias=FLAG, rms_norm_eps=EPS,
+        )  # fmt: skip
 
 
 def test_the_width_of_heads_follows_from_their_number() -> None:
-    data = TestBamba.config(**TestBamba.configs["attention in the middle"]).to_dict()
+    data = TestBamba.configured("attention in the middle").to_dict()
     assert data["mamba_d_head"] == 24
     stated = spec_of_config(Config(data, "config.json"), name="tiny")
     assert spec_of_config(Config({**data, "mamba_d_head": "auto"}, "config.json"), name="tiny") == stated

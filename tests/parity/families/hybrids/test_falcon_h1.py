@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import FalconH1Config, FalconH1ForCausalLM, FalconH1Model
 
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, draw_llama, rotation
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.family import SPECIAL
+from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
 from tests.parity.families.mixers import MixerTests, check, draw_mamba2
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import spec_of_config
@@ -24,7 +26,8 @@ ALL = dict(
 
 
 class TestFalconH1(MixerTests):
-    model_class = FalconH1ForCausalLM
+    model_class = hf.FalconH1ForCausalLM
+    defaults = {**SPECIAL, "max_position_embeddings": 128}
     configs = {
         "all multipliers": dict(
             vocab_size=61, hidden_size=48, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
@@ -45,7 +48,7 @@ class TestFalconH1(MixerTests):
             mlp_multipliers=[1.0, 0.3], rope_parameters=YARN,
         ),
     }  # fmt: skip
-    others = [(FalconH1Model, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("mamba_d_ssm", 40, "must be the width of 4 heads of 8, 32"),
@@ -56,36 +59,24 @@ class TestFalconH1(MixerTests):
     )
 
     @staticmethod
-    def config(**values) -> FalconH1Config:
-        values["rope_parameters"] = dict(values["rope_parameters"])
-        return FalconH1Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         values, mixer = draw_llama(data), draw_mamba2(data)
         factor = st.sampled_from([1.0, 0.3, 0.9375, 1.7])
         heads = mixer["mamba_n_heads"]
         del mixer["hidden_size"], mixer["mamba_expand"]
-        return {
-            **values,
-            **mixer,
-            **{name: data.draw(factor, name) for name in MULTIPLIERS},
-            "ssm_multipliers": data.draw(st.lists(factor, min_size=5, max_size=5), "ssm"),
-            "mlp_multipliers": data.draw(st.lists(factor, min_size=2, max_size=2), "mlp"),
-            "mamba_d_ssm": heads * data.draw(st.integers(1, 6), "width of a mixer's head"),
-            **{
-                name: data.draw(st.booleans(), name)
-                for name in ("mamba_rms_norm", "mamba_norm_before_gate", "attention_bias", "mlp_bias")
-            },
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return values | mixer | dict.fromkeys(MULTIPLIERS, factor) | dict(
+            ssm_multipliers=st.lists(factor, min_size=5, max_size=5),
+            mlp_multipliers=st.lists(factor, min_size=2, max_size=2),
+            mamba_d_ssm=heads * data.draw(st.integers(1, 6), "width of a mixer's head"), mamba_rms_norm=FLAG,
+            mamba_norm_before_gate=FLAG, attention_bias=FLAG, mlp_bias=FLAG, rms_norm_eps=EPS,
+        )  # fmt: skip
 
 
 @pytest.mark.slow
 def test_biases_of_the_projections(tmp_path) -> None:
     """The reference adds them to padding on the left, which its convolution sees."""
     values = {**TestFalconH1.configs["all multipliers"], "mamba_proj_bias": True, "projectors_bias": True}
-    check(FalconH1ForCausalLM, TestFalconH1.config(**values), tmp_path, sides=("right",))
+    check(hf.FalconH1ForCausalLM, TestFalconH1.config(**values), tmp_path, sides=("right",))
 
 
 @pytest.mark.parametrize("head_dim", [64, 80, 96, 128])

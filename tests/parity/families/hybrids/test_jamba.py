@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import JambaConfig, JambaForCausalLM, JambaForSequenceClassification, JambaModel
 
-from tests.parity.families.llamas import EPS, SPECIAL, labels
+from tests.parity.families.draws import EPS, VOCAB
+from tests.parity.families.family import SPECIAL
 from tests.parity.families.mixers import MixerTests
 
 
 class TestJamba(MixerTests):
-    model_class = JambaForCausalLM
+    model_class = hf.JambaForCausalLM
+    defaults = {**SPECIAL, "max_position_embeddings": 128}
     configs = {
         "mixtures": dict(
             vocab_size=61, hidden_size=24, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
@@ -24,10 +26,7 @@ class TestJamba(MixerTests):
             tie_word_embeddings=True,
         ),
     }  # fmt: skip
-    others = [
-        (JambaModel, {}),
-        (JambaForSequenceClassification, labels(JambaForSequenceClassification)),
-    ]
+    heads = ("Model", "ForSequenceClassification", "ForSequenceClassification")
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("attn_layer_offset", 3, "must be from 0 to 2"),
@@ -36,28 +35,15 @@ class TestJamba(MixerTests):
     )
 
     @staticmethod
-    def config(**values) -> JambaConfig:
-        return JambaConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         kv_heads, queries = data.draw(st.integers(1, 3), "kv_heads"), data.draw(st.integers(1, 3), "queries")
         attending, routed = (data.draw(st.integers(1, 4), name) for name in ("attention", "mixtures"))
         experts = data.draw(st.integers(1, 6), "experts")
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            hidden_size=2 * kv_heads * queries * data.draw(st.integers(1, 4), "pairs in a head"),
-            num_hidden_layers=data.draw(st.integers(1, 5), "layers"),
-            num_attention_heads=kv_heads * queries,
-            num_key_value_heads=kv_heads,
-            intermediate_size=data.draw(st.integers(1, 40), "hidden"),
-            attn_layer_period=attending,
-            attn_layer_offset=0,
-            expert_layer_period=routed,
-            expert_layer_offset=data.draw(st.integers(0, routed - 1), "first mixture"),
-            num_experts=experts,
-            num_experts_per_tok=data.draw(st.integers(1, experts), "top_k"),
-            mamba_d_state=data.draw(st.integers(1, 9), "state"),
-            mamba_expand=data.draw(st.integers(1, 3), "expand"),
-            rms_norm_eps=data.draw(EPS, "eps"),
-        )
+            vocab_size=VOCAB, hidden_size=2 * kv_heads * queries * data.draw(st.integers(1, 4), "pairs in a head"),
+            num_hidden_layers=st.integers(1, 5), num_attention_heads=kv_heads * queries, num_key_value_heads=kv_heads,
+            intermediate_size=st.integers(1, 40), attn_layer_period=attending, attn_layer_offset=0,
+            expert_layer_period=routed, expert_layer_offset=st.integers(0, routed - 1), num_experts=experts,
+            num_experts_per_tok=st.integers(1, experts), mamba_d_state=st.integers(1, 9),
+            mamba_expand=st.integers(1, 3), rms_norm_eps=EPS,
+        )  # fmt: skip

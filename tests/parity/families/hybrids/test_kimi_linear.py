@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import KimiLinearConfig, KimiLinearForCausalLM, KimiLinearModel
 
-from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import EPS, SPECIAL
-from tests.parity.families.mixtures import check
+from tests.parity.families.draws import EPS, VOCAB
+from tests.parity.families.family import SPECIAL, FamilyTests
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
 FULL, LINEAR = "full_attention", "linear_attention"
 
-CONFIGS: dict[str, dict[str, Any]] = {
-    "every fourth": dict(
-        vocab_size=61, hidden_size=36, num_hidden_layers=5, num_attention_heads=3, num_key_value_heads=3,
-        intermediate_size=41, moe_intermediate_size=13, num_local_experts=5, num_experts_per_tok=2, rms_norm_eps=1e-3,
-        kv_lora_rank=10, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=8, linear_head_dim=6, linear_num_heads=4,
-        max_position_embeddings=128,
-    ),
-    "listed": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=50, moe_intermediate_size=7, num_local_experts=6, num_experts_per_tok=3, n_shared_experts=2,
-        kv_lora_rank=8, q_lora_rank=9, qk_rope_head_dim=6, qk_nope_head_dim=4, v_head_dim=5, linear_head_dim=5,
-        linear_num_heads=2, linear_conv_kernel_dim=3, n_group=2, topk_group=1, norm_topk_prob=False,
-        layer_types=[FULL, LINEAR, LINEAR], mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True,
-        max_position_embeddings=128, tie_word_embeddings=False,
-    ),
-}  # fmt: skip
-
-
-def config_of(**values) -> KimiLinearConfig:
-    return KimiLinearConfig(**{**SPECIAL, **values})
-
 
 def test_a_published_config_numbers_layers_from_1():
-    data = config_of(**CONFIGS["every fourth"]).to_dict()
+    data = TestKimiLinear.configured("every fourth").to_dict()
     for name in ("layer_types", "mlp_layer_types", "linear_head_dim", "linear_num_heads"):
         del data[name]
     data["linear_attn_config"] = {
@@ -53,11 +29,24 @@ def test_a_published_config_numbers_layers_from_1():
 
 
 class TestKimiLinear(FamilyTests):
-    model_class = KimiLinearForCausalLM
-    configs = CONFIGS
-    config = staticmethod(config_of)
-    check = staticmethod(check)
-    others = [(KimiLinearModel, {})]
+    model_class = hf.KimiLinearForCausalLM
+    configs = {
+        "every fourth": dict(
+            vocab_size=61, hidden_size=36, num_hidden_layers=5, num_attention_heads=3, num_key_value_heads=3,
+            intermediate_size=41, moe_intermediate_size=13, num_local_experts=5, num_experts_per_tok=2, rms_norm_eps=1e-3,
+            kv_lora_rank=10, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=8, linear_head_dim=6, linear_num_heads=4,
+            max_position_embeddings=128,
+        ),
+        "listed": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=50, moe_intermediate_size=7, num_local_experts=6, num_experts_per_tok=3, n_shared_experts=2,
+            kv_lora_rank=8, q_lora_rank=9, qk_rope_head_dim=6, qk_nope_head_dim=4, v_head_dim=5, linear_head_dim=5,
+            linear_num_heads=2, linear_conv_kernel_dim=3, n_group=2, topk_group=1, norm_topk_prob=False,
+            layer_types=[FULL, LINEAR, LINEAR], mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True,
+            max_position_embeddings=128, tie_word_embeddings=False,
+        ),
+    }  # fmt: skip
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("layer_types", [LINEAR], "an entry for each of the 5 layers"),
@@ -74,30 +63,13 @@ class TestKimiLinear(FamilyTests):
         kinds = st.lists(st.sampled_from([FULL, LINEAR]), min_size=layers, max_size=layers)
         feeds = st.lists(st.sampled_from(["dense", "sparse"]), min_size=layers, max_size=layers)
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            hidden_size=heads * data.draw(st.integers(2, 9), "hidden_size / heads"),
-            num_hidden_layers=layers,
-            num_attention_heads=heads,
-            num_key_value_heads=heads,
-            intermediate_size=data.draw(st.integers(1, 50), "hidden"),
-            moe_intermediate_size=data.draw(st.integers(1, 20), "width of an expert"),
-            num_local_experts=experts,
-            num_experts_per_tok=data.draw(st.integers(1, experts), "top_k"),
-            n_shared_experts=data.draw(st.integers(1, 2), "shared"),
-            rms_norm_eps=data.draw(EPS, "eps"),
-            kv_lora_rank=data.draw(st.integers(1, 20), "kv_rank"),
-            q_lora_rank=data.draw(st.none() | st.integers(1, 20), "query_rank"),
-            qk_rope_head_dim=2 * data.draw(st.integers(1, 4), "shared key width"),
-            qk_nope_head_dim=data.draw(st.integers(1, 8), "own key width"),
-            v_head_dim=data.draw(st.integers(1, 8), "value width"),
-            linear_head_dim=data.draw(st.integers(2, 9), "linear_head_dim"),
-            linear_num_heads=data.draw(st.integers(1, 4), "linear_num_heads"),
-            linear_conv_kernel_dim=data.draw(st.integers(2, 5), "kernel"),
-            layer_types=data.draw(
-                kinds.filter(lambda kinds: FULL in kinds), "kinds"
-            ),  # the reference needs one
-            mlp_layer_types=data.draw(feeds, "feed-forwards"),
-            max_position_embeddings=256,
-            tie_word_embeddings=False,
-            **SPECIAL,
-        )
+            vocab_size=VOCAB, hidden_size=heads * data.draw(st.integers(2, 9), "hidden_size / heads"),
+            num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=heads,
+            intermediate_size=st.integers(1, 50), moe_intermediate_size=st.integers(1, 20), num_local_experts=experts,
+            num_experts_per_tok=st.integers(1, experts), n_shared_experts=st.integers(1, 2), rms_norm_eps=EPS,
+            kv_lora_rank=st.integers(1, 20), q_lora_rank=st.none() | st.integers(1, 20),
+            qk_rope_head_dim=2 * data.draw(st.integers(1, 4), "shared key width"), qk_nope_head_dim=st.integers(1, 8),
+            v_head_dim=st.integers(1, 8), linear_head_dim=st.integers(2, 9), linear_num_heads=st.integers(1, 4),
+            linear_conv_kernel_dim=st.integers(2, 5), layer_types=kinds.filter(lambda kinds: FULL in kinds),
+            mlp_layer_types=feeds, max_position_embeddings=256, tie_word_embeddings=False, **SPECIAL,
+        )  # fmt: skip

@@ -6,17 +6,15 @@ configurations are padded on the right.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Lfm2Config, Lfm2ForCausalLM, Lfm2MoeConfig, Lfm2MoeForCausalLM
 
+from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.harness import check as check_alike
-from tests.parity.families.llamas import EPS, LLAMA3, SPECIAL, YARN, classes, draw_llama, rotation
+from tests.parity.families.llamas import LLAMA3, YARN, draw_llama, rotation
 from tests.parity.families.mixtures import breaks_a_rule, draw_experts
-from tests.parity.families.mixtures import check as check_mixture
 
 FULL, CONV = "full_attention", "conv"
 
@@ -58,15 +56,10 @@ SPARSE: dict[str, dict[str, Any]] = {
 """The mixtures of LFM2-MoE."""
 
 
-def configured(config_class, **values):
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return config_class(**{**SPECIAL, **values})
-
-
-def check(check_family, model_class, config, directory, **options):
-    if config.conv_bias:
-        options["sides"] = ("right",)
-    return check_family(model_class, config, directory, **options)
+class Lfm2Tests(FamilyTests):
+    def check(self, model_class, config, directory, **options):
+        sides = ("right",) if config.conv_bias else ("right", "left")
+        return super().check(model_class, config, directory, sides=sides, **options)
 
 
 def draw_layers(data) -> dict:
@@ -74,33 +67,24 @@ def draw_layers(data) -> dict:
     layers = common["num_hidden_layers"]
     del common["hidden_act"]
     return dict(
-        **common,
-        norm_eps=data.draw(EPS, "eps"),
-        layer_types=data.draw(
-            st.lists(st.sampled_from([FULL, CONV]), min_size=layers, max_size=layers).filter(
-                lambda kinds: FULL in kinds
-            ),
-            "kinds",
-        ),
-        conv_bias=data.draw(st.booleans(), "conv_bias"),
-        conv_L_cache=data.draw(st.integers(2, 6), "conv_L_cache"),
-    )
+        **common, norm_eps=EPS,
+        layer_types=st.lists(st.sampled_from([FULL, CONV]), min_size=layers, max_size=layers).filter(lambda kinds: FULL in kinds),
+        conv_bias=FLAG, conv_L_cache=st.integers(2, 6),
+    )  # fmt: skip
 
 
 def test_a_convolution_needs_a_window():
     breaks_a_rule(
-        configured(Lfm2Config, **CONFIGS["both kinds"]),
+        TestLfm2.configured("both kinds"),
         {"conv_L_cache": 1},
         "must be greater than or equal to 2",
     )
 
 
-class TestLfm2(FamilyTests):
-    model_class = Lfm2ForCausalLM
+class TestLfm2(Lfm2Tests):
+    model_class = hf.Lfm2ForCausalLM
     configs = {name: {**values, **DENSE[name]} for name, values in CONFIGS.items()}
-    config = staticmethod(partial(configured, Lfm2Config))
-    check = staticmethod(partial(check, check_alike))
-    others = [(each, {}) for each in classes("Lfm2", "Model")]
+    heads = ("Model",)
     refusals = (
         ("layer_types", [CONV] * 4, "an entry for each of the 5 layers"),
         ("layer_types", ["convo"] * 5, "Did you mean 'conv'?"),
@@ -111,19 +95,15 @@ class TestLfm2(FamilyTests):
     @staticmethod
     def draw(data):
         return dict(
-            **draw_layers(data),
-            block_multiple_of=data.draw(st.integers(1, 9), "multiple"),
-            block_ffn_dim_multiplier=data.draw(st.sampled_from([1.0, 0.7, 1.5]), "multiplier"),
-            block_auto_adjust_ff_dim=data.draw(st.booleans(), "adjusted"),
-        )
+            **draw_layers(data), block_multiple_of=st.integers(1, 9),
+            block_ffn_dim_multiplier=st.sampled_from([1.0, 0.7, 1.5]), block_auto_adjust_ff_dim=FLAG,
+        )  # fmt: skip
 
 
-class TestLfm2Moe(FamilyTests):
-    model_class = Lfm2MoeForCausalLM
+class TestLfm2Moe(Lfm2Tests):
+    model_class = hf.Lfm2MoeForCausalLM
     configs = {name: {**values, **SPARSE[name]} for name, values in CONFIGS.items()}
-    config = staticmethod(partial(configured, Lfm2MoeConfig))
-    check = staticmethod(partial(check, check_mixture))
-    others = [(each, {}) for each in classes("Lfm2Moe", "Model")]
+    heads = ("Model",)
     refusals = (
         ("layer_types", [CONV] * 4, "an entry for each of the 5 layers"),
         ("shared_expert_intermediate_size", 8, "unsupported fields"),
@@ -133,10 +113,7 @@ class TestLfm2Moe(FamilyTests):
     def draw(data):
         drawn = draw_layers(data)
         return dict(
-            **drawn,
-            **draw_experts(data),
-            moe_intermediate_size=data.draw(st.integers(1, 30), "width of an expert"),
-            num_dense_layers=data.draw(st.integers(0, drawn["num_hidden_layers"] - 1), "dense layers"),
-            use_expert_bias=data.draw(st.booleans(), "expert bias"),
-            routed_scaling_factor=data.draw(st.sampled_from([1.0, 2.5]), "scale"),
-        )
+            **drawn, **draw_experts(data), moe_intermediate_size=st.integers(1, 30),
+            num_dense_layers=st.integers(0, drawn["num_hidden_layers"] - 1), use_expert_bias=FLAG,
+            routed_scaling_factor=st.sampled_from([1.0, 2.5]),
+        )  # fmt: skip

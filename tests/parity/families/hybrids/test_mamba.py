@@ -9,17 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    FalconMambaConfig,
-    FalconMambaForCausalLM,
-    FalconMambaModel,
-    MambaConfig,
-    MambaForCausalLM,
-    MambaModel,
-)
 
-from tests.parity.families.llamas import SPECIAL
+from tests.parity.families.draws import FLAG, LAYERS, VOCAB
 from tests.parity.families.mixers import MixerTests, check
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -41,28 +34,18 @@ REFUSALS = (
 
 def draw_mamba(data: st.DataObject) -> dict:
     return dict(
-        vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-        hidden_size=data.draw(st.integers(4, 40), "hidden_size"),
-        num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-        expand=data.draw(st.integers(1, 3), "expand"),
-        state_size=data.draw(st.integers(1, 12), "state"),
-        conv_kernel=data.draw(st.integers(2, 5), "kernel"),
-        time_step_rank=data.draw(st.sampled_from(["auto", 1, 5]), "rank"),
-        use_conv_bias=data.draw(st.booleans(), "convolution bias"),
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-    )
+        vocab_size=VOCAB, hidden_size=st.integers(4, 40), num_hidden_layers=LAYERS, expand=st.integers(1, 3),
+        state_size=st.integers(1, 12), conv_kernel=st.integers(2, 5), time_step_rank=st.sampled_from(["auto", 1, 5]),
+        use_conv_bias=FLAG, tie_word_embeddings=FLAG,
+    )  # fmt: skip
 
 
 class TestMamba(MixerTests):
-    model_class = MambaForCausalLM
+    model_class = hf.MambaForCausalLM
     configs = CONFIGS
-    others = [(MambaModel, {})]
+    heads = ("Model",)
     refusals = REFUSALS
     draw = staticmethod(draw_mamba)
-
-    @staticmethod
-    def config(**values) -> MambaConfig:
-        return MambaConfig(**{**SPECIAL, **values})
 
     def test_biases(self, tmp_path: Path) -> None:
         config = self.config(**{**self.configs["usual"], "use_bias": True})
@@ -70,12 +53,8 @@ class TestMamba(MixerTests):
 
 
 class TestFalconMamba(MixerTests):
-    model_class = FalconMambaForCausalLM
+    model_class = hf.FalconMambaForCausalLM
     configs = {name: {**values, "mixer_rms_eps": 1e-4} for name, values in CONFIGS.items()}
-    others = [(FalconMambaModel, {})]
+    heads = ("Model",)
     refusals = REFUSALS
     draw = staticmethod(draw_mamba)
-
-    @staticmethod
-    def config(**values) -> FalconMambaConfig:
-        return FalconMambaConfig(**{**SPECIAL, **values})

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Mamba2Config, Mamba2ForCausalLM, Mamba2Model
 
-from tests.parity.families.llamas import SPECIAL
+from tests.parity.families.draws import FLAG, LAYERS, VOCAB
 from tests.parity.families.mixers import MixerTests, check
 
 
 class TestMamba2(MixerTests):
-    model_class = Mamba2ForCausalLM
+    model_class = hf.Mamba2ForCausalLM
     configs = {
         "groups": dict(
             vocab_size=61, hidden_size=32, num_hidden_layers=3, num_heads=8, head_dim=8, state_size=6, n_groups=4,
@@ -31,17 +31,13 @@ class TestMamba2(MixerTests):
             hidden_act="gelu",
         ),
     }  # fmt: skip
-    others = [(Mamba2Model, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("expand", 3, "times hidden_size must be the width of 8 heads of 8, 64, not 96"),
         ("time_step_limit", [0.1], "must be two numbers"),
         ("sliding_window", 4, "unsupported fields"),
     )
-
-    @staticmethod
-    def config(**values) -> Mamba2Config:
-        return Mamba2Config(**{**SPECIAL, **values})
 
     @staticmethod
     def draw(data):
@@ -52,22 +48,13 @@ class TestMamba2(MixerTests):
         )
         expand = data.draw(st.sampled_from([1, 2, 3]), "expand")
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            hidden_size=heads * head_dim,
-            expand=expand,
-            num_heads=heads,
-            head_dim=expand * head_dim,
-            n_groups=groups,
-            state_size=data.draw(st.integers(1, 12), "state"),
-            num_hidden_layers=data.draw(st.integers(1, 4), "layers"),
-            conv_kernel=data.draw(st.integers(2, 5), "kernel"),
-            use_conv_bias=data.draw(st.booleans(), "convolution bias"),
-            time_step_limit=data.draw(
-                st.sampled_from([(0.0, float("inf")), (0.1, float("inf")), (0.1, 0.5)]), "limit"
-            ),
-            tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        )
+            vocab_size=VOCAB, hidden_size=heads * head_dim, expand=expand, num_heads=heads,
+            head_dim=expand * head_dim, n_groups=groups, state_size=st.integers(1, 12), num_hidden_layers=LAYERS,
+            conv_kernel=st.integers(2, 5), use_conv_bias=FLAG,
+            time_step_limit=st.sampled_from([(0.0, float("inf")), (0.1, float("inf")), (0.1, 0.5)]),
+            tie_word_embeddings=FLAG,
+        )  # fmt: skip
 
     def test_biases(self, tmp_path: Path) -> None:
-        config = self.config(**{**self.configs["groups"], "use_bias": True})
+        config = TestMamba2.configured("groups", **{"use_bias": True})
         check(self.model_class, config, tmp_path, sides=("right",))

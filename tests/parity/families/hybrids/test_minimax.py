@@ -6,27 +6,13 @@ from typing import Any
 
 import pytest
 import torch
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    MiniMaxConfig,
-    MiniMaxForCausalLM,
-    MiniMaxForQuestionAnswering,
-    MiniMaxForSequenceClassification,
-    MiniMaxForTokenClassification,
-    MiniMaxModel,
-)
 
 from specs.language.load import load
-from tests.parity.families.llamas import (
-    EPS,
-    LINEAR,
-    SPECIAL,
-    YARN,
-    draw_head_dim,
-    draw_llama,
-    labels,
-    rotation,
-)
+from tests.parity.families.draws import EPS, HEAD_DIM
+from tests.parity.families.family import SPECIAL
+from tests.parity.families.llamas import ALL, LINEAR, YARN, draw_llama, rotation
 from tests.parity.families.mixers import MixerTests
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
@@ -37,44 +23,29 @@ FACTORS = [
     f"{branch}_{name}_factor" for branch in ("full_attn", "linear_attn", "mlp") for name in ("alpha", "beta")
 ]
 
-CONFIGS: dict[str, dict[str, Any]] = {
-    "six factors": dict(
-        vocab_size=61, hidden_size=36, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2, head_dim=10,
-        intermediate_size=41, rms_norm_eps=1e-3, num_local_experts=5, num_experts_per_tok=2,
-        layer_types=[LIGHTNING, LIGHTNING, FULL, LIGHTNING], rope_parameters=rotation(500.0),
-        full_attn_alpha_factor=1.6, full_attn_beta_factor=0.7, linear_attn_alpha_factor=0.8,
-        linear_attn_beta_factor=1.3, mlp_alpha_factor=1.9, mlp_beta_factor=0.6,
-    ),
-    "window, tied": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=9, num_local_experts=3, num_experts_per_tok=3, hidden_act="gelu", sliding_window=4,
-        head_dim=8, tie_word_embeddings=True, mlp_alpha_factor=2, rope_parameters=YARN,
-    ),
-    "attention alone": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
-        intermediate_size=13, num_local_experts=4, num_experts_per_tok=2, layer_types=[FULL], rope_parameters=LINEAR,
-    ),
-}  # fmt: skip
-
-
-def config_of(**values) -> MiniMaxConfig:
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return MiniMaxConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
 
 class TestMiniMax(MixerTests):
-    model_class = MiniMaxForCausalLM
-    configs = CONFIGS
-    config = staticmethod(config_of)
-    others = [
-        (each, labels(each))
-        for each in (
-            MiniMaxModel,
-            MiniMaxForSequenceClassification,
-            MiniMaxForTokenClassification,
-            MiniMaxForQuestionAnswering,
-        )
-    ]
+    model_class = hf.MiniMaxForCausalLM
+    defaults = {**SPECIAL, "max_position_embeddings": 128}
+    configs = {
+        "six factors": dict(
+            vocab_size=61, hidden_size=36, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2, head_dim=10,
+            intermediate_size=41, rms_norm_eps=1e-3, num_local_experts=5, num_experts_per_tok=2,
+            layer_types=[LIGHTNING, LIGHTNING, FULL, LIGHTNING], rope_parameters=rotation(500.0),
+            full_attn_alpha_factor=1.6, full_attn_beta_factor=0.7, linear_attn_alpha_factor=0.8,
+            linear_attn_beta_factor=1.3, mlp_alpha_factor=1.9, mlp_beta_factor=0.6,
+        ),
+        "window, tied": dict(
+            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
+            intermediate_size=9, num_local_experts=3, num_experts_per_tok=3, hidden_act="gelu", sliding_window=4,
+            head_dim=8, tie_word_embeddings=True, mlp_alpha_factor=2, rope_parameters=YARN,
+        ),
+        "attention alone": dict(
+            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+            intermediate_size=13, num_local_experts=4, num_experts_per_tok=2, layer_types=[FULL], rope_parameters=LINEAR,
+        ),
+    }  # fmt: skip
+    heads = ALL
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("layer_types", [LIGHTNING], "an entry for each of the 4 layers"),
@@ -88,21 +59,16 @@ class TestMiniMax(MixerTests):
         values, experts = draw_llama(data), data.draw(st.integers(1, 6), "experts")
         layers = values["num_hidden_layers"]
         kinds = st.lists(st.sampled_from([FULL, LIGHTNING]), min_size=layers, max_size=layers)
-        return {
-            **values,
-            "head_dim": draw_head_dim(data),
-            "layer_types": data.draw(kinds.filter(lambda kinds: FULL in kinds), "kinds"),
-            "num_local_experts": experts,
-            "num_experts_per_tok": data.draw(st.integers(1, experts), "top_k"),
-            "sliding_window": data.draw(st.sampled_from([None, 3]), "window"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-            **{name: data.draw(st.sampled_from([1, 0.5, 1.75]), name) for name in FACTORS},
-        }
+        return values | dict(
+            head_dim=HEAD_DIM, layer_types=kinds.filter(lambda kinds: FULL in kinds), num_local_experts=experts,
+            num_experts_per_tok=st.integers(1, experts), sliding_window=st.sampled_from([None, 3]), rms_norm_eps=EPS,
+            **dict.fromkeys(FACTORS, st.sampled_from([1, 0.5, 1.75])),
+        )  # fmt: skip
 
 
 def test_the_rotated_part_that_published_configs_state_is_read_and_not_written():
     """The reference rotates whole heads, whatever ``rotary_dim`` is; the published model was trained with half."""
-    data = {**config_of(**CONFIGS["six factors"]).to_dict(), "rotary_dim": 4}
+    data = {**TestMiniMax.configured("six factors").to_dict(), "rotary_dim": 4}
     spec = spec_of_config(Config(data, "config.json"), name="tiny")
     position: Any = spec.position
     assert position.dimensions == 4
@@ -115,7 +81,7 @@ def test_the_reference_has_as_many_parameters_as_the_preset():
     preset: Any = load("minimax-text-01")
     config = write_config(load("minimax-text-01", ["position.dimensions=null"]), "minimax")
     with torch.device("meta"):
-        model = MiniMaxForCausalLM(MiniMaxConfig.from_dict(config))
+        model = hf.MiniMaxForCausalLM(hf.MiniMaxConfig.from_dict(config))
     assert sum(each.numel() for each in model.parameters()) == preset.expect.parameters
     tables = 2 * preset.vocab_size * preset.d_model
     assert round((preset.expect.active_parameters - tables) / 1e9, 1) == 45.9

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import NemotronHConfig, NemotronHForCausalLM, NemotronHModel
 
-from tests.parity.families.llamas import EPS, SPECIAL
+from tests.parity.families.draws import EPS, VOCAB
+from tests.parity.families.family import SPECIAL
 from tests.parity.families.mixers import MixerTests
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
@@ -25,9 +26,10 @@ MIXED = dict(
 
 
 class TestNemotronH(MixerTests):
-    model_class = NemotronHForCausalLM
+    model_class = hf.NemotronHForCausalLM
+    defaults = {**SPECIAL, "max_position_embeddings": 128}
     configs = {"dense": DENSE, "mixtures": MIXED}
-    others = [(NemotronHModel, {})]
+    heads = ("Model",)
     refusals = (
         ("mlp_hidden_act", "silo", "Did you mean 'silu'?"),
         ("moe_latent_size", 8, "must be null"),
@@ -36,32 +38,22 @@ class TestNemotronH(MixerTests):
     )
 
     @staticmethod
-    def config(**values) -> NemotronHConfig:
-        return NemotronHConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         kv_heads, groups = data.draw(st.integers(1, 3), "kv_heads"), data.draw(st.integers(1, 3), "groups")
         experts = data.draw(st.integers(2, 6), "experts")
         kinds = st.sampled_from(["mamba", "attention", "mlp", "moe"])
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            hidden_size=data.draw(st.integers(4, 40), "hidden_size"),
+            vocab_size=VOCAB, hidden_size=st.integers(4, 40),
             num_attention_heads=kv_heads * data.draw(st.integers(1, 3), "queries per key"),
-            num_key_value_heads=kv_heads,
-            head_dim=2 * data.draw(st.integers(1, 6), "head_dim / 2"),
-            intermediate_size=data.draw(st.integers(1, 40), "hidden"),
+            num_key_value_heads=kv_heads, head_dim=2 * data.draw(st.integers(1, 6), "head_dim / 2"),
+            intermediate_size=st.integers(1, 40),
             mamba_num_heads=groups * data.draw(st.integers(1, 3), "heads per group"),
-            mamba_head_dim=data.draw(st.integers(1, 9), "width of a head"),
-            n_groups=groups,
-            ssm_state_size=data.draw(st.integers(1, 9), "state"),
-            n_routed_experts=experts,
-            num_experts_per_tok=data.draw(st.integers(1, experts), "top_k"),
-            moe_intermediate_size=data.draw(st.integers(1, 20), "width of an expert"),
-            moe_shared_expert_intermediate_size=data.draw(st.integers(1, 20), "width of the shared one"),
+            mamba_head_dim=st.integers(1, 9), n_groups=groups, ssm_state_size=st.integers(1, 9),
+            n_routed_experts=experts, num_experts_per_tok=st.integers(1, experts),
+            moe_intermediate_size=st.integers(1, 20), moe_shared_expert_intermediate_size=st.integers(1, 20),
             layers_block_type=["mamba", *data.draw(st.lists(kinds, max_size=4), "layers"), "attention"],
-            layer_norm_epsilon=data.draw(EPS, "eps"),
-        )
+            layer_norm_epsilon=EPS,
+        )  # fmt: skip
 
 
 def test_layers_as_letters() -> None:

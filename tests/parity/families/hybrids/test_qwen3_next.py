@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pytest
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    Qwen3_5ForCausalLM,
-    Qwen3_5MoeForCausalLM,
-    Qwen3_5MoeTextConfig,
-    Qwen3_5TextConfig,
-    Qwen3NextConfig,
-    Qwen3NextForCausalLM,
-)
 
+from tests.parity.families.draws import EPS, FLAG, lists
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.llamas import (
-    ALL,
-    EPS,
-    LLAMA3,
-    SPECIAL,
-    YARN,
-    classes,
-    draw_llama,
-    labels,
-    rotation,
-)
-from tests.parity.families.mixtures import check, draw_experts
+from tests.parity.families.llamas import ALL, LLAMA3, YARN, draw_llama, rotation
+from tests.parity.families.mixtures import draw_experts
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
@@ -69,28 +52,18 @@ SPARSE: dict[str, dict[str, Any]] = {
 """The mixtures of Qwen3-Next."""
 
 
-def configured(config_class, **values):
-    values["rope_parameters"] = dict(values["rope_parameters"])
-    return config_class(**{**SPECIAL, **values})
-
-
 def draw_layers(data) -> dict:
     common = draw_llama(data)
     layers, key_heads = common["num_hidden_layers"], data.draw(st.integers(1, 3), "key heads")
-    kinds = st.lists(st.sampled_from([FULL, LINEAR]), min_size=layers, max_size=layers)
+    kinds = lists([FULL, LINEAR], layers)
     common["rope_parameters"]["partial_rotary_factor"] = data.draw(st.sampled_from([0.5, 1.0]), "rotated")
     return dict(
-        **common,
-        head_dim=8 * data.draw(st.integers(1, 3), "head_dim"),
-        rms_norm_eps=data.draw(EPS, "eps"),
-        attention_bias=data.draw(st.booleans(), "attention_bias"),
-        layer_types=data.draw(kinds.filter(lambda kinds: FULL in kinds), "kinds"),
-        linear_num_key_heads=key_heads,
+        **common, head_dim=8 * data.draw(st.integers(1, 3), "head_dim"), rms_norm_eps=EPS, attention_bias=FLAG,
+        layer_types=kinds.filter(lambda kinds: FULL in kinds), linear_num_key_heads=key_heads,
         linear_num_value_heads=key_heads * data.draw(st.integers(1, 3), "value heads of a key head"),
-        linear_key_head_dim=data.draw(st.integers(2, 9), "key width"),
-        linear_value_head_dim=data.draw(st.integers(2, 9), "value width"),
-        linear_conv_kernel_dim=data.draw(st.integers(2, 5), "kernel"),
-    )
+        linear_key_head_dim=st.integers(2, 9), linear_value_head_dim=st.integers(2, 9),
+        linear_conv_kernel_dim=st.integers(2, 5),
+    )  # fmt: skip
 
 
 REFUSALS = (
@@ -102,30 +75,25 @@ REFUSALS = (
 
 
 class TestQwen3Next(FamilyTests):
-    model_class = Qwen3NextForCausalLM
+    model_class = hf.Qwen3NextForCausalLM
     configs = {name: {**values, **SPARSE[name]} for name, values in CONFIGS.items()}
-    config = staticmethod(partial(configured, Qwen3NextConfig))
-    check = staticmethod(check)
-    others = [(each, labels(each)) for each in classes("Qwen3Next", *ALL)]
+    heads = ALL
     refusals = (*REFUSALS, ("mlp_only_layers", ["0"], "must be a list of layers by number"))
 
     @staticmethod
     def draw(data):
         drawn = draw_layers(data)
         return dict(
-            **drawn,
-            **draw_experts(data),
-            moe_intermediate_size=data.draw(st.integers(1, 30), "width of an expert"),
-            shared_expert_intermediate_size=data.draw(st.integers(1, 30), "shared"),
-            decoder_sparse_step=data.draw(st.integers(1, drawn["num_hidden_layers"]), "sparse step"),
-        )
+            **drawn, **draw_experts(data), moe_intermediate_size=st.integers(1, 30),
+            shared_expert_intermediate_size=st.integers(1, 30),
+            decoder_sparse_step=st.integers(1, drawn["num_hidden_layers"]),
+        )  # fmt: skip
 
 
 class TestQwen35(FamilyTests):
-    model_class = Qwen3_5ForCausalLM
+    model_class = hf.Qwen3_5ForCausalLM
     configs = CONFIGS
-    config = staticmethod(partial(configured, Qwen3_5TextConfig))
-    others = [(each, labels(each)) for each in classes("Qwen3_5Text", "Model", "ForSequenceClassification")]
+    heads = ("Model", "ForSequenceClassification")
     refusals = REFUSALS
 
     @staticmethod
@@ -140,11 +108,9 @@ def always_normalized(values: dict) -> dict:
 
 
 class TestQwen35Moe(FamilyTests):
-    model_class = Qwen3_5MoeForCausalLM
+    model_class = hf.Qwen3_5MoeForCausalLM
     configs = {name: always_normalized({**values, **SPARSE[name]}) for name, values in CONFIGS.items()}
-    config = staticmethod(partial(configured, Qwen3_5MoeTextConfig))
-    check = staticmethod(check)
-    others = [(each, {}) for each in classes("Qwen3_5MoeText", "Model")]
+    heads = ("Model",)
     refusals = (*REFUSALS, ("attn_output_gate", False, "no attention without a gate"))
 
     @staticmethod
@@ -153,7 +119,7 @@ class TestQwen35Moe(FamilyTests):
 
 
 def test_the_interval_counts_where_no_list_says_which_layers_attend():
-    data = configured(Qwen3NextConfig, **TestQwen3Next.configs["every fourth"]).to_dict()
+    data = TestQwen3Next.configured("every fourth").to_dict()
     del data["layer_types"]
     for every, expected in ((None, [3]), (2, [1, 3])):
         stated = {} if every is None else {"full_attention_interval": every}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import RecurrentGemmaConfig, RecurrentGemmaForCausalLM, RecurrentGemmaModel
 
-from tests.parity.families.llamas import EPS, SPECIAL
-from tests.parity.families.mixers import MixerTests, check
+from tests.parity.families.draws import EPS, FLAG, VOCAB, WINDOW
+from tests.parity.families.mixers import MixerTests
 
 
 class TestRecurrentGemma(MixerTests):
-    model_class = RecurrentGemmaForCausalLM
+    model_class = hf.RecurrentGemmaForCausalLM
     configs = {
         "windows": dict(
             vocab_size=61, hidden_size=48, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
@@ -25,8 +23,8 @@ class TestRecurrentGemma(MixerTests):
             tie_word_embeddings=False,
         ),
     }  # fmt: skip
-    check = staticmethod(partial(check, sides=("right",)))
-    others = [(RecurrentGemmaModel, {})]
+    options = {"sides": ("right",)}
+    heads = ("Model",)
     refusals = (
         ("hidden_activation", "silo", "Did you mean 'silu'?"),
         ("block_types", ["recurrent", "mamba"], "must be a list of recurrent and attention"),
@@ -34,27 +32,14 @@ class TestRecurrentGemma(MixerTests):
     )
 
     @staticmethod
-    def config(**values) -> RecurrentGemmaConfig:
-        return RecurrentGemmaConfig(**{**SPECIAL, **values})
-
-    @staticmethod
     def draw(data):
         kv_heads, queries = data.draw(st.integers(1, 3), "kv_heads"), data.draw(st.integers(1, 3), "queries")
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            hidden_size=4 * kv_heads * queries * data.draw(st.integers(1, 4), "pairs in a head"),
-            num_hidden_layers=data.draw(st.integers(1, 5), "layers"),
-            num_attention_heads=kv_heads * queries,
-            num_key_value_heads=kv_heads,
+            vocab_size=VOCAB, hidden_size=4 * kv_heads * queries * data.draw(st.integers(1, 4), "pairs in a head"),
+            num_hidden_layers=st.integers(1, 5), num_attention_heads=kv_heads * queries, num_key_value_heads=kv_heads,
             intermediate_size=2 * data.draw(st.integers(1, 40), "hidden"),
             lru_width=kv_heads * queries * data.draw(st.integers(1, 9), "width of a block"),
-            attention_window_size=data.draw(st.integers(2, 15), "window"),
-            attention_bias=data.draw(st.booleans(), "attention_bias"),
-            conv1d_width=data.draw(st.integers(2, 5), "kernel"),
-            block_types=[
-                "attention",
-                *data.draw(st.lists(st.sampled_from(["recurrent", "attention"]), max_size=2)),
-            ],
-            tie_word_embeddings=data.draw(st.booleans(), "tied"),
-            rms_norm_eps=data.draw(EPS, "eps"),
-        )
+            attention_window_size=WINDOW, attention_bias=FLAG, conv1d_width=st.integers(2, 5),
+            block_types=[ "attention", *data.draw(st.lists(st.sampled_from(["recurrent", "attention"]), max_size=2)), ],
+            tie_word_embeddings=FLAG, rms_norm_eps=EPS,
+        )  # fmt: skip

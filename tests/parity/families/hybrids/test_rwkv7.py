@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from specs.forms.canonical import canonical
 from specs.language.load import load as load_preset
 from specs.model.model import Model
-from tests.parity.families.llamas import EPS
+from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.mixers import MixerTests
 from tests.parity.families.rwkv7 import RWKV7Config, RWKV7ForCausalLM, RWKV7Model
 from zoo.configs.exporting import NoFamilyError, write_config
@@ -22,7 +22,6 @@ RANKS = ("decay_low_rank_dim", "gate_low_rank_dim", "a_low_rank_dim", "v_low_ran
 
 class TestRWKV7(MixerTests):
     model_class = RWKV7ForCausalLM
-    config = staticmethod(RWKV7Config)
     configs = {
         "three layers": dict(
             vocab_size=61, hidden_size=12, num_hidden_layers=3, head_dim=4, decay_low_rank_dim=3, gate_low_rank_dim=5,
@@ -50,19 +49,12 @@ class TestRWKV7(MixerTests):
     @staticmethod
     def draw(data: st.DataObject) -> dict[str, Any]:
         width, heads = data.draw(st.integers(1, 6), "width"), data.draw(st.integers(1, 4), "heads")
-        return {
-            "vocab_size": data.draw(st.integers(20, 80), "vocabulary"),
-            "hidden_size": 2 * width * heads,
-            "head_dim": 2 * width,
-            "num_hidden_layers": data.draw(st.integers(1, 3), "layers"),
-            "intermediate_size": data.draw(st.sampled_from([None, 5, 24]), "hidden"),
-            "hidden_ratio": data.draw(st.sampled_from([None, 2.0, 4.0]), "ratio"),
-            "norm_first": data.draw(st.booleans(), "norm of the embedding"),
-            "norm_bias": data.draw(st.booleans(), "biases of norms"),
-            "norm_eps": data.draw(EPS, "eps"),
-            "max_position_embeddings": 128,
-            **{name: data.draw(st.integers(1, 6), name) for name in RANKS},
-        }
+        return dict(
+            vocab_size=st.integers(20, 80), hidden_size=2 * width * heads, head_dim=2 * width,
+            num_hidden_layers=st.integers(1, 3), intermediate_size=st.sampled_from([None, 5, 24]),
+            hidden_ratio=st.sampled_from([None, 2.0, 4.0]), norm_first=FLAG, norm_bias=FLAG, norm_eps=EPS,
+            max_position_embeddings=128, **dict.fromkeys(RANKS, st.integers(1, 6)),
+        )  # fmt: skip
 
 
 def imported(**fields: Any) -> Model:

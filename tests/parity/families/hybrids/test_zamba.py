@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 import torch
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import ZambaConfig, ZambaForCausalLM, ZambaModel
 
 from specs.forms.canonical import canonical
 from specs.language.load import load as load_preset
+from tests.parity.families.draws import EPS
+from tests.parity.families.family import SPECIAL
 from tests.parity.families.hybrids.test_zamba2 import HYBRID, LINEAR_ATTENTION, layers
-from tests.parity.families.llamas import EPS, SPECIAL
 from tests.parity.families.mixers import MixerTests
 from zoo.builder import assemble
 from zoo.configs.importing import spec_of_config
@@ -20,7 +21,8 @@ from zoo.families.common.config import Config, ConfigError
 
 
 class TestZamba(MixerTests):
-    model_class = ZambaForCausalLM
+    model_class = hf.ZambaForCausalLM
+    defaults = {**SPECIAL, "max_position_embeddings": 128}
     configs = {
         "two heads, as published": dict(
             vocab_size=61, hidden_size=16, num_hidden_layers=5, layers_block_type=layers("mmhmh"), num_attention_heads=4,
@@ -36,7 +38,7 @@ class TestZamba(MixerTests):
             num_attention_heads=2, num_key_value_heads=2, intermediate_size=33, n_mamba_heads=1, mamba_d_state=4,
         ),
     }  # fmt: skip
-    others = [(ZambaModel, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "gelo", "Did you mean 'gelu'?"),
         ("layers_block_type", ["hybrid"], "must have an entry for each of the 5 layers"),
@@ -48,10 +50,6 @@ class TestZamba(MixerTests):
     )
 
     @staticmethod
-    def config(**values) -> ZambaConfig:
-        return ZambaConfig(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         """The reference cannot tie a transformer that a single layer uses."""
         pattern = data.draw(st.text("mh", max_size=5).filter(lambda text: text.count("h") > 1), "layers")
@@ -59,25 +57,17 @@ class TestZamba(MixerTests):
         mamba_heads = data.draw(
             st.sampled_from([each for each in (1, 2, 4) if 2 * heads * width % each == 0]), "mixer"
         )
-        return {
-            "vocab_size": data.draw(st.integers(20, 80), "vocabulary"),
-            "hidden_size": heads * width,
-            "num_hidden_layers": len(pattern),
-            "layers_block_type": layers(pattern),
-            "num_attention_heads": heads,
-            "num_key_value_heads": heads,
-            "intermediate_size": data.draw(st.integers(3, 40), "hidden"),
-            "n_mamba_heads": mamba_heads,
-            "mamba_d_state": data.draw(st.integers(1, 12), "state"),
-            "mamba_d_conv": data.draw(st.integers(2, 5), "kernel"),
-            "mamba_dt_rank": data.draw(st.integers(1, 6), "rank"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return dict(
+            vocab_size=st.integers(20, 80), hidden_size=heads * width, num_hidden_layers=len(pattern),
+            layers_block_type=layers(pattern), num_attention_heads=heads, num_key_value_heads=heads,
+            intermediate_size=st.integers(3, 40), n_mamba_heads=mamba_heads, mamba_d_state=st.integers(1, 12),
+            mamba_d_conv=st.integers(2, 5), mamba_dt_rank=st.integers(1, 6), rms_norm_eps=EPS,
+        )  # fmt: skip
 
 
 def test_configs_without_a_list_of_layers() -> None:
-    """The usual layers are those of Zamba-7B."""
-    data = ZambaConfig().to_dict()
+    """The usual layers are Zamba-7B's."""
+    data = hf.ZambaConfig().to_dict()
     stated = data.pop("layers_block_type")
     spec = spec_of_config(Config(data, "config.json"), name="usual")
     kinds = [HYBRID if block.attention else LINEAR_ATTENTION for block in spec.decoder.layer_blocks()]
@@ -95,7 +85,7 @@ def test_configs_without_a_list_of_layers() -> None:
 
 
 def test_all_hybrid_layers_share_one_transformer() -> None:
-    config = TestZamba.config(**TestZamba.configs["two heads, as published"])
+    config = TestZamba.configured("two heads, as published")
     spec = spec_of_config(Config(config.to_dict(), "config.json"), name="tiny")
     module: Any = assemble(spec)
     first, second = (module.decoder.blocks[i] for i in (2, 4))
@@ -106,11 +96,11 @@ def test_all_hybrid_layers_share_one_transformer() -> None:
 
 @pytest.mark.slow
 def test_the_preset_is_the_reference_at_its_size() -> None:
-    config = ZambaConfig()
+    config = hf.ZambaConfig()
     spec = spec_of_config(Config(config.to_dict(), "config.json"), name="zamba-7b")
     assert canonical(spec) == canonical(load_preset("zamba-7b"))
     with torch.device("meta"):
-        reference = ZambaForCausalLM(config)
+        reference = hf.ZambaForCausalLM(config)
     reference.tie_weights()
     assert (
         sum(weight.numel() for weight in reference.parameters()) == load_preset("zamba-7b").expect.parameters

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 import torch
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Zamba2Config, Zamba2ForCausalLM, Zamba2Model
 
 from specs.forms.canonical import canonical
 from specs.language.load import load as load_preset
-from tests.parity.families.llamas import EPS, LINEAR, SPECIAL, YARN, rotation
+from tests.parity.families.draws import EPS, FLAG
+from tests.parity.families.family import SPECIAL
+from tests.parity.families.llamas import LINEAR, YARN, rotation
 from tests.parity.families.mixers import MixerTests, check
 from zoo.builder import assemble
 from zoo.configs.importing import spec_of_config
@@ -26,7 +28,8 @@ def layers(pattern: str) -> list[str]:
 
 
 class TestZamba2(MixerTests):
-    model_class = Zamba2ForCausalLM
+    model_class = hf.Zamba2ForCausalLM
+    defaults = {**SPECIAL, "max_position_embeddings": 128}
     configs = {
         "two transformers in turn, adapters everywhere": dict(
             vocab_size=61, hidden_size=16, num_hidden_layers=5, layers_block_type=layers("mhhmh"), num_mem_blocks=2,
@@ -49,7 +52,7 @@ class TestZamba2(MixerTests):
             use_mem_rope=True, rope_parameters=YARN, use_shared_attention_adapter=True,
         ),
     }  # fmt: skip
-    others = [(Zamba2Model, {})]
+    heads = ("Model",)
     refusals = (
         ("hidden_act", "gelo", "Did you mean 'gelu'?"),
         ("layers_block_type", ["hybrid"], "must have an entry for each of the 5 layers"),
@@ -65,47 +68,33 @@ class TestZamba2(MixerTests):
     )
 
     @staticmethod
-    def config(**values) -> Zamba2Config:
-        if "rope_parameters" in values:
-            values["rope_parameters"] = dict(values["rope_parameters"])
-        return Zamba2Config(**{**SPECIAL, "max_position_embeddings": 128, **values})
-
-    @staticmethod
     def draw(data):
         pattern = data.draw(st.text("mh", min_size=1, max_size=5).filter(lambda text: "h" in text), "layers")
         heads, width = data.draw(st.integers(1, 4), "heads"), 2 * data.draw(st.integers(1, 4), "half a width")
         mamba_heads = data.draw(
             st.sampled_from([each for each in (1, 2, 4) if heads * width % each == 0]), "mixer"
         )
-        return {
-            "vocab_size": data.draw(st.integers(20, 80), "vocabulary"),
-            "hidden_size": heads * width,
-            "num_hidden_layers": len(pattern),
-            "layers_block_type": layers(pattern),
-            "num_mem_blocks": data.draw(st.integers(1, pattern.count("h")), "transformers"),
-            "num_attention_heads": heads,
-            "intermediate_size": data.draw(st.integers(3, 40), "hidden"),
-            "adapter_rank": data.draw(st.integers(1, 6), "rank"),
-            "use_shared_attention_adapter": data.draw(st.booleans(), "attention adapters"),
-            "use_mem_rope": data.draw(st.booleans(), "rope"),
-            "rope_parameters": rotation(data.draw(st.sampled_from([100.0, 10000.0]), "theta")),
-            "n_mamba_heads": mamba_heads,
-            "mamba_d_state": data.draw(st.integers(1, 12), "state"),
-            "mamba_d_conv": data.draw(st.integers(2, 5), "kernel"),
-            "rms_norm_eps": data.draw(EPS, "eps"),
-        }
+        return dict(
+            vocab_size=st.integers(20, 80), hidden_size=heads * width, num_hidden_layers=len(pattern),
+            layers_block_type=layers(pattern), num_mem_blocks=st.integers(1, pattern.count("h")),
+            num_attention_heads=heads, intermediate_size=st.integers(3, 40), adapter_rank=st.integers(1, 6),
+            use_shared_attention_adapter=FLAG, use_mem_rope=FLAG,
+            rope_parameters=rotation(data.draw(st.sampled_from([100.0, 10000.0]), "theta")),
+            n_mamba_heads=mamba_heads, mamba_d_state=st.integers(1, 12), mamba_d_conv=st.integers(2, 5),
+            rms_norm_eps=EPS,
+        )  # fmt: skip
 
 
 @pytest.mark.slow
 def test_biases(tmp_path) -> None:
     """The reference adds them to padding on the left, which its convolution sees."""
     values = {**TestZamba2.configs["one transformer, grouped queries"], "add_bias_linear": True}
-    check(Zamba2ForCausalLM, TestZamba2.config(**values), tmp_path, sides=("right",))
+    check(hf.Zamba2ForCausalLM, TestZamba2.config(**values), tmp_path, sides=("right",))
 
 
 def test_configs_without_a_list_of_layers() -> None:
-    """The usual layers are those of Zamba2-2.7B."""
-    data = Zamba2Config(num_mem_blocks=2, n_mamba_heads=80).to_dict()
+    """The usual layers are Zamba2-2.7B's."""
+    data = hf.Zamba2Config(num_mem_blocks=2, n_mamba_heads=80).to_dict()
     stated = data.pop("layers_block_type")
     data.pop("hybrid_layer_ids")
     spec = spec_of_config(Config(data, "config.json"), name="usual")
@@ -119,7 +108,7 @@ def test_configs_without_a_list_of_layers() -> None:
 
 def test_layers_of_a_transformer_share_its_weights() -> None:
     """Also after the weights are moved and cast, and each has adapters of its own."""
-    config = TestZamba2.config(**TestZamba2.configs["two transformers in turn, adapters everywhere"])
+    config = TestZamba2.configured("two transformers in turn, adapters everywhere")
     spec = spec_of_config(Config(config.to_dict(), "config.json"), name="tiny")
     module: Any = assemble(spec)
     blocks = module.decoder.blocks
@@ -148,10 +137,10 @@ _SHAPES: dict[str, dict[str, Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _SHAPES)
 def test_presets_are_the_reference_at_their_sizes(name: str) -> None:
-    config = Zamba2Config(**_SHAPES[name])
+    config = hf.Zamba2Config(**_SHAPES[name])
     spec = spec_of_config(Config(config.to_dict(), "config.json"), name=name)
     assert canonical(spec) == canonical(load_preset(name))
     with torch.device("meta"):
-        reference = Zamba2ForCausalLM(config)
+        reference = hf.Zamba2ForCausalLM(config)
     reference.tie_weights()
     assert sum(weight.numel() for weight in reference.parameters()) == load_preset(name).expect.parameters

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import transformers as hf
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from transformers import LongT5Config, LongT5EncoderModel, LongT5ForConditionalGeneration, LongT5Model
 
 import zoo
+from tests.parity.families.draws import FLAG, VOCAB
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
 from tests.parity.reference import build
@@ -44,7 +45,7 @@ CONFIGS = {
 
 
 def test_a_stored_output_matrix_is_one_of_its_own(tmp_path):
-    reference = build(LongT5ForConditionalGeneration, LongT5Config(**CONFIGS["unscaled"]), seed=1)
+    reference = build(hf.LongT5ForConditionalGeneration, hf.LongT5Config(**CONFIGS["unscaled"]), seed=1)
     reference.save_pretrained(tmp_path)
     head: Any = import_spec(tmp_path).head
     assert head.tie_embeddings
@@ -55,7 +56,7 @@ def test_a_stored_output_matrix_is_one_of_its_own(tmp_path):
     zoo.convert(spec, tmp_path, tmp_path / "again")
     given = {"input_ids": torch.arange(12)[None], "decoder_input_ids": torch.arange(3, 8)[None]}
     before, after = (
-        LongT5ForConditionalGeneration.from_pretrained(place).eval()(**given).logits
+        hf.LongT5ForConditionalGeneration.from_pretrained(place).eval()(**given).logits
         for place in (tmp_path, tmp_path / "again")
     )
     assert torch.equal(before, after)
@@ -70,10 +71,9 @@ def test_a_config_of_transformers_4_states_whether_the_output_matrix_is_one_of_i
 
 
 class TestLongT5(FamilyTests):
-    model_class = LongT5ForConditionalGeneration
-    config = staticmethod(LongT5Config)
+    model_class = hf.LongT5ForConditionalGeneration
     configs = CONFIGS
-    others = ((LongT5Model, {}), (LongT5EncoderModel, {}))
+    heads = ("Model", "Model")
     drawn = {"length": 15}
     of_refusals = "summaries"
     refusals = (
@@ -95,18 +95,10 @@ class TestLongT5(FamilyTests):
     def draw(data):
         buckets = data.draw(st.integers(4, 36), "buckets")
         return dict(
-            vocab_size=data.draw(st.integers(5, 90), "vocab_size"),
-            d_model=data.draw(st.integers(4, 40), "d_model"),
-            d_kv=data.draw(st.integers(1, 9), "d_kv"),
-            d_ff=data.draw(st.integers(1, 60), "d_ff"),
-            num_layers=data.draw(st.integers(1, 3), "layers"),
-            num_decoder_layers=data.draw(st.integers(1, 3), "decoder_layers"),
-            num_heads=data.draw(st.integers(1, 6), "heads"),
-            local_radius=data.draw(st.integers(1, 20), "radius"),
-            encoder_attention_type=data.draw(st.sampled_from(["local", "transient-global"]), "kind"),
-            global_block_size=data.draw(st.sampled_from([1, 2, 4, 8, 16]), "block"),
-            relative_attention_num_buckets=buckets,
+            vocab_size=VOCAB, d_model=st.integers(4, 40), d_kv=st.integers(1, 9), d_ff=st.integers(1, 60),
+            num_layers=st.integers(1, 3), num_decoder_layers=st.integers(1, 3), num_heads=st.integers(1, 6),
+            local_radius=st.integers(1, 20), encoder_attention_type=st.sampled_from(["local", "transient-global"]),
+            global_block_size=st.sampled_from([1, 2, 4, 8, 16]), relative_attention_num_buckets=buckets,
             relative_attention_max_distance=buckets // 2 + data.draw(st.integers(1, 40), "reach"),
-            feed_forward_proj=data.draw(st.sampled_from(["relu", "gated-gelu"]), "feed_forward"),
-            tie_word_embeddings=data.draw(st.booleans(), "scaled"),
-        )
+            feed_forward_proj=st.sampled_from(["relu", "gated-gelu"]), tie_word_embeddings=FLAG,
+        )  # fmt: skip

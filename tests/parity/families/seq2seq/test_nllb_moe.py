@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import NllbMoeConfig, NllbMoeForConditionalGeneration, NllbMoeModel
 from transformers.models.nllb_moe.modeling_nllb_moe import NllbMoeExperts
 
+from tests.parity.families.draws import FLAG, LAYERS
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.mixtures import check
 
 
 def weighted_sum(self: NllbMoeExperts, x: torch.Tensor, _, weights: torch.Tensor) -> torch.Tensor:
@@ -30,8 +30,7 @@ def _right_experts():
 
 
 class TestNllbMoe(FamilyTests):
-    model_class = NllbMoeForConditionalGeneration
-    config = NllbMoeConfig
+    model_class = hf.NllbMoeForConditionalGeneration
     configs = {
         "every other, every third": dict(
             vocab_size=61, d_model=24, max_position_embeddings=17, encoder_layers=4, encoder_ffn_dim=33,
@@ -45,8 +44,7 @@ class TestNllbMoe(FamilyTests):
             pad_token_id=4, activation_function="gelu", moe_token_dropout=0.0,
         ),
     }  # fmt: skip
-    check = staticmethod(check)
-    others = ((NllbMoeModel, {}),)
+    heads = ("Model",)
     refusals = (
         ("moe_eval_capacity_token_fraction", 0.5, "depends on the rest of its batch"),
         ("second_expert_policy", "sampling", "the second expert is drawn"),
@@ -59,19 +57,11 @@ class TestNllbMoe(FamilyTests):
     def draw(data):
         encoder_heads, decoder_heads = data.draw(st.sampled_from([(1, 3), (2, 1), (2, 2), (3, 6)]), "heads")
         return dict(
-            vocab_size=data.draw(st.integers(9, 90), "vocab_size"),
-            d_model=12 * data.draw(st.integers(1, 4), "d_model over 12"),
-            max_position_embeddings=data.draw(st.integers(4, 40), "context"),
-            encoder_layers=data.draw(st.integers(1, 4), "encoder_layers"),
-            decoder_layers=data.draw(st.integers(1, 3), "decoder_layers"),
-            encoder_attention_heads=encoder_heads,
-            decoder_attention_heads=decoder_heads,
-            encoder_ffn_dim=data.draw(st.integers(1, 50), "encoder_ffn_dim"),
-            decoder_ffn_dim=data.draw(st.integers(1, 50), "decoder_ffn_dim"),
-            encoder_sparse_step=data.draw(st.integers(0, 3), "encoder step"),
-            decoder_sparse_step=data.draw(st.integers(0, 3), "decoder step"),
-            num_experts=data.draw(st.integers(2, 6), "experts"),
-            router_bias=data.draw(st.booleans(), "router_bias"),
-            moe_token_dropout=data.draw(st.sampled_from([0.0, 0.2, 0.5]), "moe_token_dropout"),
-            activation_function=data.draw(st.sampled_from(["gelu", "relu", "silu"]), "activation"),
-        )
+            vocab_size=st.integers(9, 90), d_model=12 * data.draw(st.integers(1, 4), "d_model over 12"),
+            max_position_embeddings=st.integers(4, 40), encoder_layers=LAYERS, decoder_layers=st.integers(1, 3),
+            encoder_attention_heads=encoder_heads, decoder_attention_heads=decoder_heads,
+            encoder_ffn_dim=st.integers(1, 50), decoder_ffn_dim=st.integers(1, 50),
+            encoder_sparse_step=st.integers(0, 3), decoder_sparse_step=st.integers(0, 3),
+            num_experts=st.integers(2, 6), router_bias=FLAG, moe_token_dropout=st.sampled_from([0.0, 0.2, 0.5]),
+            activation_function=st.sampled_from(["gelu", "relu", "silu"]),
+        )  # fmt: skip

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    SwitchTransformersConfig,
-    SwitchTransformersEncoderModel,
-    SwitchTransformersForConditionalGeneration,
-    SwitchTransformersModel,
-)
 
+from tests.parity.families.draws import FLAG, LAYERS, VOCAB
 from tests.parity.families.family import FamilyTests
-from tests.parity.families.mixtures import check
 
 
 class TestSwitchTransformers(FamilyTests):
-    model_class = SwitchTransformersForConditionalGeneration
+    model_class = hf.SwitchTransformersForConditionalGeneration
     configs = {
         "every other, every layer": dict(
             vocab_size=61, d_model=21, d_kv=5, d_ff=33, num_layers=4, num_decoder_layers=3, num_heads=3,
@@ -28,8 +23,7 @@ class TestSwitchTransformers(FamilyTests):
             dense_act_fn="gelu_new",
         ),
     }  # fmt: skip
-    check = staticmethod(check)
-    others = [(SwitchTransformersModel, {}), (SwitchTransformersEncoderModel, {})]
+    heads = ("Model", "Model")
     refusals = (
         ("dense_act_fn", "gated-gelu", "is not supported"),
         ("router_dtype", "bfloat16", "routing is computed in float32"),
@@ -37,23 +31,9 @@ class TestSwitchTransformers(FamilyTests):
         ("is_decoder", True, "the decoder alone"),
     )
 
-    @staticmethod
-    def config(**values) -> SwitchTransformersConfig:
-        return SwitchTransformersConfig(**values)
-
-    @staticmethod
-    def draw(data):
-        return {
-            "vocab_size": data.draw(st.integers(5, 90), "vocab_size"),
-            "d_model": data.draw(st.integers(4, 40), "d_model"),
-            "d_kv": data.draw(st.integers(2, 12), "d_kv"),
-            "d_ff": data.draw(st.integers(4, 40), "d_ff"),
-            "num_layers": data.draw(st.integers(1, 4), "layers"),
-            "num_decoder_layers": data.draw(st.integers(1, 4), "decoder layers"),
-            "num_sparse_encoder_layers": data.draw(st.integers(0, 5), "encoder mixtures"),
-            "num_sparse_decoder_layers": data.draw(st.integers(0, 5), "decoder mixtures"),
-            "num_heads": data.draw(st.integers(1, 4), "heads"),
-            "num_experts": data.draw(st.integers(2, 6), "experts"),
-            "router_bias": data.draw(st.booleans(), "router_bias"),
-            "dense_act_fn": data.draw(st.sampled_from(["relu", "gelu_new"]), "activation"),
-        }
+    draws = dict(
+        vocab_size=VOCAB, d_model=st.integers(4, 40), d_kv=st.integers(2, 12), d_ff=st.integers(4, 40),
+        num_layers=LAYERS, num_decoder_layers=LAYERS, num_sparse_encoder_layers=st.integers(0, 5),
+        num_sparse_decoder_layers=st.integers(0, 5), num_heads=st.integers(1, 4), num_experts=st.integers(2, 6),
+        router_bias=FLAG, dense_act_fn=st.sampled_from(["relu", "gelu_new"]),
+    )  # fmt: skip

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
-from hypothesis import given, settings
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import ParakeetCTCConfig, ParakeetEncoder, ParakeetEncoderConfig, ParakeetForCTC
 
-from tests.parity.families.harness import check, check_reference
-from tests.parity.reference import build, load
-from tests.thinned import one_in
+from tests.parity.families.draws import FEW_LAYERS, flags
+from tests.parity.families.family import RightPaddedTests
+from tests.parity.families.harness import prepared
+from tests.parity.reference import assert_gradients, load
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
-CONFIGS: dict[str, dict[str, Any]] = {
+CONFIGS = {
     "usual": dict(
         hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=37, conv_kernel_size=5,
         subsampling_conv_channels=6, num_mel_bins=16, initializer_range=0.1,
@@ -34,62 +32,53 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def with_statistics(reference: Any, seed: int = 5) -> Any:
-    """A model whose batch norms have seen some batches."""
-    generator = torch.Generator().manual_seed(seed)
+def draw_statistics(reference, seed: int) -> None:
+    """The statistics of batch norms are buffers."""
+    generator = torch.Generator().manual_seed(seed + 4)
     for name, buffer in reference.named_buffers():
         if name.endswith("running_mean"):
             buffer.normal_(0.0, 0.3, generator=generator)
         elif name.endswith("running_var"):
             buffer.uniform_(0.5, 2.0, generator=generator)
-    return reference
 
 
-def reference_of(seed: int = 1, **values: Any) -> ParakeetForCTC:
-    config = ParakeetCTCConfig(vocab_size=11, pad_token_id=10, encoder_config=ParakeetEncoderConfig(**values))
-    return with_statistics(build(ParakeetForCTC, config, seed))
-
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check_reference(reference_of(**CONFIGS[name]), tmp_path, sides=("right",))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGS)
-def test_encoder_alone(name, tmp_path):
-    check(ParakeetEncoder, ParakeetEncoderConfig(**CONFIGS[name]), tmp_path, sides=("right",))
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads, convolutions = data.draw(st.integers(1, 4), "heads"), data.draw(st.integers(1, 3), "convolutions")
-    values: dict[str, Any] = dict(
-        hidden_size=2 * heads * data.draw(st.integers(1, 5), "width"),
-        num_hidden_layers=data.draw(st.integers(1, 3), "layers"),
-        num_attention_heads=heads,
-        intermediate_size=data.draw(st.integers(1, 40), "hidden"),
-        conv_kernel_size=data.draw(st.sampled_from([1, 3, 9]), "kernel"),
-        subsampling_factor=2**convolutions,
-        subsampling_conv_channels=data.draw(st.integers(1, 6), "channels"),
-        subsampling_conv_kernel_size=data.draw(st.sampled_from([3, 5]), "stem kernel"),
-        num_mel_bins=2**convolutions * data.draw(st.integers(1, 4), "bins"),
-        attention_bias=data.draw(st.booleans(), "bias"),
-        convolution_bias=data.draw(st.booleans(), "convolution bias"),
-        scale_input=data.draw(st.booleans(), "scale"),
-        hidden_act=data.draw(st.sampled_from(["silu", "gelu", "relu"]), "activation"),
-        initializer_range=0.2,
+class TestParakeet(RightPaddedTests):
+    model_class = hf.ParakeetForCTC
+    defaults = {"vocab_size": 11, "pad_token_id": 10}
+    configs = {name: {"encoder_config": values} for name, values in CONFIGS.items()}
+    prepare = staticmethod(draw_statistics)
+    refusals = (
+        ("encoder_config.subsampling_factor", 6, "must be a power of 2\n  value: 6"),
+        ("encoder_config.num_mel_bins", 84, "must be a multiple of 8, the step of all convolutions"),
+        ({"encoder_config.conv_kernel_size": 8}, "encoder.block.convolution.kernel: must be odd"),
+        ("encoder_config.learned_positions", True, "unsupported fields"),
     )
-    seed = data.draw(st.integers(0, 99), "seed")
-    options: dict[str, Any] = dict(seed=seed, sides=("right",), onnx=seed % 5 == 0, fuzzed=True)
-    check_reference(reference_of(seed, **values), tmp_path_factory.mktemp("parakeet"), **options)
+
+    @staticmethod
+    def draw(data):
+        heads, convolutions = (
+            data.draw(st.integers(1, 4), "heads"),
+            data.draw(st.integers(1, 3), "convolutions"),
+        )
+        encoder = dict(
+            hidden_size=2 * heads * data.draw(st.integers(1, 5), "width"), num_hidden_layers=FEW_LAYERS,
+            num_attention_heads=heads, intermediate_size=st.integers(1, 40), conv_kernel_size=st.sampled_from([1, 3, 9]),
+            subsampling_factor=2**convolutions, subsampling_conv_channels=st.integers(1, 6),
+            subsampling_conv_kernel_size=st.sampled_from([3, 5]),
+            num_mel_bins=2**convolutions * data.draw(st.integers(1, 4), "bins"),
+            hidden_act=st.sampled_from(["silu", "gelu", "relu"]), initializer_range=0.2,
+            **flags("attention_bias", "convolution_bias", "scale_input"),
+        )  # fmt: skip
+        return {"encoder_config": encoder}
+
+
+class TestParakeetEncoder(RightPaddedTests):
+    model_class = hf.ParakeetEncoder
+    configs = CONFIGS
 
 
 def test_gradients_are_those_of_the_reference(tmp_path):
-    reference = reference_of(**CONFIGS["usual"])
+    reference = prepared(hf.ParakeetForCTC, TestParakeet.configured("usual"), 1, draw_statistics)
     reference.save_pretrained(tmp_path)
     ours = load(import_spec(tmp_path), tmp_path)
     frames = torch.randn(2, 70, 16, generator=torch.Generator().manual_seed(5))
@@ -97,32 +86,14 @@ def test_gradients_are_those_of_the_reference(tmp_path):
         model.zero_grad()
         model(frames).logits.square().sum().backward()
     layer = reference.encoder.layers[1]
-    pairs = {
-        "embedding.layers.1.convolution.weight": reference.encoder.subsampling.layers[2].weight,
-        "encoder.blocks.1.attention.position.content_bias": layer.self_attn.bias_u,
-        "encoder.blocks.1.attention.position.distance_bias": layer.self_attn.bias_v,
-        "encoder.blocks.1.attention.position.projection.weight": layer.self_attn.relative_k_proj.weight,
-        "encoder.blocks.1.convolution.depthwise.weight": layer.conv.depthwise_conv.weight,
+    expected = {
+        "embedding.layers.1.convolution.weight": reference.encoder.subsampling.layers[2].weight.grad,
+        "encoder.blocks.1.attention.position.content_bias": layer.self_attn.bias_u.grad,
+        "encoder.blocks.1.attention.position.distance_bias": layer.self_attn.bias_v.grad,
+        "encoder.blocks.1.attention.position.projection.weight": layer.self_attn.relative_k_proj.weight.grad,
+        "encoder.blocks.1.convolution.depthwise.weight": layer.conv.depthwise_conv.weight.grad,
     }
-    for parameter, theirs in pairs.items():
-        found, wanted = ours.get_parameter(parameter).grad, theirs.grad
-        assert found is not None
-        assert float((found - wanted).abs().max()) <= 1e-4 * max(1.0, float(wanted.abs().max())), parameter
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"subsampling_factor": 6}, r"encoder_config\.subsampling_factor: must be a power of 2\n  value: 6"),
-    ({"num_mel_bins": 84}, r"encoder_config\.num_mel_bins: must be a multiple of 8, the step of all convolutions"),
-    ({"conv_kernel_size": 8}, r"encoder\.block\.convolution\.kernel: must be odd"),
-    ({"learned_positions": True}, r"learned_positions"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("change", "rule"), REFUSED, ids=[str(case[0]) for case in REFUSED])
-def test_unsupported_values_are_refused(change, rule):
-    config = Config({"model_type": "parakeet_ctc", "encoder_config": change}, "config.json")
-    with pytest.raises(ConfigError, match=rule):
-        spec_of_config(config, name="parakeet", strict=True)
+    assert_gradients(ours, expected)
 
 
 def test_classes_with_transducers_are_refused():

@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
-from hypothesis import given, settings
+import transformers as hf
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from transformers import (
-    HubertConfig,
-    HubertForCTC,
-    HubertForSequenceClassification,
-    HubertModel,
-    Wav2Vec2Config,
-    Wav2Vec2ForAudioFrameClassification,
-    Wav2Vec2ForCTC,
-    Wav2Vec2ForSequenceClassification,
-    Wav2Vec2Model,
-    WavLMConfig,
-    WavLMForAudioFrameClassification,
-    WavLMForCTC,
-    WavLMForSequenceClassification,
-    WavLMModel,
-)
 from transformers.models.wavlm.modeling_wavlm import WavLMAttention
 
 from specs.language.load import load as load_spec
-from tests.parity.families.harness import check
-from tests.parity.reference import build, load
-from tests.thinned import one_in
+from tests.parity.families.draws import FEW_LAYERS, flags, lists
+from tests.parity.families.family import RightPaddedTests
+from tests.parity.reference import assert_gradients, build, load
 from zoo.components.position import t5_buckets
 from zoo.configs.exporting import NoFamilyError, write_config
-from zoo.configs.importing import import_spec, spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.configs.importing import import_spec
 
-CONFIGS: dict[str, dict[str, Any]] = {
+CONFIGS = {
     "base": dict(
         hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=37, vocab_size=11,
         conv_dim=[6, 8, 10], conv_kernel=[10, 3, 2], conv_stride=[5, 2, 2],
@@ -55,84 +38,93 @@ CONFIGS: dict[str, dict[str, Any]] = {
         num_conv_pos_embeddings=6, num_conv_pos_embedding_groups=1, hidden_dropout=0.0, mask_time_prob=0.0,
     ),
 }  # fmt: skip
-CLASSES: dict[str, tuple[type, type, dict[str, dict[str, Any]]]] = {
-    "wav2vec2": (Wav2Vec2Config, Wav2Vec2ForCTC, {}),
-    "hubert": (HubertConfig, HubertForCTC, {"large": {"feat_proj_layer_norm": False}}),
-    "wavlm": (WavLMConfig, WavLMForCTC, {"base": {"num_buckets": 8, "max_bucket_distance": 5}}),
-}
 
 
-def config_of(kind: str, name: str) -> Any:
-    config_class, _, more = CLASSES[kind]
-    return config_class(**CONFIGS[name], **more.get(name, {}))
+def classifiers(*classes: type) -> list[tuple[type, dict[str, Any]]]:
+    """Other classes, with the sum of all layers if there are classes of audio."""
+    sums = ["Classification" in each.__name__ for each in classes]
+    return [
+        (each, {"classifier_proj_size": 9, "use_weighted_layer_sum": sums_up})
+        for each, sums_up in zip(classes, sums, strict=True)
+    ]
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize("kind", CLASSES)
-def test_configuration(kind, name, tmp_path):
-    check(CLASSES[kind][1], config_of(kind, name), tmp_path, sides=("right",))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "model_class",
-    [
-        Wav2Vec2Model, HubertModel, WavLMModel, Wav2Vec2ForAudioFrameClassification,
-        WavLMForAudioFrameClassification, Wav2Vec2ForSequenceClassification, HubertForSequenceClassification,
-        WavLMForSequenceClassification,
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("name", ["base", "large"])
-def test_other_heads(model_class, name, tmp_path):
-    config = config_of(model_class.config_class.model_type, name)
-    config.classifier_proj_size = 9
-    config.use_weighted_layer_sum = name == "base" and "Classification" in model_class.__name__
-    check(model_class, config, tmp_path, sides=("right",))
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    kind = data.draw(st.sampled_from(list(CLASSES)), "kind")
-    heads, depth = data.draw(st.integers(1, 4), "heads"), data.draw(st.integers(1, 3), "convolutions")
-    groups = data.draw(st.integers(1, 3), "groups")
-    kernels = data.draw(st.lists(st.integers(1, 9), min_size=depth, max_size=depth), "kernels")
-    values: dict[str, Any] = dict(
-        hidden_size=groups * heads * data.draw(st.integers(1, 6), "width"),
-        num_hidden_layers=data.draw(st.integers(1, 3), "layers"),
-        num_attention_heads=heads,
-        intermediate_size=data.draw(st.integers(1, 40), "hidden"),
-        vocab_size=data.draw(st.integers(1, 20), "vocab_size"),
-        conv_dim=data.draw(st.lists(st.integers(2, 9), min_size=depth, max_size=depth), "channels"),
-        conv_kernel=kernels,
-        conv_stride=[data.draw(st.integers(1, kernel), "stride") for kernel in kernels],
-        conv_bias=data.draw(st.booleans(), "bias"),
-        feat_extract_norm=data.draw(st.sampled_from(["group", "layer"]), "norm"),
-        do_stable_layer_norm=data.draw(st.booleans(), "stable"),
-        num_conv_pos_embeddings=data.draw(st.integers(1, 12), "kernel"),
-        num_conv_pos_embedding_groups=groups,
-        hidden_act=data.draw(st.sampled_from(["gelu", "relu", "gelu_new"]), "activation"),
-        layer_norm_eps=data.draw(st.sampled_from([1e-5, 1e-2]), "eps"),
+class TestWav2Vec2(RightPaddedTests):
+    model_class = hf.Wav2Vec2ForCTC
+    configs = CONFIGS
+    others = classifiers(
+        hf.Wav2Vec2Model, hf.Wav2Vec2ForAudioFrameClassification, hf.Wav2Vec2ForSequenceClassification
     )
-    if kind == "hubert":
-        values["feat_proj_layer_norm"] = data.draw(st.booleans(), "feat_proj_layer_norm")
-    if kind == "wavlm":
-        values["num_buckets"] = data.draw(st.sampled_from([4, 8, 320]), "buckets")
-    config_class, model_class, _ = CLASSES[kind]
-    directory, seed = tmp_path_factory.mktemp(kind), data.draw(st.integers(0, 99), "seed")
-    options: dict[str, Any] = dict(seed=seed, sides=("right",), onnx=seed % 5 == 0, fuzzed=True)
-    check(model_class, config_class(**values), directory, **options)
+    of_others = ("base", "large")
+    refusals: ClassVar[Any] = (
+        ("add_adapter", True, "must be false", "adapters"),
+        ("adapter_attn_dim", 16, "must be", "MMS"),
+        ("conv_kernel", [10], "must have as many numbers as conv_dim, which has 3"),
+        ("conv_dim", [5, "a"], "must be a list of whole numbers"),
+        (
+            {"architectures": ["Wav2Vec2ForSequenceClassification"], "use_weighted_layer_sum": True, "do_stable_layer_norm": True},
+            "must be false with do_stable_layer_norm", "sum different vectors",
+        ),
+        ({"architectures": ["Wav2Vec2ForPreTraining"]}, "must not name", "Wav2Vec2For"),
+    )  # fmt: skip
+
+    def check(self, model_class, config, directory, **options):
+        """Sums of layers are refused with do_stable_layer_norm."""
+        config.use_weighted_layer_sum = config.use_weighted_layer_sum and not config.do_stable_layer_norm
+        return super().check(model_class, config, directory, **options)
+
+    def drawn_class(self, data):
+        return self.model_class
+
+    @staticmethod
+    def draw(data):
+        heads, depth = data.draw(st.integers(1, 4), "heads"), data.draw(st.integers(1, 3), "convolutions")
+        groups, kernels = (
+            data.draw(st.integers(1, 3), "groups"),
+            data.draw(lists(st.integers(1, 9), depth), "kernels"),
+        )
+        return dict(
+            hidden_size=groups * heads * data.draw(st.integers(1, 6), "width"), num_hidden_layers=FEW_LAYERS,
+            num_attention_heads=heads, intermediate_size=st.integers(1, 40), vocab_size=st.integers(1, 20),
+            conv_dim=lists(st.integers(2, 9), depth), conv_kernel=kernels,
+            conv_stride=[data.draw(st.integers(1, kernel), "stride") for kernel in kernels],
+            feat_extract_norm=st.sampled_from(["group", "layer"]), num_conv_pos_embeddings=st.integers(1, 12),
+            num_conv_pos_embedding_groups=groups, hidden_act=st.sampled_from(["gelu", "relu", "gelu_new"]),
+            layer_norm_eps=st.sampled_from([1e-5, 1e-2]), **flags("conv_bias", "do_stable_layer_norm"),
+        )  # fmt: skip
+
+
+class TestHubert(TestWav2Vec2):
+    model_class = hf.HubertForCTC
+    configs = {**CONFIGS, "large": {**CONFIGS["large"], "feat_proj_layer_norm": False}}
+    others = classifiers(hf.HubertModel, hf.HubertForSequenceClassification)
+    refusals = (("conv_pos_batch_norm", True, "must be false", "batch norm"),)
+
+    @staticmethod
+    def draw(data):
+        return TestWav2Vec2.draw(data) | flags("feat_proj_layer_norm")
+
+
+class TestWavLM(TestWav2Vec2):
+    model_class = hf.WavLMForCTC
+    configs = {**CONFIGS, "base": {**CONFIGS["base"], "num_buckets": 8, "max_bucket_distance": 5}}
+    others = classifiers(
+        hf.WavLMModel, hf.WavLMForAudioFrameClassification, hf.WavLMForSequenceClassification
+    )
+    refusals = (({"architectures": ["WavLMForXVector"]}, "must not name", "WavLMFor"),)
+
+    @staticmethod
+    def draw(data):
+        return TestWav2Vec2.draw(data) | {"num_buckets": st.sampled_from([4, 8, 320])}
 
 
 def test_kernels_are_read_under_their_old_names_and_written_back_exactly(tmp_path):
-    reference = build(Wav2Vec2ForCTC, config_of("wav2vec2", "large"), seed=3)
+    reference = build(hf.Wav2Vec2ForCTC, TestWav2Vec2.configured("large"), seed=3)
     reference.save_pretrained(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     new = {"parametrizations.weight.original0": "weight_g", "parametrizations.weight.original1": "weight_v"}
     renamed = {
-        re.sub("|".join(new), lambda found: new[found[0]], name): tensor for name, tensor in tensors.items()
+        re.sub("|".join(new), lambda match: new[match[0]], name): tensor for name, tensor in tensors.items()
     }
     assert renamed.keys() - tensors.keys()
     save_file(renamed, tmp_path / "model.safetensors")
@@ -145,29 +137,24 @@ def test_kernels_are_read_under_their_old_names_and_written_back_exactly(tmp_pat
 
 @pytest.mark.parametrize("name", ["base", "large"])
 def test_gradients_are_those_of_the_reference(name, tmp_path):
-    reference = build(WavLMForCTC, config_of("wavlm", name), seed=4)
+    reference = build(hf.WavLMForCTC, TestWavLM.configured(name), seed=4)
     reference.save_pretrained(tmp_path)
     ours = load(import_spec(tmp_path), tmp_path)
     samples = torch.randn(2, 300, generator=torch.Generator().manual_seed(5))
     for model in (reference, ours):
         model.zero_grad()
-        outputs = model(samples)
-        outputs.logits.square().sum().backward()
-    stem = reference.wavlm.feature_extractor.conv_layers[0].conv.weight
-    gate = reference.wavlm.encoder.layers[1].attention.gru_rel_pos_linear.weight
-    magnitude = reference.wavlm.encoder.pos_conv_embed.conv.parametrizations.weight.original0
-    pairs = {
-        "embedding.layers.0.convolution.weight": stem,
-        "encoder.blocks.1.attention.bias_gate.projection.weight": gate,
-        "embedding.position.convolution.magnitude": magnitude,
-        "encoder.blocks.0.attention.position.table.weight": reference.wavlm.encoder.layers[
+        model(samples).logits.square().sum().backward()
+    encoder = reference.wavlm.encoder
+    first, second = (layer.attention for layer in encoder.layers[:2])
+    expected = {
+        "embedding.layers.0.convolution.weight": reference.wavlm.feature_extractor.conv_layers[
             0
-        ].attention.rel_attn_embed.weight,
+        ].conv.weight.grad,
+        "encoder.blocks.1.attention.bias_gate.projection.weight": second.gru_rel_pos_linear.weight.grad,
+        "embedding.position.convolution.magnitude": encoder.pos_conv_embed.conv.parametrizations.weight.original0.grad,
+        "encoder.blocks.0.attention.position.table.weight": first.rel_attn_embed.weight.grad,
     }
-    for parameter, theirs in pairs.items():
-        found, wanted = ours.get_parameter(parameter).grad, theirs.grad
-        assert found is not None
-        assert float((found - wanted).abs().max()) <= 1e-4 * max(1.0, float(wanted.abs().max())), parameter
+    assert_gradients(ours, expected)
 
 
 @pytest.mark.parametrize(("buckets", "distance"), [(320, 800), (8, 30), (16, 20)])
@@ -177,29 +164,6 @@ def test_buckets_are_those_of_wavlm(buckets, distance):
     ours = torch.tensor(t5_buckets(buckets, distance, bidirectional=True))
     theirs = attention._relative_positions_bucket(relative)
     assert torch.equal(ours[relative.clamp(-distance, distance) + distance], theirs)
-
-
-REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
-    ("wav2vec2", {"add_adapter": True}, "add_adapter: must be false", "adapters"),
-    ("wav2vec2", {"adapter_attn_dim": 16}, "adapter_attn_dim: must be", "MMS"),
-    ("hubert", {"conv_pos_batch_norm": True}, "conv_pos_batch_norm: must be false", "batch norm"),
-    ("wav2vec2", {"conv_kernel": [10]}, "conv_kernel: must have as many numbers as conv_dim, which has 7", ""),
-    ("wav2vec2", {"conv_dim": [5, "a"]}, "conv_dim: must be a list of whole numbers", ""),
-    ("wav2vec2", {"architectures": ["Wav2Vec2ForSequenceClassification"], "use_weighted_layer_sum": True,
-     "do_stable_layer_norm": True}, "must be false with do_stable_layer_norm", "sum different vectors"),
-    ("wav2vec2", {"architectures": ["Wav2Vec2ForPreTraining"]}, "must not name", "Wav2Vec2For"),
-    ("wavlm", {"architectures": ["WavLMForXVector"]}, "must not name", "WavLMFor"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kind", "change", "rule", "remedy"), REFUSED, ids=[str(case[1]) for case in REFUSED]
-)
-def test_unsupported_values_and_classes_are_refused(kind, change, rule, remedy):
-    config = Config({"model_type": kind, **change}, "config.json")
-    with pytest.raises(ConfigError, match=rule) as caught:
-        spec_of_config(config, name=kind, strict=True)
-    assert remedy in str(caught.value)
 
 
 def test_a_norm_of_the_sum_belongs_to_blocks_that_do_not_begin_with_one():

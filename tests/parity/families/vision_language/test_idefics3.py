@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
-from hypothesis import given, settings
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import (
-    Idefics3Config,
-    Idefics3ForConditionalGeneration,
-    SmolVLMConfig,
-    SmolVLMForConditionalGeneration,
-)
 from transformers.models.idefics3.modeling_idefics3 import Idefics3VisionEmbeddings
 
-from specs.language.load import load as load_spec
-from tests.parity.families import vision_language_tests as vision_language
-from tests.thinned import one_in
-from zoo.configs.exporting import NoFamilyError, write_config
-from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from tests.parity.families.draws import FEW_LAYERS, FLAG
+from tests.parity.families.vision_language_tests import HEADS, VisionLanguageTests, draw_text
 from zoo.families.vision_language.idefics3 import _ROUNDED
 
 VISION: dict[str, Any] = dict(
@@ -32,7 +22,7 @@ LLAMA: dict[str, Any] = dict(
     model_type="llama", vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=4,
     num_key_value_heads=2, intermediate_size=33, max_position_embeddings=64, pad_token_id=2,
 )  # fmt: skip
-CONFIGS: dict[str, dict[str, Any]] = {
+CONFIGS = {
     "smolvlm": dict(
         vision_config={**VISION, "image_size": 13, "num_channels": 1, "hidden_act": "gelu"},
         text_config={**LLAMA, "num_key_value_heads": 4, "head_dim": 10},
@@ -42,12 +32,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
     ),
     "idefics3": dict(vision_config=VISION, text_config=LLAMA, image_token_id=7),
 }
-CLASSES: dict[str, tuple[type, type]] = {
-    "idefics3": (Idefics3Config, Idefics3ForConditionalGeneration),
-    "smolvlm": (SmolVLMConfig, SmolVLMForConditionalGeneration),
-}
 
-PUBLISHED: dict[str, Any] = {
+PUBLISHED = {
     "architectures": ["Idefics3ForConditionalGeneration"],
     "image_token_id": 49190,
     "model_type": "idefics3",
@@ -96,30 +82,64 @@ PUBLISHED: dict[str, Any] = {
     },
     "vocab_size": 49280,
 }
-"""The fields of SmolVLM-256M-Instruct's config, with those of training that the reference does not have."""
+"""The fields of SmolVLM-256M-Instruct's config, with fields of training that the reference does not have."""
 
 
-def check(name: str, data: dict[str, Any], directory: Any, **more: Any) -> None:
-    config_class, model_class = CLASSES[name]
-    vision_language.check(model_class, config_class(**data), directory, by_row=True, **more)
+class TestIdefics3(VisionLanguageTests):
+    model_class = hf.Idefics3ForConditionalGeneration
+    configs = {"idefics3": CONFIGS["idefics3"]}
+    options = {"by_row": True}
+    strict = False
+    refusals: ClassVar[Any] = (
+        ("vision_config.image_size", [16, 12], "must be a whole number"),
+        ("vision_config.image_size", 100, "makes 25 patches in a row, some of"),
+        ("vision_config.image_size", 400, "makes 100 patches in a row, some of"),
+        (
+            "vision_config.attention_chunk_size",
+            4,
+            "unsupported fields:\n  vision_config.attention_chunk_size: 4",
+        ),
+        ("text_config.model_type", "gpt2", "is not a supported family here"),
+        ("text_config.hidden_act", "sillu", "is not supported"),
+        ({"scale_factor": 3}, "connector.shuffle: must divide the number of patches in a row, which is 4"),
+        ({"image_token_id": 61}, "connector.token: must be below vocab_size, which is 61"),
+    )
+
+    @staticmethod
+    def draw(data):
+        heads, factor = data.draw(HEADS, "heads"), data.draw(st.integers(1, 4), "factor")
+        side, patch = factor * data.draw(st.integers(1, 3), "squares"), data.draw(st.integers(1, 5), "patch")
+        return dict(
+            vision_config={
+                **VISION, "num_hidden_layers": FEW_LAYERS, "patch_size": patch,
+                "image_size": side * patch + data.draw(st.integers(0, patch - 1), "rest"),
+                "hidden_act": st.sampled_from(["gelu", "gelu_pytorch_tanh", "quick_gelu"]),
+            },
+            text_config={**LLAMA, **draw_text(data, heads)}, image_token_id=st.integers(0, 60), scale_factor=factor,
+            tie_word_embeddings=FLAG,
+        )  # fmt: skip
 
 
-@one_in(2)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    check(name, CONFIGS[name], tmp_path)
-
-
-def test_a_published_config_is_that_of_the_preset():
-    found = spec_of_config(Config(PUBLISHED, "config.json"), name="smolvlm-256m")
-    preset = load_spec("smolvlm-256m")
-    same = ("source", "summary", "year", "expect")
-    assert found.model_copy(update={name: getattr(preset, name) for name in same}) == preset
+class TestSmolVLM(TestIdefics3):
+    model_class = hf.SmolVLMForConditionalGeneration
+    configs = {"smolvlm": CONFIGS["smolvlm"]}
+    refusals = ()
+    published = {"smolvlm-256m": PUBLISHED}
+    preset = "smolvlm-256m"
+    no_field = (
+        ("connector={kind: mlp, token: 1}", "connector.kind mlp"),
+        ("connector.bias=true", "connector"),
+        ("connector.norm={kind: rms_norm}", "connector"),
+        (
+            ["image.embedding.image_size=400", "connector.shuffle=5"],
+            "images whose patch_size makes 25 patches in a row",
+        ),
+    )
 
 
 def _reference_positions(side: int) -> list[int]:
     """The positions of the patches of a whole image in the reference."""
-    config = SmolVLMConfig(
+    config = hf.SmolVLMConfig(
         vision_config=dict(hidden_size=1, image_size=side, patch_size=1, num_channels=1)
     ).vision_config
     embeddings = Idefics3VisionEmbeddings(config).requires_grad_(False)
@@ -139,71 +159,3 @@ def test_the_reference_has_a_position_for_every_patch(side):
 def test_or_rounds_some_onto_one_another(side):
     assert side in _ROUNDED
     assert _reference_positions(side) != list(range(side**2))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"vision_config": {**VISION, "image_size": [16, 12]}}, "vision_config.image_size: must be a whole number"),
-        ({"vision_config": {**VISION, "image_size": 100}}, "vision_config.image_size: makes 25 patches in a row, some of"),
-        ({"vision_config": {**VISION, "image_size": 400}}, "vision_config.image_size: makes 100 patches in a row, some of"),
-        ({"vision_config": {**VISION, "attention_chunk_size": 4}}, "unsupported fields:\n  vision_config.attention_chunk_size: 4"),
-        ({"text_config": {**LLAMA, "model_type": "gpt2"}}, "text_config.model_type: is not a supported family here"),
-        ({"text_config": {**LLAMA, "hidden_act": "sillu"}}, "text_config.hidden_act: is not supported"),
-        ({"scale_factor": 3}, "connector.shuffle: must divide the number of patches in a row, which is 4"),
-        ({"image_token_id": 61}, "connector.token: must be below vocab_size, which is 61"),
-    ],
-)  # fmt: skip
-def test_unsupported_values_and_fields_are_refused(change, message):
-    data = Idefics3Config(**CONFIGS["idefics3"]).to_dict()
-    data = {**data, "architectures": ["Idefics3ForConditionalGeneration"], **change}
-    with pytest.raises(ConfigError, match=message):
-        spec_of_config(Config(data, "config.json"), name="tiny")
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (["connector={kind: mlp, token: 1}"], "connector.kind mlp"),
-        (["connector.bias=true"], "connector"),
-        (["connector.norm={kind: rms_norm}"], "connector"),
-        (
-            ["image.embedding.image_size=400", "connector.shuffle=5"],
-            "images whose patch_size makes 25 patches in a row",
-        ),
-    ],
-)
-def test_what_has_no_field_is_named(changes, message):
-    with pytest.raises(NoFamilyError, match=message):
-        write_config(load_spec("smolvlm-256m", changes), "smolvlm")
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads, factor = data.draw(st.sampled_from([2, 4]), "heads"), data.draw(st.integers(1, 4), "factor")
-    side = factor * data.draw(st.integers(1, 3), "squares")
-    patch = data.draw(st.integers(1, 5), "patch")
-    config = dict(
-        vision_config={
-            **VISION,
-            "num_hidden_layers": data.draw(st.integers(1, 3), "layers of images"),
-            "image_size": side * patch + data.draw(st.integers(0, patch - 1), "rest"),
-            "patch_size": patch,
-            "hidden_act": data.draw(
-                st.sampled_from(["gelu", "gelu_pytorch_tanh", "quick_gelu"]), "activation"
-            ),
-        },
-        text_config={
-            **LLAMA,
-            "hidden_size": heads * data.draw(st.sampled_from([4, 6, 10]), "head_dim"),
-            "num_attention_heads": heads,
-            "num_hidden_layers": data.draw(st.integers(1, 3), "layers"),
-        },
-        image_token_id=data.draw(st.integers(0, 60), "token"),
-        scale_factor=factor,
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-    )
-    name = data.draw(st.sampled_from(sorted(CLASSES)), "class")
-    check(name, config, tmp_path_factory.mktemp("any"), onnx=False, fuzzed=True)

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration
 
-from specs.forms.canonical import canonical
 from specs.language.load import load as load_spec
-from tests.parity.families import vision_language_tests as vision_language
-from tests.thinned import one_in
+from tests.parity.families.draws import FEW_LAYERS, FLAG
+from tests.parity.families.vision_language_tests import ENCODER_WIDTH, PATCH, VisionLanguageTests
 from zoo.configs.exporting import write_config
-from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
 
 ROPE = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]}
 TEXT: dict[str, Any] = dict(
@@ -28,7 +24,7 @@ VISION: dict[str, Any] = dict(
     spatial_merge_size=2, temporal_patch_size=2,
 )  # fmt: skip
 TOKENS = dict(image_token_id=50, video_token_id=51, vision_start_token_id=52, vision_end_token_id=53)
-CONFIGS: dict[str, dict[str, Any]] = {
+CONFIGS = {
     "qwen2-vl": dict(text_config=TEXT, vision_config=VISION, **TOKENS),
     "other sizes": dict(
         text_config={**TEXT, "num_key_value_heads": 3, "rope_parameters": {**ROPE, "mrope_section": [1, 1, 2]}},
@@ -52,7 +48,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     ),
 }  # fmt: skip
 
-PUBLISHED: dict[str, Any] = {
+PUBLISHED = {
     "architectures": ["Qwen2VLForConditionalGeneration"], "attention_dropout": 0.0, "bos_token_id": 151643,
     "eos_token_id": 151645, "vision_start_token_id": 151652, "vision_end_token_id": 151653,
     "vision_token_id": 151654, "image_token_id": 151655, "video_token_id": 151656, "hidden_act": "silu",
@@ -71,82 +67,53 @@ PUBLISHED: dict[str, Any] = {
 """The fields of Qwen2-VL-2B-Instruct's config."""
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    vision_language.check(Qwen2VLForConditionalGeneration, Qwen2VLConfig(**CONFIGS[name]), tmp_path)
+class TestQwen2VL(VisionLanguageTests):
+    model_class = hf.Qwen2VLForConditionalGeneration
+    defaults = TOKENS
+    configs = CONFIGS
+    drawn = {}
+    refusals = (
+        ("text_config.model_type", "qwen2", "is not a supported family here"),
+        (
+            "text_config.rope_parameters.mrope_section",
+            [4],
+            "must be the numbers of pairs for frame, row and column",
+        ),
+        (
+            {"text_config.rope_parameters.mrope_section": [2, 2, 1]},
+            "position.sections.pairs",
+            "must have the sum 4",
+        ),
+        ("vision_config.hidden_size", 48, "must be 24: images among tokens are as wide"),
+        ("vision_config.rope_parameters", {"rope_type": "linear"}, 'rope_type: must be "axial"'),
+        ("vision_config.num_registers", 4, "unsupported fields"),
+    )
+    published = {"qwen2-vl-2b": PUBLISHED}
 
-
-def test_the_config_of_qwen2_vl_2b():
-    spec = spec_of_config(Config(PUBLISHED, "config.json"), name="qwen2-vl-2b")
-    assert canonical(spec) == canonical(load_spec("qwen2-vl-2b"))
+    @staticmethod
+    def draw(data):
+        heads, half = (
+            data.draw(st.integers(1, 3), "heads"),
+            data.draw(st.integers(2, 6), "half of a head's width"),
+        )
+        first = data.draw(st.integers(0, half), "pairs of frames")
+        second = data.draw(st.integers(0, half - first), "pairs of rows")
+        width, sections = 2 * half * heads, [first, second, half - first - second]
+        return dict(
+            text_config={
+                **TEXT, "hidden_size": width, "num_attention_heads": heads, "num_key_value_heads": st.sampled_from([1, heads]),
+                "num_hidden_layers": FEW_LAYERS, "rope_parameters": {**ROPE, "mrope_section": sections},
+            },
+            vision_config={
+                **VISION, "hidden_size": width, "depth": FEW_LAYERS, "embed_dim": ENCODER_WIDTH, "mlp_ratio": st.integers(1, 4),
+                "patch_size": PATCH, "temporal_patch_size": st.integers(1, 2), "spatial_merge_size": st.integers(1, 3),
+                "in_channels": st.sampled_from([1, 3]),
+            },
+            tie_word_embeddings=FLAG,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("preset", ["qwen2-vl-2b", "qwen2-vl-7b", "qwen2-vl-72b"])
-def test_presets_have_a_config(preset):
+def test_presets_have_a_config_with_the_width_of_the_decoder(preset):
     data = write_config(load_spec(preset), "qwen2_vl")
-    assert (
-        data["hidden_size"] == data["vision_config"]["hidden_size"]
-    )  # of the decoder, beside its other fields
-
-
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("text_config", {"model_type": "qwen2"}, "text_config.model_type: is not a supported family here"),
-    ("text_config", {"rope_parameters": {**ROPE, "mrope_section": [4]}},
-     "mrope_section: must be the numbers of pairs for frame, row and column"),
-    ("text_config", {"rope_parameters": {**ROPE, "mrope_section": [2, 2, 1]}}, "must have the sum 4"),
-    ("vision_config", {"hidden_size": 48}, "vision_config.hidden_size: must be 24: images among tokens are as wide"),
-    ("vision_config", {"rope_parameters": {"rope_type": "linear"}}, 'rope_type: must be "axial"'),
-    ("vision_config", {"num_registers": 4}, "unsupported fields"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("part", "change", "rule"), REFUSED, ids=[f"{part} {next(iter(change))}" for part, change, _ in REFUSED])  # fmt: skip
-def test_unsupported_values_are_refused(part, change, rule):
-    data = Qwen2VLConfig(**CONFIGS["qwen2-vl"]).to_dict()
-    data[part] = {**data[part], **change}
-    with pytest.raises(Exception, match=rule) as caught:
-        spec_of_config(Config(data, "config.json"), name="tiny", strict=True)
-    assert isinstance(caught.value, ConfigError) or "position.sections.pairs" in str(caught.value)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    heads, half = (
-        data.draw(st.integers(1, 3), "heads"),
-        data.draw(st.integers(2, 6), "half of a head's width"),
-    )
-    first = data.draw(st.integers(0, half), "pairs of frames")
-    second = data.draw(st.integers(0, half - first), "pairs of rows")
-    width = 2 * half * heads
-    config = Qwen2VLConfig(
-        text_config={
-            **TEXT,
-            "hidden_size": width,
-            "num_attention_heads": heads,
-            "num_key_value_heads": data.draw(st.sampled_from([1, heads]), "key-value heads"),
-            "num_hidden_layers": data.draw(st.integers(1, 3), "layers"),
-            "rope_parameters": {**ROPE, "mrope_section": [first, second, half - first - second]},
-        },
-        vision_config={
-            **VISION,
-            "hidden_size": width,
-            "depth": data.draw(st.integers(1, 3), "depth"),
-            "embed_dim": 4 * 3 * data.draw(st.integers(1, 3), "quarter of a head's width"),
-            "mlp_ratio": data.draw(st.integers(1, 4), "ratio"),
-            # A patch of one value has only a sign after the norm of the first layer.
-            "patch_size": data.draw(st.integers(2, 4), "patch"),
-            "temporal_patch_size": data.draw(st.integers(1, 2), "frames"),
-            "spatial_merge_size": data.draw(st.integers(1, 3), "square"),
-            "in_channels": data.draw(st.sampled_from([1, 3]), "channels"),
-        },
-        tie_word_embeddings=data.draw(st.booleans(), "tied"),
-        **TOKENS,
-    )
-    seed = data.draw(st.integers(0, 99), "seed")
-    directory = tmp_path_factory.mktemp("drawn")
-    vision_language.check(
-        Qwen2VLForConditionalGeneration, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True
-    )
+    assert data["hidden_size"] == data["vision_config"]["hidden_size"]

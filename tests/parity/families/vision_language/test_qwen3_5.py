@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
-from hypothesis import given, settings
+import transformers as hf
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from transformers import Qwen3_5Config, Qwen3_5ForConditionalGeneration
 
 from specs.forms.canonical import canonical
 from tests.parity.families import vision_language_tests as vision_language
+from tests.parity.families.draws import FEW_LAYERS, LAYERS, lists
 from tests.parity.families.hybrids.test_qwen3_next import FULL, LINEAR
 from tests.parity.families.vision_language.test_qwen2_vl import TOKENS
 from tests.parity.families.vision_language.test_qwen3_vl import VISION as DEEP_VISION
+from tests.parity.families.vision_language.test_qwen3_vl import draw_vision
+from tests.parity.families.vision_language_tests import VisionLanguageTests
 from tests.parity.reference import build, difference, load
-from tests.thinned import one_in
 from zoo.configs.importing import import_spec, spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
 
 ROPE = {
     "rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 0], "mrope_interleaved": True,
@@ -31,7 +31,7 @@ TEXT: dict[str, Any] = dict(
     eos_token_id=1, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=5, linear_value_head_dim=7,
 )  # fmt: skip
 VISION = {name: value for name, value in DEEP_VISION.items() if name != "deepstack_visual_indexes"}
-CONFIGS: dict[str, dict[str, Any]] = {
+CONFIGS: dict[str, Any] = {
     "qwen3.5": dict(text_config=TEXT, vision_config=VISION, **TOKENS),
     "other sizes, tied": dict(
         text_config={
@@ -57,69 +57,59 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def drawn_text(data: Any) -> dict[str, Any]:
+def draw_text(data) -> dict[str, Any]:
     """A decoder with attention in at least one layer."""
-    depth, key_heads = data.draw(st.integers(1, 4), "depth"), data.draw(st.integers(1, 3), "key heads")
-    kinds = st.lists(st.sampled_from([FULL, LINEAR]), min_size=depth, max_size=depth)
+    depth, key_heads = data.draw(LAYERS, "depth"), data.draw(st.integers(1, 3), "key heads")
     width = 8 * data.draw(st.integers(1, 3), "head_dim")
-    pairs = width // 4
-    row = data.draw(st.integers(0, pairs // 3), "pairs of rows")
-    column = data.draw(st.integers(0, pairs // 3), "pairs of columns")
-    sections = [pairs - row - column, row, column]
+    row, column = (data.draw(st.integers(0, width // 12), f"pairs of {axis}") for axis in ("rows", "columns"))
     return {
-        **TEXT,
-        "num_hidden_layers": depth,
-        "head_dim": width,
-        "layer_types": data.draw(kinds.filter(lambda drawn: FULL in drawn), "kinds"),
-        "rope_parameters": {**ROPE, "mrope_section": sections},
+        **TEXT, "num_hidden_layers": depth, "head_dim": width,
+        "layer_types": lists([FULL, LINEAR], depth).filter(lambda kinds: FULL in kinds),
+        "rope_parameters": {**ROPE, "mrope_section": [width // 4 - row - column, row, column]},
         "linear_num_key_heads": key_heads,
         "linear_num_value_heads": key_heads * data.draw(st.integers(1, 3), "value heads of a key head"),
-        "linear_key_head_dim": data.draw(st.integers(2, 9), "key width"),
-        "linear_value_head_dim": data.draw(st.integers(2, 9), "value width"),
-        "linear_conv_kernel_dim": data.draw(st.integers(2, 5), "kernel"),
-    }
+        "linear_key_head_dim": st.integers(2, 9), "linear_value_head_dim": st.integers(2, 9),
+        "linear_conv_kernel_dim": st.integers(2, 5),
+    }  # fmt: skip
 
 
-def drawn_vision(data: Any) -> dict[str, Any]:
-    """An encoder of images."""
-    return {
-        **VISION,
-        "depth": data.draw(st.integers(1, 3), "layers of images"),
-        "hidden_size": 4 * 3 * data.draw(st.integers(1, 3), "quarter of a head's width"),
-        "intermediate_size": data.draw(st.integers(1, 40), "hidden"),
-        "patch_size": data.draw(st.integers(2, 4), "patch"),
-        "spatial_merge_size": data.draw(st.integers(1, 3), "square"),
-        "num_position_embeddings": data.draw(st.integers(1, 12), "side") ** 2,
-    }
+def draw_images() -> dict[str, Any]:
+    """The fields of any encoder of images, without DeepStack."""
+    fields = {**draw_vision(), "depth": FEW_LAYERS}
+    del fields["deepstack_visual_indexes"]
+    return fields
 
 
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    vision_language.check(Qwen3_5ForConditionalGeneration, Qwen3_5Config(**CONFIGS[name]), tmp_path)
+class TestQwen35(VisionLanguageTests):
+    model_class = hf.Qwen3_5ForConditionalGeneration
+    defaults = TOKENS
+    configs = CONFIGS
+    drawn = {}
+    refusals = (
+        ("vision_config.num_position_embeddings", 8, "must be a square number"),
+        ("vision_config.deepstack_visual_indexes", [0], "must be []: the reference adds nothing"),
+        ("vision_config.out_hidden_size", 12, "must be 24: images among tokens are as wide"),
+        (
+            "text_config.attn_output_gate",
+            False,
+            "must be true: the reference has no attention without a gate",
+        ),
+        (
+            "text_config.rope_parameters.mrope_section",
+            [2, 1],
+            "must be the numbers of pairs for frame, row and column",
+        ),
+        ("text_config.mlp_only_layers", [1], "must be []: the reference has feed-forwards of one kind"),
+        ("text_config.output_gate_type", "swish", "unsupported fields:\n  text_config.output_gate_type"),
+    )
 
-
-@pytest.mark.parametrize(
-    ("part", "change", "rule"),
-    [
-        ("vision_config", {"num_position_embeddings": 8}, "num_position_embeddings: must be a square number"),
-        ("vision_config", {"deepstack_visual_indexes": [0]}, r"deepstack_visual_indexes: must be \[\]: the reference adds nothing"),
-        ("vision_config", {"out_hidden_size": 12}, "out_hidden_size: must be 24: images among tokens are as wide"),
-        ("text_config", {"attn_output_gate": False}, "attn_output_gate: must be true: the reference has no attention without a gate"),
-        ("text_config", {"rope_parameters": {**ROPE, "mrope_section": [2, 1]}}, "mrope_section: must be the numbers of pairs for frame, row and column"),
-        ("text_config", {"mlp_only_layers": [1]}, r"mlp_only_layers: must be \[\]: the reference has feed-forwards of one kind"),
-        ("text_config", {"output_gate_type": "swish"}, "unsupported fields:\n  text_config.output_gate_type"),
-    ],
-)  # fmt: skip
-def test_unsupported_values_are_refused(part, change, rule):
-    data = Qwen3_5Config(**CONFIGS["qwen3.5"]).to_dict()
-    data[part] |= change
-    with pytest.raises(ConfigError, match=rule):
-        spec_of_config(Config(data, "config.json"), name="tiny", strict=True)
+    @staticmethod
+    def draw(data):
+        return dict(text_config=draw_text(data), vision_config=draw_images())
 
 
 def test_what_a_config_leaves_out_is_as_in_the_reference():
-    config = Qwen3_5Config().to_dict()
+    config = hf.Qwen3_5Config().to_dict()
     bare = {
         "architectures": ["Qwen3_5ForConditionalGeneration"],
         "model_type": "qwen3_5",
@@ -135,23 +125,11 @@ def test_what_a_config_leaves_out_is_as_in_the_reference():
 
 
 def test_tensors_that_predict_further_tokens_are_passed_over(tmp_path):
-    reference = build(Qwen3_5ForConditionalGeneration, Qwen3_5Config(**CONFIGS["attention alone"]), 1)
+    reference = build(hf.Qwen3_5ForConditionalGeneration, TestQwen35.configured("attention alone"), 1)
     reference.save_pretrained(tmp_path)
     file = tmp_path / "model.safetensors"
     save_file({**load_file(file), "mtp.norm.weight": torch.ones(24)}, file, {"format": "pt"})
     spec = import_spec(tmp_path)
-    given = vision_language.drawn_inputs(spec, 1)
-    expected = vision_language.scores(reference, vision_language.typed(spec, given))
-    assert difference(vision_language.scores(load(spec, tmp_path), given), expected) <= 1e-5
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    config = Qwen3_5Config(text_config=drawn_text(data), vision_config=drawn_vision(data), **TOKENS)
-    seed = data.draw(st.integers(0, 99), "seed")
-    directory = tmp_path_factory.mktemp("drawn")
-    vision_language.check(
-        Qwen3_5ForConditionalGeneration, config, directory, seed=seed, onnx=seed % 5 == 0, fuzzed=True
-    )
+    inputs = vision_language.drawn_inputs(spec, 1)
+    expected = vision_language.scores(reference, vision_language.typed(spec, inputs))
+    assert difference(vision_language.scores(load(spec, tmp_path), inputs), expected) <= 1e-5

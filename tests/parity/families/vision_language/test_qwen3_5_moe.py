@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from hypothesis import given, settings
+import transformers as hf
 from hypothesis import strategies as st
-from transformers import Qwen3_5MoeConfig, Qwen3_5MoeForConditionalGeneration
 
-from tests.parity.families import vision_language_tests as vision_language
 from tests.parity.families.mixtures import draw_experts
 from tests.parity.families.vision_language.test_qwen2_vl import TOKENS
 from tests.parity.families.vision_language.test_qwen3_5 import CONFIGS as DENSE
-from tests.parity.families.vision_language.test_qwen3_5 import drawn_text, drawn_vision
-from tests.thinned import one_in
+from tests.parity.families.vision_language.test_qwen3_5 import draw_images, draw_text
+from tests.parity.families.vision_language_tests import VisionLanguageTests
 
 MIXTURES: dict[str, dict[str, int]] = {
     "qwen3.5": dict(
@@ -34,45 +31,19 @@ def sparse(text: dict[str, Any], mixture: dict[str, int]) -> dict[str, Any]:
     return {**{name: value for name, value in text.items() if name != "intermediate_size"}, **mixture}
 
 
-CONFIGS = {
-    name: {**config, "text_config": sparse(config["text_config"], MIXTURES[name])}
-    for name, config in DENSE.items()
-}
-
-
-def config_of(**values: Any) -> Qwen3_5MoeConfig:
-    """A config with one product for each expert."""
-    config = Qwen3_5MoeConfig(**values)
-    config._experts_implementation = config.text_config._experts_implementation = "eager"
-    return config
-
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    vision_language.check(Qwen3_5MoeForConditionalGeneration, config_of(**CONFIGS[name]), tmp_path)
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    drawn = draw_experts(data)
-    mixture = {
-        "num_experts": drawn["num_experts"],
-        "num_experts_per_tok": drawn["num_experts_per_tok"],
-        "moe_intermediate_size": data.draw(st.integers(1, 30), "width of an expert"),
-        "shared_expert_intermediate_size": data.draw(st.integers(1, 30), "shared"),
+class TestQwen35Moe(VisionLanguageTests):
+    model_class = hf.Qwen3_5MoeForConditionalGeneration
+    defaults = TOKENS
+    configs = {
+        name: {**values, "text_config": sparse(values["text_config"], MIXTURES[name])}
+        for name, values in DENSE.items()
     }
-    config = config_of(
-        text_config=sparse(drawn_text(data), mixture), vision_config=drawn_vision(data), **TOKENS
-    )
-    seed = data.draw(st.integers(0, 99), "seed")
-    vision_language.check(
-        Qwen3_5MoeForConditionalGeneration,
-        config,
-        tmp_path_factory.mktemp("drawn"),
-        seed=seed,
-        onnx=seed % 5 == 0,
-        fuzzed=True,
-    )
+    drawn = {}
+
+    @staticmethod
+    def draw(data):
+        mixture = draw_experts(data) | dict.fromkeys(
+            ("moe_intermediate_size", "shared_expert_intermediate_size"), st.integers(1, 30)
+        )
+        del mixture["norm_topk_prob"]
+        return dict(text_config=sparse(draw_text(data), mixture), vision_config=draw_images())

@@ -6,46 +6,27 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+import transformers as hf
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
-from transformers import Qwen3VLMoeConfig, Qwen3VLMoeForConditionalGeneration
 
-from specs.forms.canonical import canonical
-from specs.language.load import load as load_spec
 from tests.parity.families import vision_language_tests as vision_language
+from tests.parity.families.draws import FEW_LAYERS, FLAG
 from tests.parity.families.mixtures import draw_experts
 from tests.parity.families.vision_language.test_qwen2_vl import TOKENS
 from tests.parity.families.vision_language.test_qwen3_vl import ROPE, VISION
 from tests.parity.families.vision_language.test_qwen3_vl import TEXT as DENSE
+from tests.parity.families.vision_language_tests import VisionLanguageTests
 from tests.parity.reference import build, difference, load
-from tests.thinned import one_in
-from zoo.configs.importing import import_spec, spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.configs.importing import import_spec
 from zoo.weights.source import WeightError
 
 TEXT: dict[str, Any] = {
     **DENSE, "moe_intermediate_size": 9, "num_experts": 5, "num_experts_per_tok": 2, "decoder_sparse_step": 1,
     "mlp_only_layers": [], "tie_word_embeddings": False,
 }  # fmt: skip
-CONFIGS: dict[str, dict[str, Any]] = {
-    "qwen3-vl-moe": dict(text_config=TEXT, vision_config=VISION, **TOKENS),
-    "dense layers, biases": dict(
-        text_config={
-            **TEXT, "head_dim": 12, "attention_bias": True, "rope_parameters": {**ROPE, "mrope_section": [1, 2, 3]},
-            "mlp_only_layers": [1], "num_experts": 3, "num_experts_per_tok": 3,
-        },
-        vision_config={**VISION, "spatial_merge_size": 1, "deepstack_visual_indexes": [1, 2, 3], "hidden_act": "silu"},
-        **TOKENS,
-    ),
-    "every second layer, no deep layers": dict(
-        text_config={**TEXT, "decoder_sparse_step": 2, "moe_intermediate_size": 12},
-        vision_config={**VISION, "depth": 2, "deepstack_visual_indexes": []},
-        **TOKENS,
-    ),
-}  # fmt: skip
 
-PUBLISHED: dict[str, Any] = {
+PUBLISHED = {
     "architectures": ["Qwen3VLMoeForConditionalGeneration"], "image_token_id": 151655, "model_type": "qwen3_vl_moe",
     "text_config": {
         "attention_bias": False, "decoder_sparse_step": 1, "head_dim": 128, "hidden_act": "silu", "hidden_size": 2048,
@@ -68,37 +49,45 @@ PUBLISHED: dict[str, Any] = {
 """The fields of Qwen3-VL-30B-A3B-Instruct's config that say what the model is."""
 
 
-def config_of(**values: Any) -> Qwen3VLMoeConfig:
-    """A config with one product for each expert."""
-    config = Qwen3VLMoeConfig(**values)
-    config._experts_implementation = config.text_config._experts_implementation = "eager"
-    return config
+class TestQwen3VLMoe(VisionLanguageTests):
+    model_class = hf.Qwen3VLMoeForConditionalGeneration
+    defaults = TOKENS
+    configs = {
+        "qwen3-vl-moe": dict(text_config=TEXT, vision_config=VISION, **TOKENS),
+        "dense layers, biases": dict(
+            text_config={
+                **TEXT, "head_dim": 12, "attention_bias": True, "rope_parameters": {**ROPE, "mrope_section": [1, 2, 3]},
+                "mlp_only_layers": [1], "num_experts": 3, "num_experts_per_tok": 3,
+            },
+            vision_config={**VISION, "spatial_merge_size": 1, "deepstack_visual_indexes": [1, 2, 3], "hidden_act": "silu"},
+            **TOKENS,
+        ),
+        "every second layer, no deep layers": dict(
+            text_config={**TEXT, "decoder_sparse_step": 2, "moe_intermediate_size": 12},
+            vision_config={**VISION, "depth": 2, "deepstack_visual_indexes": []},
+            **TOKENS,
+        ),
+    }  # fmt: skip
+    drawn = {}
+    refusals = (
+        ("text_config.norm_topk_prob", False, "must be true: the reference divides the weights of experts"),
+        ("text_config.decoder_sparse_step", 0, "must be at least 1"),
+        ("text_config.sliding_window", 4, "unsupported fields"),
+    )
+    published = {"qwen3-vl-30b-a3b": PUBLISHED}
 
-
-@one_in(3)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_configuration(name, tmp_path):
-    vision_language.check(Qwen3VLMoeForConditionalGeneration, config_of(**CONFIGS[name]), tmp_path)
-
-
-def test_the_config_of_qwen3_vl_30b_a3b():
-    spec = spec_of_config(Config(PUBLISHED, "config.json"), name="qwen3-vl-30b-a3b")
-    assert canonical(spec) == canonical(load_spec("qwen3-vl-30b-a3b"))
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        ({"norm_topk_prob": False}, "norm_topk_prob: must be true: the reference divides the weights of experts"),
-        ({"decoder_sparse_step": 0}, "decoder_sparse_step: must be at least 1"),
-        ({"sliding_window": 4}, "unsupported fields"),
-    ],
-)  # fmt: skip
-def test_unsupported_values_are_refused(change, rule):
-    data = Qwen3VLMoeConfig(**CONFIGS["qwen3-vl-moe"]).to_dict()
-    data["text_config"] |= change
-    with pytest.raises(ConfigError, match=rule):
-        spec_of_config(Config(data, "config.json"), name="tiny")
+    @staticmethod
+    def draw(data):
+        depth, mixture = data.draw(FEW_LAYERS, "depth"), draw_experts(data)
+        del mixture["norm_topk_prob"]
+        text = {
+            **TEXT, **mixture, "num_hidden_layers": depth, "moe_intermediate_size": st.integers(1, 30),
+            "mlp_only_layers": [layer for layer in range(depth - 1) if data.draw(FLAG, "dense")],
+        }  # fmt: skip
+        layers = [layer for layer in range(2) if data.draw(FLAG, "deep")][:depth]
+        return dict(
+            text_config=text, vision_config={**VISION, "depth": 2, "deepstack_visual_indexes": layers}
+        )
 
 
 @pytest.mark.parametrize(
@@ -107,8 +96,8 @@ def test_unsupported_values_are_refused(change, rule):
 def test_experts_as_published(hidden, tmp_path):
     """Transposed, as releases before 5 write them: the shapes of a layer's two tensors tell, though one may be square."""
     text = {**TEXT, "moe_intermediate_size": hidden, "mlp_only_layers": [1]}
-    config = config_of(text_config=text, vision_config=VISION, **TOKENS)
-    reference = build(Qwen3VLMoeForConditionalGeneration, config, 1)
+    config = TestQwen3VLMoe.config(text_config=text, vision_config=VISION)
+    reference = build(hf.Qwen3VLMoeForConditionalGeneration, config, 1)
     reference.save_pretrained(tmp_path)
     spec, file = import_spec(tmp_path), tmp_path / "model.safetensors"
     stored = load_file(file)
@@ -117,15 +106,15 @@ def test_experts_as_published(hidden, tmp_path):
     }
     assert stored["model.language_model.layers.0.mlp.experts.down_proj"].shape == (5, 24, hidden)
     save_file(turned, file, {"format": "pt"})
-    given = vision_language.drawn_inputs(spec, 1)
-    expected = vision_language.scores(reference, vision_language.typed(spec, given))
-    assert difference(vision_language.scores(load(spec, tmp_path), given), expected) <= 1e-5
+    inputs = vision_language.drawn_inputs(spec, 1)
+    expected = vision_language.scores(reference, vision_language.typed(spec, inputs))
+    assert difference(vision_language.scores(load(spec, tmp_path), inputs), expected) <= 1e-5
 
 
 def test_experts_of_another_width_are_named_once(tmp_path):
     vision = {**VISION, "deepstack_visual_indexes": [0]}
-    config = config_of(text_config={**TEXT, "num_hidden_layers": 1}, vision_config=vision, **TOKENS)
-    build(Qwen3VLMoeForConditionalGeneration, config, 1).save_pretrained(tmp_path)
+    config = TestQwen3VLMoe.config(text_config={**TEXT, "num_hidden_layers": 1}, vision_config=vision)
+    build(hf.Qwen3VLMoeForConditionalGeneration, config, 1).save_pretrained(tmp_path)
     spec = import_spec(tmp_path)
     file, down = tmp_path / "model.safetensors", "model.language_model.layers.0.mlp.experts.down_proj"
     save_file({**load_file(file), down: torch.zeros(5, 24, 8)}, file, {"format": "pt"})
@@ -134,30 +123,3 @@ def test_experts_of_another_width_are_named_once(tmp_path):
     assert f"wrong: {down} is 5 x 24 x 8, and " in str(caught.value)
     assert "experts.down.weight needs 5 x 24 x 9" in str(caught.value)
     assert str(caught.value).count("wrong") == 2  # in the headline too
-
-
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
-@given(data=st.data())
-def test_any_configuration(data, tmp_path_factory):
-    drawn = draw_experts(data)
-    depth = data.draw(st.integers(1, 3), "depth")
-    text = {
-        **TEXT,
-        "num_hidden_layers": depth,
-        "num_experts": drawn["num_experts"],
-        "num_experts_per_tok": drawn["num_experts_per_tok"],
-        "moe_intermediate_size": data.draw(st.integers(1, 30), "width of an expert"),
-        "mlp_only_layers": [layer for layer in range(depth - 1) if data.draw(st.booleans(), "dense")],
-    }
-    layers = [layer for layer in range(2) if data.draw(st.booleans(), "deep")][:depth]
-    vision = {**VISION, "depth": 2, "deepstack_visual_indexes": layers}
-    seed = data.draw(st.integers(0, 99), "seed")
-    vision_language.check(
-        Qwen3VLMoeForConditionalGeneration,
-        config_of(text_config=text, vision_config=vision, **TOKENS),
-        tmp_path_factory.mktemp("drawn"),
-        seed=seed,
-        onnx=seed % 5 == 0,
-        fuzzed=True,
-    )
