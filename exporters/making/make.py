@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from exporters.making.cache import Cache
-from exporters.making.executors.executor import Executor, Tell
+from exporters.making.executors.executor import Executor, OnStage
 from exporters.making.job import Job, JobResult, job_of
 from exporters.making.plan import MakePlan, MakeStep
 from specs.base.errors import UserError
@@ -35,7 +35,7 @@ class Made:
         }
 
 
-def make(plan: MakePlan, cache: Cache, executor: Executor, tell: Tell, limit: int) -> Iterator[Made]:
+def make(plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage, limit: int) -> Iterator[Made]:
     """Carry out the steps of a plan, and update the lock file and the cache.
 
     Every artefact is in its directory as soon as it is built; a failed one does not stop the others. If the process is
@@ -44,7 +44,7 @@ def make(plan: MakePlan, cache: Cache, executor: Executor, tell: Tell, limit: in
     """
     made: set[str] = set()
     try:
-        with contextlib.closing(_made(plan, cache, executor, tell)) as steps:
+        with contextlib.closing(_made(plan, cache, executor, on_stage)) as steps:
             for each in steps:
                 if each.state != "failed":
                     made.add(each.step.wanted.name)
@@ -54,7 +54,7 @@ def make(plan: MakePlan, cache: Cache, executor: Executor, tell: Tell, limit: in
     cache.prune(limit)
 
 
-def _made(plan: MakePlan, cache: Cache, executor: Executor, tell: Tell) -> Generator[Made, None, None]:
+def _made(plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage) -> Generator[Made, None, None]:
     building: dict[str, list[MakeStep]] = {}
     jobs: list[Job] = []
     for step in plan.steps:
@@ -71,7 +71,7 @@ def _made(plan: MakePlan, cache: Cache, executor: Executor, tell: Tell) -> Gener
     keys = {job.name: job.key for job in jobs}
     if jobs:
         cache.check_writable()
-    for outcome in executor.run(jobs, tell) if jobs else ():
+    for outcome in executor.run(jobs, on_stage) if jobs else ():
         for step in building[keys[outcome.name]]:
             yield _placed(step, outcome, cache)
 

@@ -10,14 +10,14 @@ from specs.base.errors import UserError
 from specs.base.suggest import suggestion
 from zoo.core.progress import Stage
 
-Tell = Callable[[str, Stage], None]
+OnStage = Callable[[str, Stage], None]
 """Receives the name of a job and its current stage, where the executor knows it."""
 
 
 class Executor(Protocol):
     """Runs jobs."""
 
-    def run(self, jobs: Sequence[Job], tell: Tell) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
         """Yield the outcome of every job, in the order in which they end.
 
         A job whose process dies yields an error. Closing the iterator stops running jobs.
@@ -36,7 +36,7 @@ def executor(name: str, jobs: int) -> Executor:
 
         return Ray()
     if name == "slurm":
-        from exporters.making.executors.slurm import Slurm
+        from exporters.making.executors.slurm import slurm
 
-        return Slurm()
+        return slurm()
     raise UserError(f"Executor {name!r} is unknown.\n  {suggestion(name, ('local', 'ray', 'slurm'))}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exporters.making.artefacts import Zoo, read_zoo
 from exporters.making.cache import Cache
-from exporters.making.executors.executor import Executor, Tell
+from exporters.making.executors.executor import Executor, OnStage
 from exporters.making.job import Job, JobResult, outcome_of
 from exporters.making.make import Made
 from exporters.making.make import make as make_artefacts
@@ -40,7 +40,7 @@ class Here:
     def __init__(self) -> None:
         self.ran: list[str] = []
 
-    def run(self, jobs: Sequence[Job], tell: Tell) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
         for job in jobs:
             self.ran.append(job.name)
             yield outcome_of(job)
