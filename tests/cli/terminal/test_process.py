@@ -50,7 +50,7 @@ def test_a_command_imports_no_other(command):
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0
-    assert result.stderr == f"['cli.{command}']\n"
+    assert result.stderr == f"['cli.commands.{command}']\n"
 
 
 @one_in(3)
