@@ -12,9 +12,10 @@ from pathlib import Path
 
 from benchmarks.checkpoints import SMOLLM, checkpoint
 from benchmarks.peers import GENAI, MISSING, genai_build
-from benchmarks.process import ZOO, run
+from benchmarks.process import export, run
 from benchmarks.result import Result
-from benchmarks.side_by_side import OURS, THREADS, medians, running
+from benchmarks.side_by_side import THREADS, medians, running
+from exporters.benchmark.process import OURS
 from exporters.benchmark.traffic import weights_read
 from exporters.benchmark.workload import Workload
 from zoo.machine.bandwidth import measure_bandwidth
@@ -43,9 +44,7 @@ def results() -> Iterator[Result]:
 
 def _compared(precision: str, source: Path, place: Path) -> Iterator[Result]:
     stored = ["--precision", precision, *OPTIONS[precision], "--weights", str(source)]
-    options = ["--target", "cpu", "--logits", "last", *stored, "--no-verify"]
-    run([ZOO, "export", SMOLLM, *options, "-o", str(place / OUR_FILE)])
-    models = {OUR_FILE: (OURS, place / OUR_FILE)}
+    models = {OUR_FILE: (OURS, export(SMOLLM, "cpu", place / OUR_FILE, "--logits", "last", *stored))}
     if GENAI.present:
         run(genai_build(source, precision, place / THEIR_FILE))
         models[THEIR_FILE] = (GENAI.driver(), place / THEIR_FILE)

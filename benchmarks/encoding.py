@@ -8,9 +8,10 @@ from pathlib import Path
 
 from benchmarks.checkpoints import checkpoint
 from benchmarks.peers import HERE, MISSING, MOBIUS, OPTIMUM, mobius_build, optimum_export
-from benchmarks.process import PYTHON, ZOO, run
-from benchmarks.result import Result
-from benchmarks.side_by_side import OURS, medians, running
+from benchmarks.process import PYTHON, export, run
+from benchmarks.result import Result, milliseconds
+from benchmarks.side_by_side import medians, running
+from exporters.benchmark.process import OURS
 from exporters.benchmark.workload import Workload, WorkloadGrid
 from specs.language.load import load
 
@@ -45,16 +46,16 @@ def results() -> Iterator[Result]:
         fastest = min(peers, key=lambda peer: found[peer], default=None)
         yield Result(
             f"{PRESET}, {ONE.label}, cpu fp32",
-            _told(found["cpu fp32"]),
-            MISSING if fastest is None else f"{_told(found[fastest])}, the file of {fastest}",
+            milliseconds(found["cpu fp32"]),
+            MISSING if fastest is None else f"{milliseconds(found[fastest])}, the file of {fastest}",
             None if fastest is None else found[fastest] / found["cpu fp32"],
             1.0,
             at_most=False,
         )
         yield Result(
             f"{PRESET}, {ONE.label}, cpu int8",
-            _told(found["cpu int8"]),
-            f"{_told(found['cpu fp32'])} in fp32",
+            milliseconds(found["cpu int8"]),
+            f"{milliseconds(found['cpu fp32'])} in fp32",
             found["cpu fp32"] / found["cpu int8"],
             2.0 if _has_dot_products() else 1.15,
             at_most=False,
@@ -70,16 +71,10 @@ def results() -> Iterator[Result]:
 
 
 def _exported(source: Path, place: Path, target: str, precision: str) -> Path:
-    directory = place / f"{target}-{precision}"
-    options = ["--target", target, "--precision", precision, "--weights", str(source), "--no-verify"]
-    run([ZOO, "export", PRESET, *options, "-o", str(directory)])
-    return directory
+    options = ["--precision", precision, "--weights", str(source)]
+    return export(PRESET, target, place / f"{target}-{precision}", *options)
 
 
 def _has_dot_products() -> bool:
     """Whether the operating system reports vectorized 8-bit multiplication."""
     return FLAGS.exists() and any(flag in FLAGS.read_text() for flag in DOT_PRODUCTS)
-
-
-def _told(seconds: float) -> str:
-    return f"{1e3 * seconds:.1f} ms"

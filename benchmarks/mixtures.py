@@ -19,10 +19,11 @@ from pathlib import Path
 from benchmarks.checkpoints import GPT_OSS, checkpoint, with_mxfp4_experts
 from benchmarks.every_expert import export_every_expert
 from benchmarks.peers import GENAI, MISSING, genai_build
-from benchmarks.process import ZOO, run
-from benchmarks.result import Result
-from benchmarks.side_by_side import OURS, medians, running
+from benchmarks.process import export, run
+from benchmarks.result import Result, milliseconds, speedup
+from benchmarks.side_by_side import medians, running
 from benchmarks.training import BATCH, LENGTH, step_seconds
+from exporters.benchmark.process import OURS
 from exporters.benchmark.workload import Workload
 
 PRESET = "qwen3-30b-a3b"
@@ -88,9 +89,7 @@ def _exported(place: Path) -> Iterator[Result]:
                 for target, bound in (("cpu", faster), ("portable", 1)):
                     label = f"{target} {precision}"
                     every = EVERY_INT4 if label == "portable int4" else EVERY
-                    yield _speedup(
-                        f"mixture, {work.label}, {label}", found[label], found[every], every, bound
-                    )
+                    yield speedup(f"mixture, {work.label}, {label}", found[label], found[every], every, bound)
 
 
 def _beside_peer(precision: str, place: Path) -> Iterator[Result]:
@@ -106,32 +105,23 @@ def _beside_peer(precision: str, place: Path) -> Iterator[Result]:
             found = medians(workers, work)
             name = f"{GPT_OSS}, narrow, {work.label}, cpu {precision}"
             if GENAI.present:
-                yield _speedup(name, found["zoo"], found["genai"], "onnxruntime-genai", 1)
+                yield speedup(name, found["zoo"], found["genai"], "onnxruntime-genai", 1)
             else:
-                yield Result(name, _told(found["zoo"]), MISSING, None, 1, at_most=False)
+                yield Result(name, milliseconds(found["zoo"]), MISSING, None, 1, at_most=False)
 
 
 def _trained() -> Iterator[Result]:
     mixed, dense, every = step_seconds(PRESET, MIXTURE, DENSE)
     yield _slowdown(f"mixture, training step, {BATCH} x {LENGTH}", mixed, dense, 1.5)
-    yield _speedup(f"mixture, training step, {BATCH} x {LENGTH}", mixed, every, EVERY, 1)
+    yield speedup(f"mixture, training step, {BATCH} x {LENGTH}", mixed, every, EVERY, 1)
 
 
 def _export(
     preset: str, changes: tuple[str, ...], target: str, precision: str, place: Path, *more: str
 ) -> None:
     given = [part for change in changes for part in ("--set", change)]
-    options = ["--target", target, "--precision", precision, "--logits", "last", "--no-verify"]
-    run([ZOO, "export", preset, *given, *options, *more, "-o", str(place)])
+    export(preset, target, place, *given, "--precision", precision, "--logits", "last", *more)
 
 
 def _slowdown(name: str, ours: float, dense: float, bound: float = 1.3) -> Result:
-    return Result(name, _told(ours), f"{_told(dense)}, dense", ours / dense, bound)
-
-
-def _speedup(name: str, ours: float, theirs: float, label: str, bound: float) -> Result:
-    return Result(name, _told(ours), f"{_told(theirs)}, {label}", theirs / ours, bound, at_most=False)
-
-
-def _told(seconds: float) -> str:
-    return f"{1e3 * seconds:.1f} ms"
+    return Result(name, milliseconds(ours), f"{milliseconds(dense)}, dense", ours / dense, bound)

@@ -50,6 +50,12 @@ def run(command: Sequence[str], accepted: Sequence[int] = (0,)) -> Usage:
     return Usage(seconds, peak * (1 if sys.platform == "darwin" else 1024))
 
 
+def export(model: str, target: str, place: Path, *options: str) -> Path:
+    """Export a model for a target without verification into a directory, and return that."""
+    run([ZOO, "export", model, "--target", target, "--no-verify", *options, "-o", str(place)])
+    return place
+
+
 def median(usages: Sequence[Usage]) -> Usage:
     """The median of each figure."""
     return Usage(statistics.median(u.seconds for u in usages), int(statistics.median(u.peak for u in usages)))

@@ -33,8 +33,9 @@ class Peer:
         return ["env", "HF_HUB_OFFLINE=1", self.program(program), *map(str, arguments)]
 
     def driver(self) -> list[str]:
-        """The command of the worker that drives the peer: see ``benchmarks/peers/serving.py``."""
-        return self.command("python", HERE / f"drive_{self.name}.py")
+        """The command of the worker that drives the peer: see :mod:`exporters.benchmark.serving`."""
+        command = self.command("python", HERE / f"drive_{self.name}.py")
+        return ["env", f"PYTHONPATH={HERE.parents[1]}", *command]  # nothing of this environment
 
 
 GENAI, OPTIMUM, MOBIUS = map(Peer, ("genai", "optimum", "mobius"))

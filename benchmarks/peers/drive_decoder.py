@@ -4,16 +4,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnxruntime
-from serving import Call, Work, serve
+
+from exporters.benchmark.serving import Call, Data, serve
 
 Arrays = dict[str, np.ndarray]
 
 
-def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
+def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
     """A file whose inputs ``past_key_values.*`` take what its outputs ``present.*`` give."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    options.intra_op_num_threads = request["threads"]
+    session = onnxruntime.InferenceSession(request["path"], options, providers=["CPUExecutionProvider"])
     states = {each.name: each.shape for each in session.get_inputs() if each.name.startswith("past")}
     outputs = [each.name for each in session.get_outputs()]
 
@@ -24,7 +25,7 @@ def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
         found: Sequence[np.ndarray] = session.run(outputs, {**inputs, **past})
         return found
 
-    def prepare(work: Work) -> Callable[[], Call]:
+    def prepare(work: Data) -> Callable[[], Call]:
         empty = {name: np.zeros(_begun(shape), np.float32) for name, shape in states.items()}
         if work["kind"] == "prompt":
             return lambda: lambda: read(work["lengths"][0], 0, empty)
