@@ -98,6 +98,9 @@ def test_the_wheel_has_the_four_packages_the_presets_and_no_more(wheel):
     presets = {Path(name).stem for name in names if name.startswith("specs/presets/")}
     assert presets == {path.stem for path in (ROOT / "specs" / "presets").glob("*.yaml")}
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "zoo" / "pages").rglob("*.html")}
+    assert pages
+    assert pages <= set(names)
 
 
 def test_the_wheel_stores_the_schema(wheel, installed, tmp_path):

@@ -36,6 +36,12 @@ class Changes:
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed)
 
+    @property
+    def counted(self) -> str:
+        """Return how many artefacts differ, by how: ``1 added, 2 changed``."""
+        counts = {"added": self.added, "removed": self.removed, "changed": self.changed}
+        return ", ".join(f"{len(names):,} {how}" for how, names in counts.items() if names)
+
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield every artefact that differs, and how."""
         yield from ((name, "added") for name in self.added)
