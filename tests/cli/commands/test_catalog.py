@@ -59,7 +59,7 @@ def details(page: str) -> dict[str, tuple[str, str]]:
 
 def names(page: str) -> list[str]:
     """The artefacts of the table."""
-    return re.findall(r"<tr data-name='([^']*)'", page)
+    return re.findall(r'<tr data-name="([^"]*)"', page)
 
 
 @pytest.mark.slow
