@@ -19,7 +19,7 @@ from zoo.files.interrupts import uninterrupted
 from zoo.files.ownership import CONVERSION, MANIFEST, own_files
 from zoo.files.parents import parents_of
 from zoo.files.sync import sync, sync_tree
-from zoo.files.workplace import NEW, OLD, SWAP, locked, workplace
+from zoo.files.workplace import OLD, locked, new_directory, workplace
 
 __all__ = [
     "CONVERSION",
@@ -90,8 +90,7 @@ def replacing(destination: Path, manifest: str = MANIFEST, *, keep: bool = True)
     with _refusals(destination):
         place = _place(destination)
         with parents_of(place), workplace(place) as directory:
-            new = directory / NEW
-            new.mkdir()
+            new = new_directory(directory)
             yield new
             if keep:
                 sync_tree(new)
@@ -162,34 +161,27 @@ def _carry(place: Path, new: Path, own: frozenset[str], destination: Path, manif
 
 
 def _replace(new: Path, place: Path, destination: Path) -> None:
-    """Exchange a directory with the one at a place, and remove that one."""
-    swap = new.parent / f"{SWAP}{new.stat().st_ino}" / place.name
-    swap.parent.mkdir()
-    old = new.rename(swap)
-    if not exchange(swap, place):
-        old = new.parent / OLD / place.name
-        old.parent.mkdir()
-        _move_in_two_steps(swap, place, old, destination)
+    """Exchange a directory with the one at a place, and remove that one.
+
+    Where the system cannot exchange two, the old one is moved aside first; after a kill in between, the next run puts it back.
+    """
+    old = new
+    if not exchange(new, place):
+        old = place.rename(new.with_name(OLD))
+        try:
+            new.rename(place)
+        except OSError as error:
+            try:
+                old.rename(place)
+            except OSError:
+                raise DestinationError(
+                    f"{destination} cannot be written: {error.strerror}.\n"
+                    f"  What stood there is in {old}: move it back, and choose another directory."
+                ) from error
+            raise
     sync(place.parent)
     with contextlib.suppress(OSError):  # the next run clears what could not be removed
         clear_replaced(old, place, just_now=True)
-
-
-def _move_in_two_steps(swap: Path, place: Path, old: Path, destination: Path) -> None:
-    """Move the old directory aside and the new one to its place; after a kill in between, the next run puts the old
-    one back."""
-    place.rename(old)
-    try:
-        swap.rename(place)
-    except OSError as error:
-        try:
-            old.rename(place)
-        except OSError:
-            raise DestinationError(
-                f"{destination} cannot be written: {error.strerror}.\n"
-                f"  What stood there is in {old}: move it back, and choose another directory."
-            ) from error
-        raise
 
 
 def _check_own(place: Path, destination: Path, manifest: str) -> frozenset[str]:

@@ -65,8 +65,8 @@ def wait_for(place: Path, pattern: str, process: subprocess.Popen[str]) -> None:
 
 
 MOMENTS = [
-    pytest.param(".out.partial-*/new/model.onnx.data", id="writing"),
-    pytest.param(".out.partial-*/new/model.onnx", id="verifying"),
+    pytest.param(".out.partial-*/new-*/model.onnx.data", id="writing"),
+    pytest.param(".out.partial-*/new-*/model.onnx", id="verifying"),
 ]
 
 
@@ -150,7 +150,7 @@ def test_an_end_at_any_moment(exported: Path, command: str, seed: int) -> None:
 def test_leftovers_of_a_killed_export_are_cleared_by_the_next(exported: Path) -> None:
     before = contents(exported)
     process = start(exported, "export", "gpt2", "--set", "decoder.layers=2", "-o", "out")
-    wait_for(exported, ".out.partial-*/new/model.onnx.data", process)
+    wait_for(exported, ".out.partial-*/new-*/model.onnx.data", process)
     process.kill()
     process.communicate()
     (left,) = exported.glob(".out.partial-*")
@@ -167,9 +167,9 @@ def test_leftovers_of_a_killed_export_are_cleared_by_the_next(exported: Path) ->
 @pytest.mark.slow
 def test_an_export_killed_between_the_renames_is_put_back(exported: Path) -> None:
     before = contents(exported)
-    aside = exported / ".out.partial-00000000" / "old"
-    aside.mkdir(parents=True)
-    (exported / "out").rename(aside / "out")
+    left = exported / ".out.partial-00000000"
+    left.mkdir()
+    (exported / "out").rename(left / "old")
     assert (
         zoo("export", "tiny-gpt", "--target", "no", "-o", "out", cwd=exported, env=environment()).returncode
         == 2

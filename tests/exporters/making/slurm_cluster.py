@@ -41,8 +41,9 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 def slurm_cluster(directory: Path) -> Iterator[dict[str, str]]:
     """Run a cluster in a directory, and yield the environment of its clients; skips a test on a machine without Slurm."""
     # The node's daemon lies in /usr/sbin, which users have not always in their PATH.
-    programs = [shutil.which(name, path="/usr/sbin:/usr/bin") for name in ("slurmctld", "slurmd")]
-    if None in programs:
+    wanted = ("slurmctld", "slurmd")
+    programs = list(filter(None, (shutil.which(name, path="/usr/sbin:/usr/bin") for name in wanted)))
+    if len(programs) < len(wanted):
         pytest.skip("no Slurm to test with: apt-get install slurm-wlm")
     for name in ("state", "spool"):
         (directory / name).mkdir()

@@ -67,7 +67,7 @@ def test_a_process_that_dies_takes_only_its_own_job_along(
     jobs = [job_of(step, Cache(tmp_path / "cache"), tmp_path) for step in plan.steps]
     (key,) = (job.key for job in jobs if job.name == "a/portable-fp16")
     (tmp_path / "started").mkdir()
-    (tmp_path / "started" / "sitecustomize.py").write_text(DIES.format(key=key[:40]))
+    (tmp_path / "started" / "sitecustomize.py").write_text(DIES.format(key=key))
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'started'}{os.pathsep}{Path.cwd()}")
     outcomes: dict[str, JobResult] = {
         each.name: each for each in Processes(1).run(jobs, lambda name, stage: None)
@@ -156,8 +156,8 @@ def test_a_slurm_job_that_ends_or_asks_too_much_takes_only_itself_along(
         monkeypatch.setenv(name, value)
     jobs = [job_of(step, Cache(tmp_path / "cache"), tmp_path) for step in plan_of(two_models(tmp_path)).steps]
     cancelled, large, built = (
-        replace(job, **reserved)
-        for job, reserved in zip(jobs, ({"cpus": 2}, {"memory": 10**12}, {"memory": 10**9}), strict=True)
+        replace(job, cpus=cpus, memory=memory)
+        for job, cpus, memory in zip(jobs, (2, 1, 1), (0, 10**12, 10**9), strict=True)
     )
 
     def cancel(name: str, stage: Stage) -> None:
