@@ -25,38 +25,25 @@ def attend(
             metavar="SPEC|DIR",
             help="Preset name, YAML file, checkpoint directory, or exported directory.",
             autocompletion=complete_spec,
-            show_default=False,
         ),
     ],
     assignments: Assignments = None,
     text: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Input text; repeat for a pair.", show_default=False),
+        list[str] | None, typer.Option(metavar="TEXT", help="Input text; repeat for a pair.")
     ] = None,
     ids: Annotated[
-        str | None,
-        typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.", show_default=False),
+        str | None, typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.")
     ] = None,
-    image: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Input image.", show_default=False)
-    ] = None,
-    audio: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Input recording (.wav).", show_default=False)
-    ] = None,
+    image: Annotated[Path | None, typer.Option(metavar="PATH", help="Input image.")] = None,
+    audio: Annotated[Path | None, typer.Option(metavar="PATH", help="Input recording (.wav).")] = None,
     target_text: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Decoder input of an encoder-decoder.  [default: its start token]",
-            show_default=False,
-        ),
+        typer.Option(metavar="TEXT", help="Decoder input of an encoder-decoder.  [default: its start token]"),
     ] = None,
     target_ids: Annotated[
         str | None,
         typer.Option(
-            metavar="0,1,2",
-            help="Decoder token ids including the start token, instead of --target-text.",
-            show_default=False,
+            metavar="0,1,2", help="Decoder token ids including the start token, instead of --target-text."
         ),
     ] = None,
     max_new_tokens: Annotated[
@@ -66,24 +53,16 @@ def attend(
             metavar="N",
             help="Generate N more tokens through the cache, and extend the maps.  "
             "[default: 0, or 12 for an encoder-decoder without a target]",
-            show_default=False,
         ),
     ] = None,
-    layer: Annotated[
-        str | None, typer.Option(metavar="0,3-5", help="Layers to show.", show_default=False)
-    ] = None,
+    layer: Annotated[str | None, typer.Option(metavar="0,3-5", help="Layers to show.")] = None,
     head: Annotated[
-        str | None,
-        typer.Option(
-            metavar="0-3|mean", help="Heads to show, or mean for the mean over heads.", show_default=False
-        ),
+        str | None, typer.Option(metavar="0-3|mean", help="Heads to show, or mean for the mean over heads.")
     ] = None,
     stack: Annotated[
         str,
         typer.Option(
-            metavar="A,B",
-            help="Attention to show: encoder, decoder, cross, text or image.  [default: all]",
-            show_default=False,
+            metavar="A,B", help="Attention to show: encoder, decoder, cross, text or image.  [default: all]"
         ),
     ] = "",
     weights: Annotated[
@@ -91,7 +70,6 @@ def attend(
         typer.Option(
             metavar="PATH|random",
             help="Weights of SPEC: a file, its directory, or a Hugging Face repository.  [default: random]",
-            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed for random weights.")] = 0,
@@ -100,7 +78,6 @@ def attend(
         typer.Option(
             metavar="PATH",
             help="A tokenizer.json or its directory.  [default: the one beside the weights, if any]",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -110,7 +87,6 @@ def attend(
             "-o",
             metavar="FILE",
             help="Also write the maps as a picture (.png, .svg) or an interactive page (.html); repeatable.",
-            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,

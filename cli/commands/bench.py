@@ -22,7 +22,6 @@ def bench(
             metavar="SPEC",
             help="Preset name, YAML file, or exported directory.",
             autocompletion=complete_spec,
-            show_default=False,
         ),
     ],
     assignments: Assignments = None,
@@ -35,7 +34,7 @@ def bench(
     ] = "fp32",
     logits: Logits = "all",
     against: Annotated[
-        str, typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.", show_default=False)
+        str, typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.")
     ] = "",
     batch: Annotated[str, typer.Option(metavar="A,B", help="Batch sizes, in sequences.")] = "1",
     length: Annotated[
@@ -43,29 +42,17 @@ def bench(
         typer.Option(
             metavar="A,B",
             help="Sequence lengths in tokens; 16-128 is a batch of ragged rows.  [default: 128]",
-            show_default=False,
         ),
     ] = "",
     past: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B",
-            help="Cached tokens before a timed decoder step.  [default: 128]",
-            show_default=False,
-        ),
+        str, typer.Option(metavar="A,B", help="Cached tokens before a timed decoder step.  [default: 128]")
     ] = "",
     new_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Also time the generation of N tokens.", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Also time the generation of N tokens.")
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of threads.  [default: one per logical processor]",
-            show_default=False,
-        ),
+        typer.Option(min=1, metavar="N", help="Number of threads.  [default: one per logical processor]"),
     ] = None,
     seconds: Annotated[
         float, typer.Option(min=0.01, metavar="S", help="Approximate time spent on each row, in seconds.")

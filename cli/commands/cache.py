@@ -19,7 +19,6 @@ def cache(
             "--limit",
             metavar="SIZE",
             help="Size to prune to, such as 5GB; 0B empties the cache.  [default: ZOO_CACHE_LIMIT, or 20GB]",
-            show_default=False,
         ),
     ] = None,
     days: Annotated[

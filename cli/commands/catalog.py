@@ -19,7 +19,6 @@ def catalog(
         typer.Argument(
             metavar="[FILE|DIR]",
             help="A zoo file, or a directory with a zoo.yaml or with exports at any depth.  [default: .]",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")] = Path(

@@ -35,7 +35,6 @@ def compare(
             "--with",
             metavar="PATH=VALUE...",
             help="Add a variant of the first SPEC; separate several changes by spaces; repeatable.",
-            show_default=False,
         ),
     ] = None,
     assignments: Assignments = None,
@@ -46,16 +45,11 @@ def compare(
             help="Task: copy, reverse, recall or addition; with --text, next-byte or masked-byte.  "
             "[default: reverse, or next-byte with --text]",
             autocompletion=complete_task,
-            show_default=False,
         ),
     ] = None,
     text: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Train on the bytes of a file; the last tenth is held out.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="Train on the bytes of a file; the last tenth is held out."),
     ] = None,
     length: Annotated[
         int | None,
@@ -63,21 +57,14 @@ def compare(
             min=1,
             metavar="N",
             help="Task length, in symbols, keys, digits or bytes.  [default: 8; recall and addition 4, --text 64]",
-            show_default=False,
         ),
     ] = None,
     layers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.")
     ] = None,
     width: Annotated[
         int | None,
-        typer.Option(
-            min=8,
-            metavar="N",
-            help="Scale every model to this width, with fewer heads.",
-            show_default=False,
-        ),
+        typer.Option(min=8, metavar="N", help="Scale every model to this width, with fewer heads."),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, metavar="N", help="Number of training steps.")] = 300,
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.")] = 32,
@@ -96,7 +83,6 @@ def compare(
             "-o",
             metavar="FILE",
             help="Also write the loss curves: .png, .svg, .html or .json; repeatable.",
-            show_default=False,
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ignore saved results and retrain.")] = False,

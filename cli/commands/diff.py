@@ -16,16 +16,11 @@ _HELP = "Preset, YAML file, exported directory, or checkpoint (its directory or 
 
 
 def diff(
-    a: Annotated[
-        str, typer.Argument(metavar="A", help=_HELP, autocompletion=complete_spec, show_default=False)
-    ],
+    a: Annotated[str, typer.Argument(metavar="A", help=_HELP, autocompletion=complete_spec)],
     b: Annotated[
         str | None,
         typer.Argument(
-            metavar="B",
-            help="Second model, as for A.  [default: A with --set]",
-            autocompletion=complete_spec,
-            show_default=False,
+            metavar="B", help="Second model, as for A.  [default: A with --set]", autocompletion=complete_spec
         ),
     ] = None,
     assignments: Assignments = None,
@@ -37,12 +32,9 @@ def diff(
             min=1,
             metavar="N",
             help="Prompt and cache length for costs, in tokens.  [default: 1024, or the shorter context]",
-            show_default=False,
         ),
     ] = None,
-    brief: Annotated[
-        bool, typer.Option("--brief", "-q", help="Print only whether they differ.", show_default=False)
-    ] = False,
+    brief: Annotated[bool, typer.Option("--brief", "-q", help="Print only whether they differ.")] = False,
     digests: Digests = None,
     as_json: AsJson = False,
 ) -> None:

@@ -24,7 +24,6 @@ def draw(
             "-o",
             metavar="FILE",
             help="Output file: .svg, .png, .mmd or .md (Mermaid), or - for standard output.  [default: build/NAME.svg]",
-            show_default=False,
         ),
     ] = None,
     format_: Annotated[
@@ -33,7 +32,6 @@ def draw(
             "--format",
             metavar="svg|png|mermaid",
             help="Output format.  [default: from the suffix of FILE, else svg]",
-            show_default=False,
         ),
     ] = None,
     scale: Annotated[

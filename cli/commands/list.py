@@ -24,9 +24,7 @@ def list_presets(
     architecture: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help="List only this architecture: encoder, decoder or encoder-decoder.",
-            show_default=False,
+            metavar="NAME", help="List only this architecture: encoder, decoder or encoder-decoder."
         ),
     ] = None,
     as_json: AsJson = False,

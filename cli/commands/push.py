@@ -19,10 +19,7 @@ def push(
     to: Annotated[
         str,
         typer.Option(
-            "--to",
-            metavar="ADDRESS",
-            help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path.",
-            show_default=False,
+            "--to", metavar="ADDRESS", help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path."
         ),
     ],
     dry_run: Annotated[

@@ -25,7 +25,6 @@ def report(
             metavar="SPEC|DIR",
             help="Preset name (see zoo list), YAML file, exported directory, or checkpoint.",
             autocompletion=complete_spec,
-            show_default=False,
         ),
     ],
     assignments: Assignments = None,
@@ -36,7 +35,6 @@ def report(
             min=1,
             metavar="N",
             help="Sequence length, in tokens.  [default: 1024, or the context length if shorter]",
-            show_default=False,
         ),
     ] = None,
     past: Annotated[
@@ -45,7 +43,6 @@ def report(
             min=0,
             metavar="N",
             help="Cached tokens before a decoder step.  [default: the length, or what fits in the context]",
-            show_default=False,
         ),
     ] = None,
     source_length: Annotated[
@@ -54,7 +51,6 @@ def report(
             min=1,
             metavar="N",
             help="Encoder length of an encoder-decoder, in tokens.  [default: as --length]",
-            show_default=False,
         ),
     ] = None,
     precision: Annotated[
@@ -70,7 +66,6 @@ def report(
             metavar="NAME",
             help="Target whose file sizes are reported.  [default: that of the export, or portable]",
             autocompletion=complete_target,
-            show_default=False,
         ),
     ] = None,
     devices: Annotated[
@@ -80,7 +75,6 @@ def report(
             metavar="NAME|FILE",
             help="Device name, YAML file of a device, or `this` to measure this machine; repeatable.  [default: all]",
             autocompletion=complete_device,
-            show_default=False,
         ),
     ] = None,
     mesh: Annotated[
@@ -88,30 +82,20 @@ def report(
         typer.Option(
             metavar="dp=N,tp=N,pp=N",
             help="Report memory per device, traffic and the bound of a training step on a mesh, instead.",
-            show_default=False,
         ),
     ] = None,
     fit: Annotated[
         str | None,
-        typer.Option(
-            metavar="train|serve",
-            help="Find the smallest mesh that trains or serves the model.",
-            show_default=False,
-        ),
+        typer.Option(metavar="train|serve", help="Find the smallest mesh that trains or serves the model."),
     ] = None,
     symbolic: Annotated[
-        bool,
-        typer.Option(
-            "--symbolic", help="Print FLOPs and activations as formulas of B, T, P and S.", show_default=False
-        ),
+        bool, typer.Option("--symbolic", help="Print FLOPs and activations as formulas of B, T, P and S.")
     ] = False,
     depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 3,
     html: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Write an HTML page with pictures, and sliders for the sizes, instead.",
-            show_default=False,
+            metavar="FILE", help="Write an HTML page with pictures, and sliders for the sizes, instead."
         ),
     ] = None,
     digests: Digests = None,

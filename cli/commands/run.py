@@ -16,76 +16,49 @@ if TYPE_CHECKING:
 
 
 def run(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.", show_default=False)],
-    text: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Input text; repeatable.", show_default=False)
-    ] = None,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.")],
+    text: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Input text; repeatable.")] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="1,2,3", help="Input token ids, instead of --text; repeatable.", show_default=False
-        ),
+        typer.Option(metavar="1,2,3", help="Input token ids, instead of --text; repeatable."),
     ] = None,
     image: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="PATH", help="Input image, or a directory of them; repeatable.", show_default=False
-        ),
+        typer.Option(metavar="PATH", help="Input image, or a directory of them; repeatable."),
     ] = None,
     audio: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Input recording (.wav), or a directory of them; repeatable.",
-            show_default=False,
-        ),
+        typer.Option(metavar="PATH", help="Input recording (.wav), or a directory of them; repeatable."),
     ] = None,
     tokenizer: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH",
-            help="A tokenizer.json or its directory.  [default: the one in DIR, if any]",
-            show_default=False,
+            metavar="PATH", help="A tokenizer.json or its directory.  [default: the one in DIR, if any]"
         ),
     ] = None,
     max_new_tokens: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Maximum number of tokens to generate.  [default: 64]",
-            show_default=False,
-        ),
+        typer.Option(min=1, metavar="N", help="Maximum number of tokens to generate.  [default: 64]"),
     ] = None,
     temperature: Annotated[
         float | None,
         typer.Option(
-            metavar="T",
-            help="Sampling temperature; below 1 favours likely tokens.  [default: greedy]",
-            show_default=False,
+            metavar="T", help="Sampling temperature; below 1 favours likely tokens.  [default: greedy]"
         ),
     ] = None,
     top_k: Annotated[
-        int | None,
-        typer.Option(metavar="K", help="Sample from the K most likely tokens.", show_default=False),
+        int | None, typer.Option(metavar="K", help="Sample from the K most likely tokens.")
     ] = None,
     top_p: Annotated[
         float | None,
-        typer.Option(
-            metavar="P",
-            help="Sample from the smallest set of tokens with total probability P.",
-            show_default=False,
-        ),
+        typer.Option(metavar="P", help="Sample from the smallest set of tokens with total probability P."),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed for sampling.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed for sampling.")] = None,
     stop: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TOKEN",
             help="Stop token or its id; repeatable.  [default: the checkpoint's end-of-sequence tokens, if any]",
-            show_default=False,
         ),
     ] = None,
     start: Annotated[
@@ -93,7 +66,6 @@ def run(
         typer.Option(
             metavar="ID",
             help="Decoder start token id of an encoder-decoder.  [default: the checkpoint's, or 0]",
-            show_default=False,
         ),
     ] = None,
     provider: ProviderName = None,
