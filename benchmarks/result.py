@@ -40,7 +40,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def speedup(name: str, ours: float, theirs: float, label: str, bound: float = 1) -> Result:
-    """The time of a call beside a baseline's, which is to be at least ``bound`` times as long."""
+    """The result of timing a call: a baseline must take at least ``bound`` times as long."""
     return Result(
         name, milliseconds(ours), f"{milliseconds(theirs)}, {label}", theirs / ours, bound, at_most=False
     )

@@ -61,27 +61,27 @@ def results() -> Iterator[Result]:
             yield from _of(kind, preset, (*NARROW, *changes), Path(name) / kind)
 
 
-def _of(kind: str, preset: str, changes: tuple[str, ...], place: Path) -> Iterator[Result]:
-    source = checkpoint(preset, place, *changes)
-    given = [part for change in changes for part in ("--set", change)]
+def _of(kind: str, preset: str, changes: tuple[str, ...], folder: Path) -> Iterator[Result]:
+    source = checkpoint(preset, folder, *changes)
+    assignments = [part for change in changes for part in ("--set", change)]
     models = {"transformers": (TRANSFORMERS, source)}
     if kind in BUILT_BY_MOBIUS and MOBIUS.present:
-        run(mobius_build(source, place / "mobius"))
-        models["mobius"] = (DECODER, place / "mobius" / "model.onnx")
+        run(mobius_build(source, folder / "mobius"))
+        models["mobius"] = (DECODER, folder / "mobius" / "model.onnx")
     for target in ("cpu", "portable"):
         options = ["--logits", "last", "--weights", str(source)]
-        models[target] = (OURS, export(preset, target, place / target, *given, *options))
+        models[target] = (OURS, export(preset, target, folder / target, *assignments, *options))
     with running(models) as workers:
         steps = {past: medians(workers, Workload("step", (1,), past)) for past in PASTS}
-        for past, found in steps.items():
+        for past, times in steps.items():
             for target in ("cpu", "portable"):
                 yield speedup(
                     f"{kind}, step after {past:,}, {target}",
-                    found[target],
-                    found["transformers"],
+                    times[target],
+                    times["transformers"],
                     "transformers",
                 )
-            yield from _beside_mobius(kind, f"step after {past:,}", found)
+            yield from _beside_mobius(kind, f"step after {past:,}", times)
         if kind == "state":
             for target in ("cpu", "portable"):
                 first, last = (steps[past][target] for past in (PASTS[0], PASTS[-1]))
@@ -96,10 +96,10 @@ def _of(kind: str, preset: str, changes: tuple[str, ...], place: Path) -> Iterat
         yield from _beside_mobius(kind, f"prompt of {PROMPT:,}", prompt)
 
 
-def _beside_mobius(kind: str, work: str, found: Mapping[str, float]) -> Iterator[Result]:
-    """The file for cpu beside that of mobius, where it has one."""
+def _beside_mobius(kind: str, work: str, times: Mapping[str, float]) -> Iterator[Result]:
+    """Compare the file for cpu with the file of mobius, if that builds the model."""
     name = f"{kind}, {work}, cpu"
-    if "mobius" in found:
-        yield speedup(name, found["cpu"], found["mobius"], "the file of mobius")
+    if "mobius" in times:
+        yield speedup(name, times["cpu"], times["mobius"], "the file of mobius")
     elif kind in BUILT_BY_MOBIUS:
-        yield Result(name, milliseconds(found["cpu"]), MISSING, None, 1, at_most=False)
+        yield Result(name, milliseconds(times["cpu"]), MISSING, None, 1, at_most=False)

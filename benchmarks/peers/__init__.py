@@ -41,17 +41,17 @@ class Peer:
 GENAI, OPTIMUM, MOBIUS = map(Peer, ("genai", "optimum", "mobius"))
 
 
-def genai_build(checkpoint: Path, precision: str, place: Path) -> list[str]:
+def genai_build(checkpoint: Path, precision: str, directory: Path) -> list[str]:
     """The command that makes onnxruntime-genai's files of a checkpoint."""
     builder = ["-m", "onnxruntime_genai.models.builder", "-p", precision, "-e", "cpu"]
-    return GENAI.command("python", *builder, "-i", checkpoint, "-o", place)
+    return GENAI.command("python", *builder, "-i", checkpoint, "-o", directory)
 
 
-def optimum_export(checkpoint: Path, task: str, place: Path) -> list[str]:
+def optimum_export(checkpoint: Path, task: str, directory: Path) -> list[str]:
     """The command that makes optimum's files of a checkpoint."""
-    return OPTIMUM.command("optimum-cli", "export", "onnx", "--model", checkpoint, "--task", task, place)
+    return OPTIMUM.command("optimum-cli", "export", "onnx", "--model", checkpoint, "--task", task, directory)
 
 
-def mobius_build(checkpoint: Path, place: Path) -> list[str]:
+def mobius_build(checkpoint: Path, directory: Path) -> list[str]:
     """The command that makes mobius' files of a checkpoint."""
-    return MOBIUS.command("mobius", "build", "--config", checkpoint, place)
+    return MOBIUS.command("mobius", "build", "--config", checkpoint, directory)

@@ -18,8 +18,8 @@ def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
         batch, length = len(work["lengths"]), work["lengths"][0]
         ids = np.tile(7 * np.arange(length), (batch, 1))
         known = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        given = {each.name: known.get(each.name, np.zeros_like(ids)) for each in session.get_inputs()}
-        return lambda: lambda: session.run(None, given)
+        inputs = {value.name: known.get(value.name, np.zeros_like(ids)) for value in session.get_inputs()}
+        return lambda: lambda: session.run(None, inputs)
 
     return prepare
 

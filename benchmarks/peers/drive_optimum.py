@@ -18,7 +18,9 @@ def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
 
     def prepare(work: Data) -> Callable[[], Call]:
         assert work["kind"] == "generate"
-        rows = torch.tensor([[7 * at + row for at in range(n)] for row, n in enumerate(work["lengths"])])
+        rows = torch.tensor(
+            [[7 * index + row for index in range(n)] for row, n in enumerate(work["lengths"])]
+        )
         new = work["new"]
         settings = {"do_sample": False, "num_beams": 1, "min_new_tokens": new, "max_new_tokens": new}
         tokens = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}

@@ -131,20 +131,22 @@ def compare(
     from zoo.training.shrinking import shrunk
     from zoo.training.tasks import find_task
 
-    chosen = find_task(task or (NEXT_BYTE if text else REVERSE), text, length, [each.spec for each in named])
-    small = [Contender(each.label, shrunk(each.spec, layers, width)) for each in named]
+    chosen = find_task(
+        task or (NEXT_BYTE if text else REVERSE), text, length, [contender.spec for contender in named]
+    )
+    small = [Contender(contender.label, shrunk(contender.spec, layers, width)) for contender in named]
     fit = contenders(small, chosen, jobs)
     settings = Settings(steps, batch, rate, seed)
     with training_progress(quiet=as_json) as progress:
-        found = train_all(fit, chosen, settings, _KEPT, progress, fresh=fresh, jobs=jobs)
+        comparison = train_all(fit, chosen, settings, _KEPT, progress, fresh=fresh, jobs=jobs)
     for path in output or ():
-        write_output(path, found)
+        write_output(path, comparison)
     if as_json:
-        print_json(found.as_dict())
+        print_json(comparison.as_dict())
     else:
-        print_comparison(found)
+        print_comparison(comparison)
         print_written(output)
-    if not found.sound:
+    if not comparison.sound:
         raise typer.Exit(FAILED)
 
 
@@ -155,16 +157,16 @@ def _contenders(
     from specs.language.load import load
     from zoo.training.contender import Contender
 
-    found = [Contender(_label(reference), load(reference, assignments)) for reference in references]
+    contenders = [Contender(_label(reference), load(reference, assignments)) for reference in references]
     for variant in variants:
         changes = _BETWEEN_ASSIGNMENTS.split(variant.strip())
-        found.append(Contender(" ".join(changes), load(references[0], [*assignments, *changes])))
-    labels = [each.label for each in found]
+        contenders.append(Contender(" ".join(changes), load(references[0], [*assignments, *changes])))
+    labels = [contender.label for contender in contenders]
     return [
-        each
-        if labels.count(each.label) == 1
-        else Contender(f"{each.label} ({labels[: i + 1].count(each.label)})", each.spec)
-        for i, each in enumerate(found)
+        contender
+        if labels.count(contender.label) == 1
+        else Contender(f"{contender.label} ({labels[: i + 1].count(contender.label)})", contender.spec)
+        for i, contender in enumerate(contenders)
     ]
 
 

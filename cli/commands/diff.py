@@ -63,30 +63,30 @@ def diff(
     if b is None and not assignments:
         remedy = "Pass a second model, or change the first with --set, as in --set position.kind=rope."
         raise UserError(f"Only one model to compare: {a}.\n  {remedy}")
-    found = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
+    difference = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
     if brief:
-        if not found.same:
-            say(f"{found.a.label} and {found.b.label} differ.")
+        if not difference.same:
+            say(f"{difference.a.label} and {difference.b.label} differ.")
     elif as_json:
-        print_json(_whole(found, batch, length).as_dict())
+        print_json(_whole(difference, batch, length).as_dict())
     else:
-        whole = _whole(found, batch, length) if found.spec else None
-        print_specs(found)
+        whole = _whole(difference, batch, length) if difference.spec else None
+        print_specs(difference)
         if whole is not None:
             print_models(whole, depth=depth, typed=b is None)
-        if found.exports:
-            print_exports(found.exports)
-        if found.weights is not None:
-            print_weights(found.weights)
-        for side, integrity in zip((found.a, found.b), found.integrity, strict=True):
+        if difference.exports:
+            print_exports(difference.exports)
+        if difference.weights is not None:
+            print_weights(difference.weights)
+        for side, integrity in zip((difference.a, difference.b), difference.integrity, strict=True):
             if integrity is not None:
                 print_changes(side.label, integrity)
-    if not found.same:
+    if not difference.same:
         raise typer.Exit(FAILED)
 
 
-def _whole(found: SpecDifference, batch: int, length: int | None) -> ModelDifference:
+def _whole(difference: SpecDifference, batch: int, length: int | None) -> ModelDifference:
     """The comparison with modules and costs added."""
     from zoo.reports.difference import compare_models
 
-    return compare_models(found, batch=batch, length=length)
+    return compare_models(difference, batch=batch, length=length)

@@ -48,14 +48,14 @@ def list_presets(
 
     every = presets()
     wanted = pattern.casefold()
-    found = [preset for preset in every if fnmatchcase(preset.name, wanted)]
-    if not found:  # search names, summaries and sources
-        found = [
+    matching = [preset for preset in every if fnmatchcase(preset.name, wanted)]
+    if not matching:  # search names, summaries and sources
+        matching = [
             preset
             for preset in every
             if wanted in f"{preset.name} {preset.summary} {preset.source}".casefold()
         ]
-    if not found:
+    if not matching:
         raise UserError(
             f"No preset matches {pattern!r}\n  {suggestion(pattern, [preset.name for preset in every])}"
         )
@@ -65,11 +65,11 @@ def list_presets(
             raise UserError(
                 f"--architecture {architecture!r} is unknown\n  {suggestion(architecture, architectures)}"
             )
-        found = [preset for preset in found if preset.architecture == architecture]
+        matching = [preset for preset in matching if preset.architecture == architecture]
     if as_json:
-        print_json([asdict(preset) for preset in found])
+        print_json([asdict(preset) for preset in matching])
         return
-    routed = any(preset.active_parameters is not None for preset in found)
+    routed = any(preset.active_parameters is not None for preset in matching)
     columns = [
         Column("name", pinned=True),
         Column("architecture", rank=1),
@@ -78,7 +78,7 @@ def list_presets(
         Column("year", right=True, rank=2),
         Column("summary", prose=30),
     ]
-    print_table(columns, (_row(preset, routed) for preset in found))
+    print_table(columns, (_row(preset, routed) for preset in matching))
 
 
 def _row(preset: Preset, routed: bool) -> tuple[str, ...]:

@@ -142,9 +142,9 @@ def report(
     if mesh is not None or fit is not None:
         report_mesh(model_spec, lengths, precision, devices or (), mesh, fit, as_json=as_json)
         return
-    place = target or (side.export.manifest.target if side.export else "portable")
-    sizes = file_sizes(model_spec, place, needed=precision in ("int8", "int4", "q4f16"))
-    found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)
+    target_name = target or (side.export.manifest.target if side.export else "portable")
+    sizes = file_sizes(model_spec, target_name, needed=precision in ("int8", "int4", "q4f16"))
+    costs = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)
     integrity = None
     if side.export is not None:
         # Only the page shows the verification, and digests tie it to the files.
@@ -152,15 +152,15 @@ def report(
         integrity = check_integrity(side.export, contents=contents)
     if html is not None:
         export = None if side.export is None or integrity is None else (side.export, integrity)
-        write_own(html, report_page(found, export).encode(), ".html", "--html")
+        write_own(html, report_page(costs, export).encode(), ".html", "--html")
     if as_json:
         kept = None if integrity is None else integrity.as_dict()
-        print_json({**found.as_dict(), "target": place, "integrity": kept})
+        print_json({**costs.as_dict(), "target": target_name, "integrity": kept})
     elif html is not None:
         say(str(html))
     else:
-        print_report(found, place, symbolic=symbolic, depth=depth)
-        print_advice(model_spec, place, precision)
+        print_report(costs, target_name, symbolic=symbolic, depth=depth)
+        print_advice(model_spec, target_name, precision)
     if integrity is not None and not integrity.intact:
         if not as_json:
             print_changes(side.label, integrity)

@@ -107,7 +107,7 @@ def _print_flops(report: Report, symbolic: bool, depth: int) -> None:
     texts = {name: _number(report, name, symbolic) for name in stages}
     header = ["module", *stages]
     sums = {name: module_sums(stage.modules) for name, stage in stages.items()}
-    order = {module.path: place for place, module in enumerate(module_tree(report.folded).walk())}
+    order = {module.path: index for index, module in enumerate(module_tree(report.folded).walk())}
     rows = [
         [name, *(texts[stage](part) if (part := sums[stage].get(path)) else "-" for stage in stages)]
         for name, path in module_rows(sums, order, depth)
@@ -188,9 +188,9 @@ def _print_memory(report: Report, target: str) -> None:
             )
         if cache.windowed:
             windows = ", ".join(
-                f"{each.layers} layers {'keep all' if each.window is None else f'at most the last {each.window:,}'}"
-                for each in cache.own
-                if each.values
+                f"{group.layers} layers {'keep all' if group.window is None else f'at most the last {group.window:,}'}"
+                for group in cache.own
+                if group.values
             )
             rows.append(["", f"{windows}; {byte_text(held)} if all tokens are kept, as exported"])
         if cache.latent_bytes_per_token is not None:
@@ -206,18 +206,18 @@ def _print_reads(report: Report) -> None:
     _heading(
         "Weights read per decoder step", f"{report.precision}, experts expected if all are equally likely"
     )
-    rows = [[f"{each.batch:,}", each.experts_text, byte_text(each.bytes)] for each in report.expert_reads]
+    rows = [[f"{read.batch:,}", read.experts_text, byte_text(read.bytes)] for read in report.expert_reads]
     print_table(_numbers(["batch", "experts per layer", "weights read"]), rows)
 
 
 def _print_training(report: Report, symbolic: bool) -> None:
-    found, state, at = report.training, report.state, report.lengths.symbols("train")
+    training, state, sizes = report.training, report.state, report.lengths.symbols("train")
     dtype = str(report.dtype).removeprefix("torch.")
     _heading("Training", f"one Adam step, weights in {dtype}")
     tokens = sum(
         report.lengths.tokens(stage) for stage in report.costs.stages if stage not in ("step", "see")
     )
-    passes = found.passes
+    passes = training.passes
     if symbolic:
         for name, flops in (
             ("forward", passes.forward),
@@ -225,15 +225,15 @@ def _print_training(report: Report, symbolic: bool) -> None:
             ("recomputed", passes.layers),
         ):
             say(f"{name:11}   {_formula(flops)} FLOPs")
-        say(f"activations   {_formula(found.activations)} bytes\n")
+        say(f"activations   {_formula(training.activations)} bytes\n")
     ways = {
-        "all kept": (passes.total, found.activations.at(**at)),
-        "layers checkpointed": (passes.checkpointed, found.checkpointed.at(**at)),
-        "unfused attention": (passes.total, found.unfused.at(**at)),
+        "all kept": (passes.total, training.activations.at(**sizes)),
+        "layers checkpointed": (passes.checkpointed, training.checkpointed.at(**sizes)),
+        "unfused attention": (passes.total, training.unfused.at(**sizes)),
     }
     rows = [
-        ["FLOPs per token", *(count_text(flops.at(**at) / tokens) for flops, _ in ways.values())],
-        ["FLOPs", *(count_text(flops.at(**at)) for flops, _ in ways.values())],
+        ["FLOPs per token", *(count_text(flops.at(**sizes) / tokens) for flops, _ in ways.values())],
+        ["FLOPs", *(count_text(flops.at(**sizes)) for flops, _ in ways.values())],
         ["activations", *(byte_text(activations) for _, activations in ways.values())],
         *(
             [name, *[byte_text(size)] * len(ways)]
@@ -275,15 +275,15 @@ def _numbers(header: Sequence[str]) -> list[Column]:
     return [Column(header[0], pinned=True), *(Column(name, right=True) for name in header[1:])]
 
 
-def _device_name(each: Roofline) -> str:
-    return each.device.name if each.count == 1 else f"{each.count:,} x {each.device.name}"
+def _device_name(roofline: Roofline) -> str:
+    return roofline.device.name if roofline.count == 1 else f"{roofline.count:,} x {roofline.device.name}"
 
 
-def _room_row(name: str, each: Roofline, report: Report) -> list[str]:
-    all_of_it = " (all)" if each.largest_context == report.room.longest else ""
-    memory = byte_text(round(each.count * each.device.memory))
-    context = "any" if each.fits_any_context else f"{each.largest_context:,}{all_of_it}"
-    return [name, memory, f"{each.largest_batch:,}", context]
+def _room_row(name: str, roofline: Roofline, report: Report) -> list[str]:
+    all_of_it = " (all)" if roofline.largest_context == report.room.longest else ""
+    memory = byte_text(round(roofline.count * roofline.device.memory))
+    context = "any" if roofline.fits_any_context else f"{roofline.largest_context:,}{all_of_it}"
+    return [name, memory, f"{roofline.largest_batch:,}", context]
 
 
 def _cells(roof: Roof | None) -> list[str]:

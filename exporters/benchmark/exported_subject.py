@@ -1,4 +1,4 @@
-"""An export to be timed."""
+"""Timing of an export."""
 
 from __future__ import annotations
 

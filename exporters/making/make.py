@@ -15,7 +15,7 @@ from specs.base.errors import UserError
 
 
 @dataclass(frozen=True)
-class Made:
+class BuildResult:
     """The result of one step: built, restored from the cache, or failed with an ``error``."""
 
     step: MakeStep
@@ -35,7 +35,9 @@ class Made:
         }
 
 
-def make(plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage, limit: int) -> Iterator[Made]:
+def make(
+    plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage, limit: int
+) -> Iterator[BuildResult]:
     """Carry out the steps of a plan, and update the lock file and the cache.
 
     Every artefact is in its directory as soon as it is built; a failed one does not stop the others. If the process is
@@ -45,21 +47,23 @@ def make(plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage, li
     made: set[str] = set()
     try:
         with contextlib.closing(_made(plan, cache, executor, on_stage)) as steps:
-            for each in steps:
-                if each.state != "failed":
-                    made.add(each.step.wanted.name)
-                yield each
+            for result in steps:
+                if result.state != "failed":
+                    made.add(result.step.wanted.name)
+                yield result
     finally:
         plan.locked(made).write(plan.zoo.lock)
     cache.prune(limit)
 
 
-def _made(plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage) -> Generator[Made, None, None]:
+def _made(
+    plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage
+) -> Generator[BuildResult, None, None]:
     building: dict[str, list[MakeStep]] = {}
     jobs: list[Job] = []
     for step in plan.steps:
         if step.state == "failed":
-            yield Made(step, "failed", error=step.why)
+            yield BuildResult(step, "failed", error=step.why)
         elif step.state == "cached" and (made := _restored(step, cache, _locked(plan, step))) is not None:
             yield made
         elif step.state != "current":
@@ -77,29 +81,31 @@ def _made(plan: MakePlan, cache: Cache, executor: Executor, on_stage: OnStage) -
 
 
 def _locked(plan: MakePlan, step: MakeStep) -> str | None:
-    """Return the digest of the export that the lock file records for the inputs of a step; None where it has none."""
+    """Return the digest of the export that the lock file records for the inputs of a step; None if it has none."""
     assert step.inputs is not None
     entry = plan.lock.artefacts.get(step.wanted.name, {})
     return entry.get("export") if entry.get("key") == step.inputs.key else None
 
 
-def _restored(step: MakeStep, cache: Cache, export: str | None = None) -> Made | None:
-    """Return the result of a step whose artefact is in the cache; None where the cached artefact is damaged, or is not the
+def _restored(step: MakeStep, cache: Cache, export: str | None = None) -> BuildResult | None:
+    """Return the result of a step whose artefact is in the cache; None if the cached artefact is damaged, or is not the
     ``export`` of that digest."""
     assert step.inputs is not None
     try:
-        found = cache.place(step.inputs.key, step.wanted.directory, export)
+        placed = cache.place(step.inputs.key, step.wanted.directory, export)
     except UserError as error:
-        return Made(step, "failed", error=str(error))
-    return Made(step, "restored") if found else None
+        return BuildResult(step, "failed", error=str(error))
+    return BuildResult(step, "restored") if placed else None
 
 
-def _placed(step: MakeStep, outcome: JobResult, cache: Cache) -> Made:
+def _placed(step: MakeStep, outcome: JobResult, cache: Cache) -> BuildResult:
     if not outcome.built:
-        return Made(step, "failed", outcome.seconds, outcome.error)
+        return BuildResult(step, "failed", outcome.seconds, outcome.error)
     placed = _restored(step, cache)
     if placed is None:
-        return Made(step, "failed", outcome.seconds, "The built files changed before they could be placed.")
+        return BuildResult(
+            step, "failed", outcome.seconds, "The built files changed before they could be placed."
+        )
     if placed.state == "failed":
         return placed
-    return Made(step, "built", outcome.seconds)
+    return BuildResult(step, "built", outcome.seconds)

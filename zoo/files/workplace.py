@@ -16,21 +16,21 @@ from zoo.files.carrying import clear_replaced, remove_tree
 from zoo.files.interrupts import uninterrupted
 
 NEW, OLD, SCRAP = "new-", "old", ".new"
-"""Directories of a workplace: what is made, named by the inode of the directory that was made, as another inode is the directory
-that it was exchanged with; what was moved aside; and, by how its name begins, anything that is only to be removed."""
+"""Directories of a workplace: ``new-<inode>`` is the new content (any other inode is the old directory after the exchange), ``old``
+is the old directory when it was moved aside, and names that begin with ``.new`` are temporary."""
 
 _LONGEST_NAME = 200  # bytes; file systems take 255
 
 
 @contextmanager
-def workplace(place: Path) -> Iterator[Path]:
-    """A directory beside a place, which is removed in the end.
+def workplace(destination: Path) -> Iterator[Path]:
+    """A temporary directory next to a destination.
 
     It is locked while it is in use: a process that is killed leaves it behind, for the next one to clear.
     """
-    clear_left_behind(place)
+    clear_left_behind(destination)
     while True:
-        made = place.parent / f"{_prefix(place)}{secrets.token_hex(4)}"
+        made = destination.parent / f"{_prefix(destination)}{secrets.token_hex(4)}"
         try:
             made.mkdir()
             with locked(made) as free:
@@ -39,30 +39,30 @@ def workplace(place: Path) -> Iterator[Path]:
                     return
         finally:
             with uninterrupted():
-                _clear(made, place)
+                _clear(made, destination)
 
 
-def clear_left_behind(place: Path) -> None:
-    """Remove the workplaces of a place whose processes were killed."""
-    pattern = re.compile(rf"{re.escape(_prefix(place))}[0-9a-f]{{8}}")
-    for name in filter(pattern.fullmatch, os.listdir(place.parent)):
-        left = place.parent / name
+def clear_left_behind(destination: Path) -> None:
+    """Remove the workplaces of a destination whose processes were killed."""
+    pattern = re.compile(rf"{re.escape(_prefix(destination))}[0-9a-f]{{8}}")
+    for name in filter(pattern.fullmatch, os.listdir(destination.parent)):
+        left = destination.parent / name
         with contextlib.suppress(OSError), locked(left) as free:  # neither a link nor a file has a lock
             if free and left.stat().st_uid == os.geteuid():
                 with uninterrupted():
-                    _clear(left, place)
+                    _clear(left, destination)
 
 
 def new_directory(workplace: Path) -> Path:
-    """Return a new directory in a workplace, for what is to stand at its place."""
+    """Return a new directory in a workplace, for the new content of the destination."""
     made = workplace / NEW
     made.mkdir()
     return made.rename(workplace / f"{NEW}{made.stat().st_ino}")
 
 
-def _prefix(place: Path) -> str:
-    name = os.fsencode(place.name)
-    short = place.name if len(name) <= _LONGEST_NAME else hashlib.sha256(name).hexdigest()
+def _prefix(destination: Path) -> str:
+    name = os.fsencode(destination.name)
+    short = destination.name if len(name) <= _LONGEST_NAME else hashlib.sha256(name).hexdigest()
     return f".{short}.partial-"
 
 
@@ -70,7 +70,7 @@ def _prefix(place: Path) -> str:
 def locked(directory: Path, *, wait: bool = False) -> Iterator[bool | None]:
     """Hold the lock of a directory, which ends with the process.
 
-    Yields False where another process has it or the directory is gone, and None where there are no locks.
+    Yields False if another process has it or the directory is gone, and None if the system has no locks.
     """
     if sys.platform == "win32":
         yield None
@@ -96,8 +96,8 @@ def locked(directory: Path, *, wait: bool = False) -> Iterator[bool | None]:
         os.close(descriptor)
 
 
-def _clear(left: Path, place: Path) -> None:
-    """Remove a workplace, except the user's files in it; a place that is now empty gets back what was moved aside."""
+def _clear(left: Path, destination: Path) -> None:
+    """Remove a workplace, except the user's files in it; a destination that is now absent gets its old directory back."""
     with contextlib.suppress(OSError):
         for inside in sorted(
             left.iterdir(), reverse=True
@@ -107,8 +107,8 @@ def _clear(left: Path, place: Path) -> None:
             if inside.name.startswith(SCRAP) or inside.name in (NEW, f"{NEW}{inside.stat().st_ino}"):
                 remove_tree(inside)
             elif inside.name == OLD or inside.name.startswith(NEW):
-                if os.path.lexists(place):
-                    clear_replaced(inside, place)
+                if os.path.lexists(destination):
+                    clear_replaced(inside, destination)
                 else:
-                    inside.rename(place)
+                    inside.rename(destination)
         left.rmdir()

@@ -11,7 +11,7 @@ from specs.base.suggest import suggestion
 from zoo.core.progress import Stage
 
 OnStage = Callable[[str, Stage], None]
-"""Receives the name of a job and its current stage, where the executor knows it."""
+"""Receives the name of a job and its current stage, if the executor knows it."""
 
 
 class Executor(Protocol):
