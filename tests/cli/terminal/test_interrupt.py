@@ -120,6 +120,28 @@ def test_an_end_that_a_callback_swallows_is_asked_for_again() -> None:
     assert (result.returncode, result.stdout, result.stderr) == (143, "", "terminated\n")
 
 
+def test_an_end_waits_while_a_library_starts(tmp_path: Path) -> None:
+    (tmp_path / "library.py").write_text(
+        "import signal\nsignal.raise_signal(signal.SIGTERM)\nprint('started')\n"  # where torch would abort
+    )
+    code = (
+        "import sys, time\n"
+        "from cli import main\n"
+        "class App:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'cli.app':\n"
+        f"            sys.path.insert(0, {str(tmp_path)!r})\n"
+        "            import library\n"
+        "            time.sleep(120)\n"
+        "sys.meta_path.insert(0, App())\n"
+        "main.main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (143, "started\n", "terminated\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("command", ["export", "build"])
