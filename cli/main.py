@@ -77,12 +77,12 @@ def _signals() -> list[signal.Signals]:
     return [number for number in there if number and signal.getsignal(number) is not signal.SIG_IGN]
 
 
-def _starts_library(frame: FrameType | None) -> bool:
-    """Whether a module is running its own statements: a library that it starts (torch's) may abort the process at an exception."""
+def _starts_torch(frame: FrameType | None) -> bool:
+    """Whether a module of torch runs its own statements: they call C++ that aborts the process at an exception."""
     return (
         frame is not None
         and frame.f_code.co_name == "<module>"
-        and frame.f_globals.get("__name__") != "__main__"
+        and frame.f_globals.get("__name__", "").partition(".")[0] == "torch"
     )
 
 
@@ -100,7 +100,7 @@ def _handle_signals() -> None:
 
     def end(number: int, frame: FrameType | None) -> None:
         nonlocal last
-        if _starts_library(frame):
+        if _starts_torch(frame):
             again(number)
             return
         repeated = time.monotonic() - last < 1

@@ -72,14 +72,12 @@ def fold(text: str, width: int) -> list[str]:
     """Wrap at spaces to ``width`` columns, and split longer words."""
     lines = []
     for line in wrap(text, width):
-        while cell_width(line) > width:
-            most = width
-            while cell_width(line[:most]) > width:
-                most -= 1
-            most = max(most, 1)
-            lines.append(line[:most])
-            line = line[most:]
-        lines.append(line)
+        if cell_width(line) <= width:
+            lines.append(line)
+        else:
+            from rich.cells import chop_cells
+
+            lines += chop_cells(line, width)
     return lines
 
 

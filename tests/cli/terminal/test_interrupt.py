@@ -120,8 +120,8 @@ def test_an_end_that_a_callback_swallows_is_asked_for_again() -> None:
     assert (result.returncode, result.stdout, result.stderr) == (143, "", "terminated\n")
 
 
-def test_an_end_waits_while_a_library_starts(tmp_path: Path) -> None:
-    (tmp_path / "library.py").write_text(
+def test_an_end_waits_while_torch_starts(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(
         "import signal\nsignal.raise_signal(signal.SIGTERM)\nprint('started')\n"  # where torch would abort
     )
     code = (
@@ -131,7 +131,7 @@ def test_an_end_waits_while_a_library_starts(tmp_path: Path) -> None:
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'cli.app':\n"
         f"            sys.path.insert(0, {str(tmp_path)!r})\n"
-        "            import library\n"
+        "            import torch\n"
         "            time.sleep(120)\n"
         "sys.meta_path.insert(0, App())\n"
         "main.main()"
