@@ -13,7 +13,7 @@ from zoo.catalog.entries import CatalogEntry
 from zoo.core.units import byte_text
 from zoo.drawing import draw_svg
 from zoo.pages.costs import TELLS
-from zoo.pages.rendering import render
+from zoo.pages.rendering import part, render
 from zoo.pages.verification import verification_section
 from zoo.reports.report import Report, report
 
@@ -46,17 +46,13 @@ def _facts(costs: Report) -> dict[str, str]:
     }
 
 
-def _stages(costs: Report) -> Iterator[dict[str, str]]:
+def _stages(costs: Report) -> Iterator[tuple[str, ...]]:
     lengths = costs.lengths
     for name, stage in costs.costs.stages.items():
         symbols = lengths.symbols(name)
         tokens = lengths.source if name in ("encode", "see") else symbols["T"]
-        yield {
-            "name": name,
-            "about": TELLS[name],
-            "sizes": f"{tokens:,} tokens" if tokens > 1 else f"1 token after {symbols['P']:,}",
-            "flops": f"{stage.total.at(**symbols) / 1e9:,.2f} GFLOPs",
-        }
+        sizes = f"{tokens:,} tokens" if tokens > 1 else f"1 token after {symbols['P']:,}"
+        yield name, TELLS[name], sizes, f"{stage.total.at(**symbols) / 1e9:,.2f} GFLOPs"
 
 
 def _cache(costs: Report) -> str:
@@ -80,5 +76,15 @@ def artefact_details(entry: CatalogEntry, place: str) -> str:
         place=place,
         verification=Markup(verification_section(entry.record, entry.integrity)),
         quality=entry.record.build.quality if entry.record.build else None,
-        inputs=entry.inputs(),
+        inputs=_inputs(entry),
     )
+
+
+def _inputs(entry: CatalogEntry) -> Iterator[tuple[str, str]]:
+    inputs = entry.inputs()
+    named = {**inputs["options"], **{f"{name} version": text for name, text in inputs["versions"].items()}}
+    yield "weights", inputs["weights"]
+    yield from (
+        (name.replace("_", " "), str(value)) for name, value in named.items() if value not in (None, False)
+    )
+    yield "export.json", part("code", inputs["export"])
