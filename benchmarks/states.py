@@ -25,7 +25,7 @@ MODELS = {
         (
             "decoder.layers=8",
             "decoder.block.feed_forward.hidden=1536",
-            *(f"decoder.block.attention.{each}" for each in HEADS),
+            *(f"decoder.block.attention.{heads}" for heads in HEADS),
         ),
     ),
     "hybrid": (
@@ -38,7 +38,7 @@ MODELS = {
             "decoder.blocks.linear_attention.mixer.key_width=64",
             "decoder.blocks.linear_attention.mixer.value_width=64",
             "position.dimensions=16",
-            *(f"decoder.block.attention.{each}" for each in HEADS),
+            *(f"decoder.block.attention.{heads}" for heads in HEADS),
         ),
     ),
     "state": ("mamba2-130m", ("decoder.layers=16", "decoder.block.mixer.heads=16")),

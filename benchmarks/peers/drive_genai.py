@@ -51,7 +51,7 @@ def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
 
 
 def ids(count: int) -> np.ndarray:
-    """Tokens like those of ``exporters/benchmark/workload.py``."""
+    """Token ids as in ``exporters/benchmark/workload.py``."""
     return 7 * np.arange(count, dtype=np.int32)
 
 

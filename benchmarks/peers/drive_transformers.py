@@ -40,7 +40,7 @@ def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
 
 
 def ids(count: int) -> torch.Tensor:
-    """Tokens like those of ``exporters/benchmark/workload.py``."""
+    """Token ids as in ``exporters/benchmark/workload.py``."""
     return (7 * torch.arange(count))[None] % 251
 
 

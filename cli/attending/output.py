@@ -226,11 +226,11 @@ def print_data(shown: MapStyle, attended: Attended, facts: Mapping[str, Any]) ->
             "queries": looks(stack),
             "keys": looked_at(stack),
             "sink": maps[0].sink,
-            "layers": [_layer_data(each) for each in maps],
+            "layers": [_layer_data(layer) for layer in maps],
         }
         for stack, maps in attended.maps.items()
     }
-    grids = {reader: {"rows": each.rows, "columns": each.columns} for reader, each in shown.images.items()}
+    grids = {reader: {"rows": image.rows, "columns": image.columns} for reader, image in shown.images.items()}
     read: dict[str, Any] = {"tokens": {**names, **tokens}, "patches": grids, "written_ids": attended.written}
     print_json({**facts, **read, "attention": stacks})
 

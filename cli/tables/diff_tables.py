@@ -109,7 +109,7 @@ def _numbers(layers: Sequence[int]) -> str:
 def print_models(difference: ModelDifference, *, depth: int, typed: bool) -> None:
     """Print the --set options for the difference unless they were given, the differing modules, and both costs."""
     if not typed and difference.assignments:
-        options = " ".join(f"--set {shlex.quote(each)}" for each in difference.assignments)
+        options = " ".join(f"--set {shlex.quote(assignment)}" for assignment in difference.assignments)
         many = len(difference.assignments) > _MOST_ASSIGNMENTS
         say(
             f"\nB is A with {f'{len(difference.assignments)} --set options (listed by --json)' if many else options}"
@@ -118,7 +118,7 @@ def print_models(difference: ModelDifference, *, depth: int, typed: bool) -> Non
         say()
         print_table(_MODULES, map(_module_row, _rows((), [difference.modules], -1, depth)))
     say()
-    print_table(_COSTS, [[_label(each), *_figures(each)] for each in difference.quantities])
+    print_table(_COSTS, [[_label(quantity), *_figures(quantity)] for quantity in difference.quantities])
     at_once = f", batch size {difference.sizes.batch}" if difference.sizes.batch > 1 else ""
     say(f"\nFLOPs of matrix products; bytes in fp16, training state without activations{at_once}")
     for fault in difference.faults:

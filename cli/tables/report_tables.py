@@ -253,21 +253,28 @@ def _print_training(report: Report, symbolic: bool) -> None:
 
 def _print_devices(report: Report) -> None:
     demands = {stage: report.demand(stage) for stage in report.costs.stages}
-    intensity = ", ".join(f"{stage} {count_text(each.intensity)}" for stage, each in demands.items())
+    intensity = ", ".join(f"{stage} {count_text(demand.intensity)}" for stage, demand in demands.items())
     _heading("Devices", f"lower bounds on time; FLOPs per byte: {intensity}")
     columns = [Column("device", pinned=True)]
     for stage in demands:
         columns += [Column(stage, right=True), Column("bound by"), Column("tokens/s", right=True, rank=1)]
-    found = {_device_name(each): each for each in report.rooflines}
+    rooflines = {_device_name(roofline): roofline for roofline in report.rooflines}
     rows = [
-        [name, *(cell for stage in demands for cell in _cells(each.roofs[stage] if each.roofs else None))]
-        for name, each in found.items()
+        [
+            name,
+            *(
+                cell
+                for stage in demands
+                for cell in _cells(roofline.roofs[stage] if roofline.roofs else None)
+            ),
+        ]
+        for name, roofline in rooflines.items()
     ]
     print_table(columns, rows)
     length = max(report.lengths.length, report.lengths.past)
     _heading("Capacity", "weights, caches and logits in memory")
     header = ["device", "memory", f"batch at {length:,}", "context at batch 1"]
-    print_table(_numbers(header), [_room_row(name, each, report) for name, each in found.items()])
+    print_table(_numbers(header), [_room_row(name, roofline, report) for name, roofline in rooflines.items()])
 
 
 def _numbers(header: Sequence[str]) -> list[Column]:

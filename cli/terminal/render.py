@@ -92,9 +92,9 @@ def styled(text: str, style: str) -> Cell:
 
 def print_table(columns: Sequence[Column | str], rows: Iterable[Sequence[CellText]]) -> None:
     """Print a table that fits the terminal without losing names or figures; see :class:`cli.terminal.table_layout.Column`."""
-    made = [Column(each) if isinstance(each, str) else each for each in columns]
-    heads = [replace(each, head=printable(each.head)) for each in made]
-    cells = [[_cell(each) for each in row] for row in rows]
+    shown = [Column(column) if isinstance(column, str) else column for column in columns]
+    heads = [replace(column, head=printable(column.head)) for column in shown]
+    cells = [[_cell(cell) for cell in row] for row in rows]
     for index, part in enumerate(TableLayout(heads, cells, columns_of(sys.stdout)).parts()):
         if index:
             say()

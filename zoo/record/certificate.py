@@ -93,11 +93,11 @@ def certify(directory: str | Path, provider: str | None = None, load: Load | Non
             digests["probe.npz"] = str(probe["sha256"])
         if not {*manifest["graphs"]} <= {*digests}:
             raise ValueError("it has no digest of a graph")
-        providers = [str(each) for each in manifest["providers"]]
+        providers = [str(provider_name) for provider_name in manifest["providers"]]
         environment = {
-            str(key): str(each)
+            str(key): str(value)
             for graph in manifest["graphs"].values()
-            for key, each in graph.get("environment", {}).items()
+            for key, value in graph.get("environment", {}).items()
         }
         exported = build["export"]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -121,7 +121,7 @@ def certify(directory: str | Path, provider: str | None = None, load: Load | Non
             "that choose between experts with equal scores."
         )
     elif not certificate.faults:
-        os.environ.update({name: each for name, each in environment.items() if name in VARIABLES})
+        os.environ.update({name: value for name, value in environment.items() if name in VARIABLES})
         chosen = [provider] if provider else _usable(providers)
         _replay(root, certificate, load or partial(_load, root, certificate, providers=chosen))
     return certificate

@@ -1,4 +1,4 @@
-"""Builds in processes: local ones, or those of a cluster that a local command starts.
+"""Builds in processes, which are local or are started on a cluster by a local command.
 
 A process runs one job after another, so that libraries are loaded once, as long as the jobs ask for the same command. A
 process that dies fails only its current job, and is replaced.
