@@ -11,15 +11,21 @@ ROOT = Path(__file__).parent
 
 
 class BuildWithSchema(build_py):
-    """Copies the packages, and generates the schema beside them; an editable install generates it when it is asked for."""
+    """Copies the packages, and generates the schema of the built-in kinds beside them.
+
+    An editable install has none, and generates it when it is asked for; nor has a wheel that is built where plugins are installed.
+    """
 
     def run(self) -> None:
         super().run()
-        if not self.editable_mode:
-            sys.path.insert(0, str(ROOT))
-            from specs.files.schema import json_schema
-            from specs.files.stored_schema import STORED
+        if self.editable_mode:
+            return
+        sys.path.insert(0, str(ROOT))
+        from specs.base.plugins import plugin_entries
+        from specs.files.schema import json_schema
+        from specs.files.stored_schema import STORED
 
+        if not plugin_entries():
             path = Path(self.build_lib, STORED.relative_to(ROOT))
             path.write_text(json.dumps(json_schema(), ensure_ascii=False), "utf-8")
 
