@@ -10,7 +10,7 @@ import typer
 from cli.options.options import AsJson
 
 if TYPE_CHECKING:
-    from exporters.making.make import BuildResult
+    from exporters.making.make import Made
     from exporters.making.plan import MakePlan
 
 ZOO_SUFFIXES = (".yaml", ".yml")
@@ -87,7 +87,7 @@ def make(
         if check and plan.unlocked:
             raise typer.Exit(FAILED)
         return
-    made: list[BuildResult] = []
+    made: list[Made] = []
     with make_progress(plan, quiet=as_json) as (tell, done):
         for each in make_artefacts(plan, cache, runner, tell, limit):
             made.append(each)

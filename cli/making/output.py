@@ -1,4 +1,4 @@
-"""Printing of plans and their results."""
+"""How plans and their results are printed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cli.terminal.render import Column, print_table, say, styled
 
 if TYPE_CHECKING:
-    from exporters.making.make import BuildResult
+    from exporters.making.make import Made
     from exporters.making.plan import MakePlan
 
 _STYLES = {"current": "dim", "cached": "cyan", "build": "yellow", "failed": "bold red"}
@@ -22,7 +22,7 @@ _ACTIONS = {
 
 
 def print_plan(plan: MakePlan, *, checked: bool) -> None:
-    """Print the action for every artefact that is not current, and how many are."""
+    """Print what is to be done for every artefact that is not current, and how many are."""
     stale = plan.unlocked if checked else plan.stale
     if stale:
         print_table(
@@ -36,8 +36,8 @@ def print_plan(plan: MakePlan, *, checked: bool) -> None:
     say(f"{len(plan.steps) - len(stale):,} of {_artefacts(len(plan.steps))} up to date.")
 
 
-def print_made(plan: MakePlan, made: Sequence[BuildResult]) -> None:
-    """Print the result of each step, and the directories of the artefacts."""
+def print_made(plan: MakePlan, made: Sequence[Made]) -> None:
+    """Print what was done, and where the artefacts are."""
     from zoo.core.units import time_text
 
     if made:
@@ -50,27 +50,27 @@ def print_made(plan: MakePlan, made: Sequence[BuildResult]) -> None:
             ],
             [
                 (
-                    result.step.wanted.name,
-                    styled(result.state, "bold red" if result.state == "failed" else "green"),
-                    time_text(result.seconds) if result.seconds else "",
-                    result.step.why.partition("\n")[0],
+                    each.step.wanted.name,
+                    styled(each.state, "bold red" if each.state == "failed" else "green"),
+                    time_text(each.seconds) if each.seconds else "",
+                    each.step.why.partition("\n")[0],
                 )
-                for result in made
+                for each in made
             ],
         )
         say()
-    counts = Counter(result.state for result in made)
+    counts = Counter(each.state for each in made)
     current = len(plan.steps) - len(made)
     parts = [f"{count:,} {state}" for state, count in sorted(counts.items())]
     parts += [f"{current:,} already up to date"] if current else []
     say(f"{_artefacts(len(plan.steps))}: {', '.join(parts)}.")
 
 
-def print_failures(made: Sequence[BuildResult]) -> None:
+def print_failures(made: Sequence[Made]) -> None:
     """Print the errors of artefacts that could not be built, on standard error."""
-    for result in made:
-        if result.state == "failed":
-            say(f"\n{result.step.wanted.name}: {result.error}", "red", err=True)
+    for each in made:
+        if each.state == "failed":
+            say(f"\n{each.step.wanted.name}: {each.error}", "red", err=True)
 
 
 def _artefacts(count: int) -> str:

@@ -12,7 +12,7 @@ from cli.terminal.render import say
 from specs.base.printable import printable
 
 if TYPE_CHECKING:
-    from exporters.making.make import BuildResult
+    from exporters.making.make import Made
     from exporters.making.plan import MakePlan
     from zoo.core.progress import Stage
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @contextmanager
 def make_progress(
     plan: MakePlan, *, quiet: bool
-) -> Iterator[tuple[Callable[[str, Stage], None], Callable[[BuildResult], None]]]:
-    """Two callbacks: one for each stage of a build, and one for each result."""
+) -> Iterator[tuple[Callable[[str, Stage], None], Callable[[Made], None]]]:
+    """What to call with every stage of a build, by artefact, and with everything made."""
     if quiet or not plan.stale:
         yield lambda name, stage: end_if_asked(), lambda made: end_if_asked()
         return
@@ -60,7 +60,7 @@ def make_progress(
                 refresh=is_new,  # show each stage, however short
             )
 
-        def done(made: BuildResult) -> None:
+        def done(made: Made) -> None:
             if made.step.wanted.name in running:
                 bars.remove_task(running.pop(made.step.wanted.name))
             bars.advance(whole)
@@ -69,10 +69,10 @@ def make_progress(
         yield tell, done
 
 
-def _finished_lines(total: int) -> Callable[[BuildResult], None]:
+def _finished_lines(total: int) -> Callable[[Made], None]:
     count = 0
 
-    def done(made: BuildResult) -> None:
+    def done(made: Made) -> None:
         nonlocal count
         end_if_asked()
         count += 1

@@ -30,7 +30,7 @@ MAX_COMBINATIONS = 100_000
 
 
 @dataclass(frozen=True)
-class ArtefactRequest:
+class Wanted:
     """One artefact: its ``name``, MODEL/ARTEFACT, the entry of its model, its options and its directory."""
 
     name: str
@@ -47,7 +47,7 @@ class Zoo:
 
     path: Path
     file: ZooFile
-    wanted: tuple[ArtefactRequest, ...]
+    wanted: tuple[Wanted, ...]
 
     @property
     def root(self) -> Path:
@@ -63,30 +63,30 @@ class Zoo:
         """Return a path in the file, relative to the working directory."""
         return self.root / path
 
-    def chosen(self, names: Sequence[str]) -> tuple[ArtefactRequest, ...]:
+    def chosen(self, names: Sequence[str]) -> tuple[Wanted, ...]:
         """Return the artefacts of the named models, groups or artefacts; all where no name is given.
 
         Raises :class:`specs.base.errors.UserError` for a name that the zoo does not have.
         """
-        chosen = {artefact.name for name in names for artefact in self._named(name)}
-        return tuple(artefact for artefact in self.wanted if not names or artefact.name in chosen)
+        chosen = {each.name for name in names for each in self._named(name)}
+        return tuple(each for each in self.wanted if not names or each.name in chosen)
 
-    def _named(self, name: str) -> list[ArtefactRequest]:
+    def _named(self, name: str) -> list[Wanted]:
         models = self.file.groups.get(name, (name,))
-        named = [artefact for artefact in self.wanted if artefact.model in models or artefact.name == name]
-        if not named:
-            known = [*self.file.models, *self.file.groups, *(artefact.name for artefact in self.wanted)]
+        found = [each for each in self.wanted if each.model in models or each.name == name]
+        if not found:
+            known = [*self.file.models, *self.file.groups, *(each.name for each in self.wanted)]
             raise UserError(
                 f"{self.path} has no model, group or artefact of this name.\n"
                 f"  value: {name!r}\n  {suggestion(name, known)}"
             )
-        return named
+        return found
 
 
 def read_zoo(path: Path) -> Zoo:
     """The zoo of a file.  Raises :class:`specs.base.errors.SpecError` with every problem found."""
     file, document = load_zoo_file(path)
-    wanted: list[ArtefactRequest] = []
+    wanted: list[Wanted] = []
     for model, entry in file.models.items():
         wanted += _artefacts(file, model, entry, path, document)
         _check_inside(path.parent, wanted, document)
@@ -107,7 +107,7 @@ def output_of(file: ZooFile, path: Path) -> str:
 
 def _artefacts(
     file: ZooFile, model: str, entry: ModelEntry, path: Path, document: Document
-) -> Iterator[ArtefactRequest]:
+) -> Iterator[Wanted]:
     shared = {**file.defaults.options, **entry.options}
     resources = entry.resources if "resources" in entry.model_fields_set else file.defaults.resources
     names: dict[str, ArtefactOptions] = {}
@@ -122,16 +122,16 @@ def _artefacts(
             raise SpecError([Problem(rule, where, name, remedy, document.mark_of(where))])
         names[name] = options
         directory = path.parent / output_of(file, path) / model / name
-        yield ArtefactRequest(f"{model}/{name}", model, entry, options, resources, directory)
+        yield Wanted(f"{model}/{name}", model, entry, options, resources, directory)
 
 
-def _check_inside(root: Path, wanted: Sequence[ArtefactRequest], document: Document) -> None:
-    """Raise :class:`SpecError` if a link leads an output directory out of the directory of the zoo file."""
+def _check_inside(root: Path, wanted: Sequence[Wanted], document: Document) -> None:
+    """Raise :class:`SpecError` where a link leads an output directory out of the directory of the zoo file."""
     real = os.path.realpath(root)
-    for artefact in wanted:
-        real_path = os.path.realpath(artefact.directory)
-        if os.path.commonpath([real, real_path]) != real:
-            rule = f"must stay below the zoo file's directory, but a link leads {artefact.directory} to {real_path}"
+    for each in wanted:
+        place = os.path.realpath(each.directory)
+        if os.path.commonpath([real, place]) != real:
+            rule = f"must stay below the zoo file's directory, but a link leads {each.directory} to {place}"
             remedy = "Replace the link by a directory, or move the zoo file there."
             raise SpecError([Problem(rule, ("output",), remedy=remedy, mark=document.mark_of(("output",)))])
 
@@ -150,7 +150,7 @@ def _options_of(
             )
         for values in itertools.product(*matrix.values()):
             options = ArtefactOptions.model_validate({**shared, **dict(zip(matrix, values, strict=True))})
-            if not any(_matches(options, pattern) for pattern in excluded):
+            if not any(_matches(options, each) for each in excluded):
                 yield options
     for artefact in entry.artefacts:
         yield ArtefactEntry.model_validate({**shared, **artefact.model_dump(exclude_unset=True)})

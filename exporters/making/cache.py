@@ -70,10 +70,10 @@ class Cache:
         return built_with(self.entry(key)).get("key") == key
 
     def place(self, key: str, directory: Path, export: str | None = None) -> bool:
-        """Put an artefact into its output directory in one step; False if the cached files have changed.
+        """Put an artefact into its output directory in one step; False where the cached files have changed.
 
-        ``export`` is the SHA-256 that its export.json must have, if known. Changed entries are removed. Only the
-        artefact's own files are placed. Raises :class:`specs.base.errors.UserError` if the directory cannot be replaced.
+        ``export`` is the SHA-256 that its export.json must have, where that is known. Changed entries are removed. Only the
+        artefact's own files are placed. Raises :class:`specs.base.errors.UserError` where the directory cannot be replaced.
         """
         entry = self.entry(key)
         try:
@@ -91,10 +91,10 @@ class Cache:
 
     def check_writable(self) -> None:
         """Raise :class:`specs.base.errors.UserError` where artefacts cannot be added."""
-        folder = self.root / "artefacts"
+        place = self.root / "artefacts"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
+            place.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=place).close()
         except OSError as error:
             raise UserError(
                 f"The cache {self.root} cannot be written: {error.strerror or error}.\n"
@@ -121,8 +121,8 @@ class Cache:
             entry.unlink()
         elif entry.is_dir():
             try:
-                with workplace(entry) as aside:
-                    entry.rename(aside / f"{SCRAP}-removed")
+                with workplace(entry) as place:
+                    entry.rename(place / f"{SCRAP}-removed")
             except FileNotFoundError:  # another process has removed it
                 return
             except OSError as error:
@@ -136,10 +136,10 @@ class Cache:
         for left in (self.root / "artefacts").glob("??/.*.partial-*"):
             with contextlib.suppress(OSError):
                 clear_left_behind(left.with_name(left.name[1:].partition(".")[0]))
-        kept = self.entries()
-        total = sum(entry.size for entry in kept)
+        found = self.entries()
+        total = sum(entry.size for entry in found)
         removed = []
-        for entry in kept:
+        for entry in found:
             if total > limit or (unused_since is not None and entry.used < unused_since):
                 self.remove(entry.key)
                 removed.append(entry)
@@ -159,7 +159,7 @@ def _read(entry: Path) -> ExportRecord:
 
 
 def _copy(record: ExportRecord, new: Path) -> None:
-    """Link the files of a cached artefact into a new directory, and compare them with their digests there.
+    """Give the files of a cached artefact a second name in a new directory, where they are compared with their digests.
 
     Raises :class:`_ChangedError`.
     """
@@ -193,7 +193,7 @@ def cache_limit() -> int:
 
 
 def built_with(directory: Path) -> dict[str, Any]:
-    """Return the recorded inputs of the export in a directory; empty without an export, or if no zoo file made it."""
+    """Return the recorded inputs of the export in a directory; empty without an export, or where no zoo file made it."""
     try:
         inputs = read_object(directory / BUILD, UserError, directory).get("made_from")
     except UserError:

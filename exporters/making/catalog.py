@@ -38,8 +38,8 @@ class Catalog:
         """Return the page, with directories relative to its own, ``beside``."""
         models, _ = distinct_models(self.entries)
         parts = []
-        for index, spec in enumerate(models):
-            progress(Stage(f"model {index + 1} of {len(models)}: {spec.name}"))
+        for place, spec in enumerate(models):
+            progress(Stage(f"model {place + 1} of {len(models)}: {spec.name}"))
             counts = parameter_report(spec)
             parts.append(
                 ModelPart(spec, counts.total_parameters, counts.active_parameters, model_details(spec))
@@ -70,9 +70,9 @@ class Catalog:
 
 
 def catalog(
-    path: Path,
+    place: Path,
     earlier: Data | None,
-    now: str,
+    at: str,
     *,
     contents: bool = False,
     progress: Progress = lambda stage: None,
@@ -82,7 +82,7 @@ def catalog(
     ``earlier`` is the data of the last catalog, ``at`` the current time. With ``contents``, every file is compared with
     its digest. Raises :class:`specs.base.errors.UserError` for a wrong zoo file, and where nothing is found.
     """
-    directories, problems = _wanted(path)
+    directories, problems = _wanted(place)
     entries = []
     for name, directory in directories.items():
         progress(Stage(f"read {name}"))
@@ -93,24 +93,20 @@ def catalog(
             problems.append(UnlistedExport(name, why))
     if not (entries or problems):
         raise UserError(
-            f"{path} has no exports.\n  Build some with zoo make or zoo export, or give another directory."
+            f"{place} has no exports.\n  Build some with zoo make or zoo export, or give another directory."
         )
-    title = path.resolve().parent.name if path.is_file() else path.resolve().name
-    changed, data = data_of(entries, earlier, now)
+    title = place.resolve().parent.name if place.is_file() else place.resolve().name
+    changed, data = data_of(entries, earlier, at)
     return Catalog(title or "zoo", tuple(entries), tuple(problems), data, changed)
 
 
-def _wanted(path: Path) -> tuple[dict[str, Path], list[UnlistedExport]]:
+def _wanted(place: Path) -> tuple[dict[str, Path], list[UnlistedExport]]:
     """Return the directories of exports by name, and the artefacts that are not built."""
-    if path.is_dir():
-        return exports_below(path), []
-    wanted = read_zoo(path).wanted
-    built = {
-        artefact.name: artefact.directory for artefact in wanted if (artefact.directory / MANIFEST).is_file()
-    }
-    return built, [
-        UnlistedExport(artefact.name, "not built") for artefact in wanted if artefact.name not in built
-    ]
+    if place.is_dir():
+        return exports_below(place), []
+    wanted = read_zoo(place).wanted
+    built = {each.name: each.directory for each in wanted if (each.directory / MANIFEST).is_file()}
+    return built, [UnlistedExport(each.name, "not built") for each in wanted if each.name not in built]
 
 
 def _client(spec: Model, manifest: Manifest) -> tuple[str, Usage]:

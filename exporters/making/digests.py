@@ -31,38 +31,38 @@ class FileDigests:
         self._known: dict[str, Any] = _read(memory)
         self._changed = False
 
-    def of(self, source: Path) -> str:
+    def of(self, place: Path) -> str:
         """Return the SHA-256 of a file, or of the names and contents of the files in a directory.
 
-        Raises :class:`specs.base.errors.UserError` if a file cannot be read.
+        Raises :class:`specs.base.errors.UserError` where a file cannot be read.
         """
-        if not source.is_dir():
-            return self._file(source, None)
+        if not place.is_dir():
+            return self._file(place, None)
         digest = hashlib.sha256()
-        for path in sorted(_files(source)):
-            name = os.fsencode(path.relative_to(source).as_posix())
-            digest.update(name + f"\0{self._file(path, source)}\n".encode())
+        for path in sorted(_files(place)):
+            name = os.fsencode(path.relative_to(place).as_posix())
+            digest.update(name + f"\0{self._file(path, place)}\n".encode())
         return digest.hexdigest()
 
     def _file(self, path: Path, within: Path | None) -> str:
         try:
             with open_regular(path, within, buffering=0) as opened:
-                status = os.fstat(opened.fileno())
+                found = os.fstat(opened.fileno())
         except OSError as error:
             raise UserError(unreadable(path, error)) from None
         real = os.path.realpath(path)
-        stamp = [status.st_size, status.st_mtime_ns, status.st_ino]
+        stamp = [found.st_size, found.st_mtime_ns, found.st_ino]
         known = self._known.get(real)
         if isinstance(known, list) and len(known) == 4 and known[:3] == stamp:
             return str(known[3])
         digest = sha256_of(path, within)
-        if time.time_ns() - status.st_mtime_ns > _RACY:
+        if time.time_ns() - found.st_mtime_ns > _RACY:
             self._known[real] = [*stamp, digest]
             self._changed = True
         return digest
 
     def save(self) -> None:
-        """Save the digests of the files that still exist."""
+        """Save the digests, except those of files that no longer exist."""
         if self._changed:
             kept = {path: known for path, known in self._known.items() if os.path.exists(path)}
             with contextlib.suppress(OSError):  # the digests are computed again
@@ -73,13 +73,13 @@ class FileDigests:
 
 def _files(directory: Path) -> list[Path]:
     """Return the files in a directory that an export may read; hidden files are skipped."""
-    files = []
+    found = []
     for parent, directories, names in os.walk(directory):
         directories[:] = [name for name in directories if not name.startswith(".")]
-        files += [
+        found += [
             Path(parent, name) for name in names if not name.startswith(".") and not name.endswith(_UNREAD)
         ]
-    return files
+    return found
 
 
 def _read(memory: Path) -> dict[str, Any]:

@@ -73,14 +73,14 @@ def digest_of(data: Any) -> str:
 @functools.cache
 def tool_versions() -> dict[str, str]:
     """Return the versions of the packages that affect files and verification, and of plugins with components."""
-    versions = {name: version(name) for name in _TOOLS}
+    found = {name: version(name) for name in _TOOLS}
     for name in _RUNTIMES:
         try:
-            versions["onnxruntime"] = version(name)
+            found["onnxruntime"] = version(name)
             break
         except PackageNotFoundError:
             continue
     for point in plugin_entries():
         if point.dist is not None and point.dist.name != "zoo":
-            versions[point.dist.name] = point.dist.version
-    return versions
+            found[point.dist.name] = point.dist.version
+    return found

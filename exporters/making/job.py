@@ -41,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """The outcome of a job; ``error`` is empty if the artefact is in the cache."""
+    """The outcome of a job; ``error`` is empty where the artefact is in the cache."""
 
     name: str
     error: str = ""
@@ -88,8 +88,8 @@ def outcome_of(job: Job, progress: Progress = lambda stage: None) -> JobResult:
         return JobResult(job.name, str(error), time.monotonic() - began)
     except OSError as error:
         reason = error.strerror or reason_of(error)
-        path = f"{error.filename}: " if error.filename else ""
-        return JobResult(job.name, f"{path}{reason}", time.monotonic() - began)
+        place = f"{error.filename}: " if error.filename else ""
+        return JobResult(job.name, f"{place}{reason}", time.monotonic() - began)
     except Exception:  # a failed job must not stop the others
         return JobResult(job.name, traceback.format_exc(), time.monotonic() - began)
     return JobResult(job.name, "", time.monotonic() - began)

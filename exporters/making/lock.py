@@ -77,4 +77,4 @@ _REMEDY = "Restore it from version control, or remove it and run zoo make."
 
 
 def _are_texts(value: object) -> TypeGuard[dict[str, str]]:
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())

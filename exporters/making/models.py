@@ -58,10 +58,10 @@ def _model_inputs(
     if entry.weights in ("random", "none"):
         identity = f"random, seed {entry.seed}" if entry.weights == "random" else "none"
         return ModelInputs(_spec(zoo, name, entry, None), entry.weights, identity)
-    path = zoo.place(entry.weights)
-    if os.path.exists(path):
-        identity = f"files:{digests.of(path)}"
-        return ModelInputs(_spec(zoo, name, entry, path), str(path), identity)
+    place = zoo.place(entry.weights)
+    if os.path.exists(place):
+        identity = f"files:{digests.of(place)}"
+        return ModelInputs(_spec(zoo, name, entry, place), str(place), identity)
     if not is_hub_id(entry.weights):
         raise UserError(
             f"weights: must be an existing path.\n  value: {entry.weights!r}\n"

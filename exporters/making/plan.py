@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from exporters.making.artefacts import ArtefactRequest, Zoo
+from exporters.making.artefacts import Wanted, Zoo
 from exporters.making.cache import Cache, built_with
 from exporters.making.digests import FileDigests
 from exporters.making.inputs import Inputs, tool_versions
@@ -35,7 +35,7 @@ class MakeStep:
     ``why`` lists the changes since the artefact was built; a ``failed`` one cannot be built, and ``why`` is the error.
     """
 
-    wanted: ArtefactRequest
+    wanted: Wanted
     state: State
     why: str
     model: ModelInputs | None = None
@@ -68,7 +68,7 @@ class MakePlan:
 
     @property
     def unlocked(self) -> tuple[MakeStep, ...]:
-        """Return the steps whose artefact is not current, and, if it is absent, is not recorded in the lock file with the same inputs.
+        """Return the steps whose artefact is not current, and not recorded as wanted in the lock file where it is absent.
 
         Artefacts that were built elsewhere are up to date if the lock records them.
         """
@@ -76,14 +76,14 @@ class MakePlan:
 
     def _is_locked(self, step: MakeStep) -> bool:
         entry = self.lock.artefacts.get(step.wanted.name, {})
-        built = step.wanted.directory.is_dir()
-        return not built and step.inputs is not None and entry.get("key") == step.inputs.key
+        here = step.wanted.directory.is_dir()
+        return not here and step.inputs is not None and entry.get("key") == step.inputs.key
 
     def locked(self, made: Collection[str]) -> Lock:
         """Return the lock after the steps of the named artefacts are done; entries of others that are not current remain."""
-        wanted = {artefact.name for artefact in self.zoo.wanted}
+        wanted = {each.name for each in self.zoo.wanted}
         artefacts = {name: entry for name, entry in self.lock.artefacts.items() if name in wanted}
-        weights = {name: commit for name, commit in self.lock.weights.items() if name in self.zoo.file.models}
+        weights = {name: each for name, each in self.lock.weights.items() if name in self.zoo.file.models}
         for step in self.steps:
             if step.inputs is None:
                 continue
@@ -112,9 +112,7 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
         except UserError as error:
             models[name] = error
     faults = [
-        failure
-        for failure in models.values()
-        if isinstance(failure, UserError) and not isinstance(failure, HubError)
+        each for each in models.values() if isinstance(each, UserError) and not isinstance(each, HubError)
     ]
     steps = []
     for wanted in chosen:
@@ -133,7 +131,7 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
 
 
 def _step(
-    zoo: Zoo, wanted: ArtefactRequest, model: ModelInputs, digests: FileDigests, cache: Cache, lock: Lock
+    zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests, cache: Cache, lock: Lock
 ) -> MakeStep:
     """The step of an artefact.  Raises :class:`specs.base.errors.UserError` for options that no export takes."""
     inputs = _inputs(zoo, wanted, model, digests)
@@ -146,7 +144,7 @@ def _step(
     return step
 
 
-def _check_options(wanted: ArtefactRequest, model: ModelInputs) -> None:
+def _check_options(wanted: Wanted, model: ModelInputs) -> None:
     """Raise :class:`specs.base.errors.UserError` for options that no export takes."""
     from exporters.steps.options import Options
 
@@ -154,7 +152,7 @@ def _check_options(wanted: ArtefactRequest, model: ModelInputs) -> None:
     Options(**options, weights=model.weights, seed=wanted.entry.seed)
 
 
-def _inputs(zoo: Zoo, wanted: ArtefactRequest, model: ModelInputs, digests: FileDigests) -> Inputs:
+def _inputs(zoo: Zoo, wanted: Wanted, model: ModelInputs, digests: FileDigests) -> Inputs:
     options = wanted.options.model_dump(mode="json")
     if isinstance(wanted.options, ArtefactEntry):
         options.pop("name")
@@ -171,7 +169,7 @@ def _inputs(zoo: Zoo, wanted: ArtefactRequest, model: ModelInputs, digests: File
 def _stale(
     directory: Path, inputs: Inputs, model: ModelInputs, digests: FileDigests, entry: Mapping[str, str]
 ) -> str:
-    """Return the reason why an artefact is not current; empty if it is.
+    """Return the reason why an artefact is not current; empty where it is.
 
     ``entry`` is what the lock file records of it.
     """
@@ -206,8 +204,8 @@ def _spec_changes(directory: Path, model: ModelInputs) -> str:
         earlier = resolved(load(directory / "spec.yaml"))
     except UserError:
         return "spec"
-    changes = [
+    found = [
         f"{path_text(path)}: {shorten(before)} -> {shorten(now)}"
         for path, before, now in differences(earlier, resolved(model.spec))
     ]
-    return f"spec: {', '.join(changes[:_LISTED])}" + (", ..." if len(changes) > _LISTED else "")
+    return f"spec: {', '.join(found[:_LISTED])}" + (", ..." if len(found) > _LISTED else "")

@@ -10,14 +10,14 @@ from specs.base.errors import UserError
 from specs.base.suggest import suggestion
 from zoo.core.progress import Stage
 
-OnStage = Callable[[str, Stage], None]
-"""Receives the name of a job and its current stage, if the executor knows it."""
+Tell = Callable[[str, Stage], None]
+"""Receives the name of a job and its current stage, where the executor knows it."""
 
 
 class Executor(Protocol):
     """Runs jobs."""
 
-    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], tell: Tell) -> Iterator[JobResult]:
         """Yield the outcome of every job, in the order in which they end.
 
         A job whose process dies yields an error. Closing the iterator stops running jobs.

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
-from exporters.making.executors.executor import OnStage
+from exporters.making.executors.executor import Tell
 from exporters.making.job import Job, JobResult
 from zoo.core.progress import Stage
 from zoo.own_packages import command_of
@@ -41,7 +41,7 @@ class Processes:
     jobs: int
     command: Callable[[Job], list[str]] = _local
 
-    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], tell: Tell) -> Iterator[JobResult]:
         """See :meth:`exporters.making.executors.executor.Executor.run`."""
         waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         for job in jobs:
@@ -58,7 +58,7 @@ class Processes:
                     left -= 1
                     yield event
                 else:
-                    on_stage(name, event)
+                    tell(name, event)
         finally:
             for worker in workers:
                 worker.stop()

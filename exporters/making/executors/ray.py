@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exporters.making.executors.executor import OnStage
+from exporters.making.executors.executor import Tell
 from exporters.making.job import Job, JobResult, outcome_of
 from specs.base.errors import UserError
 from zoo.core.progress import Stage
@@ -23,7 +23,7 @@ RETRIES = 3
 class Ray:
     """An executor on the cluster at ``RAY_ADDRESS``, or the one that this process is part of; otherwise local."""
 
-    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], tell: Tell) -> Iterator[JobResult]:
         """See :meth:`exporters.making.executors.executor.Executor.run`."""
         try:
             import ray
@@ -36,7 +36,7 @@ class Ray:
         try:
             for job in jobs:
                 pending[_submitted(ray, job)] = job
-                on_stage(job.name, Stage("submitted"))
+                tell(job.name, Stage("submitted"))
             while pending:
                 ended, _ = ray.wait(list(pending), num_returns=1)
                 for reference in ended:

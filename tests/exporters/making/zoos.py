@@ -7,9 +7,9 @@ from pathlib import Path
 
 from exporters.making.artefacts import Zoo, read_zoo
 from exporters.making.cache import Cache
-from exporters.making.executors.executor import Executor, OnStage
+from exporters.making.executors.executor import Executor, Tell
 from exporters.making.job import Job, JobResult, outcome_of
-from exporters.making.make import BuildResult
+from exporters.making.make import Made
 from exporters.making.make import make as make_artefacts
 from exporters.making.plan import MakePlan, make_plan
 
@@ -40,7 +40,7 @@ class Here:
     def __init__(self) -> None:
         self.ran: list[str] = []
 
-    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
+    def run(self, jobs: Sequence[Job], tell: Tell) -> Iterator[JobResult]:
         for job in jobs:
             self.ran.append(job.name)
             yield outcome_of(job)
@@ -77,7 +77,7 @@ def cache_of(zoo: Zoo) -> Cache:
     return Cache(zoo.root / "cache")
 
 
-def make(zoo: Zoo, *names: str, executor: Executor | None = None) -> list[BuildResult]:
+def make(zoo: Zoo, *names: str, executor: Executor | None = None) -> list[Made]:
     plan = plan_of(zoo, *names)
     return list(make_artefacts(plan, cache_of(zoo), executor or Here(), lambda name, stage: None, LIMIT))
 
