@@ -102,8 +102,8 @@ class BenchmarkReport:
             "device": self.device,
             "threads": self.threads,
             "bandwidth": asdict(self.bandwidth),
-            "variants": [result.as_dict() for result in self.loaded],
-            "timings": [self._timing(result, group[0]) for group in self.timings for result in group],
+            "variants": [each.as_dict() for each in self.loaded],
+            "timings": [self._timing(each, group[0]) for group in self.timings for each in group],
         }
 
     def _timing(self, timing: Timing, first: Timing) -> dict[str, Any]:
@@ -146,10 +146,10 @@ def bench(
         for variant in variants:
             progress(Stage(f"load {variant.label}"))
             running.load(variant, ending.enter_context(started()), threads)
-        workloads = dict.fromkeys(workload for listed in work.values() for workload in listed)
+        workloads = dict.fromkeys(each for found in work.values() for each in found)
         timings = [
-            running.time(workload, [variant for variant in variants if workload in work[variant]], seconds)
-            for workload in workloads
+            running.time(each, [variant for variant in variants if each in work[variant]], seconds)
+            for each in workloads
         ]
     bandwidth = bandwidth.or_better(_bandwidth(device, threads))
     return BenchmarkReport(
@@ -182,24 +182,24 @@ class _Running:
 
     def time(self, workload: Workload, variants: Sequence[Variant], seconds: float) -> list[Timing]:
         """Warm up all variants, then time them in turn."""
-        taken_by: dict[Variant, list[float]] = {}
+        found: dict[Variant, list[float]] = {}
         read: dict[Variant, int | None] = {}
         for variant in variants:
             self._progress(Stage(f"{workload.label}: warm up {variant.label}"))
             if answer := self._ask(variant, {"prepare": asdict(workload)}):
-                taken_by[variant], read[variant] = [], _bytes_read(variant, answer["bytes_read"])
+                found[variant], read[variant] = [], _bytes_read(variant, answer["bytes_read"])
         for _ in range(ROUNDS):
-            for variant in list(taken_by):
+            for variant in list(found):
                 self._progress(Stage(f"{workload.label}: {variant.label}"))
                 if answer := self._ask(variant, {"time": seconds / ROUNDS}):
-                    taken_by[variant] += answer["seconds"]
+                    found[variant] += answer["seconds"]
                     self.loaded[variant] = replace(self.loaded[variant], peak=answer["peak"])
                 else:
-                    del taken_by[variant]
-        return [Timing(variant, workload, tuple(taken), read[variant]) for variant, taken in taken_by.items()]
+                    del found[variant]
+        return [Timing(variant, workload, tuple(taken), read[variant]) for variant, taken in found.items()]
 
     def _ask(self, variant: Variant, request: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The answer of a variant; None if it has failed."""
+        """The answer of a variant; None where it has failed."""
         if self.loaded[variant].fault:
             return None
         try:
@@ -219,8 +219,8 @@ def _recorded(variant: Variant) -> Mapping[str, float]:
     return {} if build is None or build.quality is None else build.quality.figures
 
 
-def _bytes_read(variant: Variant, counted: int | None) -> int | None:
+def _bytes_read(variant: Variant, told: int | None) -> int | None:
     """The bytes that a step reads: as reported by its worker, plus the weights in the file of an export."""
-    if counted is None or variant.runtime != "onnxruntime":
-        return counted
-    return counted + weights_read(open_export(variant.path).graphs[-1])
+    if told is None or variant.runtime != "onnxruntime":
+        return told
+    return told + weights_read(open_export(variant.path).graphs[-1])

@@ -1,4 +1,4 @@
-"""Timing of an export."""
+"""An export to be timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timing of a PyTorch model."""
+"""A PyTorch model to be timed."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ class TorchSubject:
         return lambda: self._forward(last, whole, past)
 
     def _cache(self, batch: int, length: int, *, cross: bool = False) -> list[State]:
-        """The state of each layer after ``length`` tokens, or the keys and values of ``length`` encoder tokens: all ones."""
+        """The state of each layer after ``length`` tokens, or the keys and values of as many of an encoder: all ones."""
         decoder = self._model.decoder
         states = encoder_state(decoder) if cross else decoder.states
         ones = partial(torch.ones, dtype=self._dtype, device=self._device)
-        return [tuple(ones(tensor.shape(batch, length)) for tensor in state) for state in states]
+        return [tuple(ones(each.shape(batch, length)) for each in state) for state in states]
 
     def _generate(self, ids: Tensor, mask: Tensor, new: int) -> object:
         """Read a prompt and generate greedily, for the given number of tokens."""

@@ -29,7 +29,7 @@ AGAINST: tuple[Runtime, ...] = ("eager", "compiled")
 class Variant:
     """A model in a runtime: an exported directory in ONNX Runtime, or a spec in PyTorch; ``path`` points to either.
 
-    ``name`` is the name of the model or of its directory.
+    ``name`` is the model's, or that of its directory.
     """
 
     name: str
@@ -51,8 +51,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class VariantChoice:
-    """The variants of each model: exports for targets in precisions, and PyTorch in the modes ``against``, in each
-    floating-point precision among them, or else float32.
+    """What to compare for each model: exports for targets in precisions, and PyTorch in the ways of ``against``, in those of
+    the precisions that are floats, or float32.
 
     ``logits`` selects the tokens that a decoder scores, as in :class:`exporters.steps.options.Options`.
     """
@@ -81,7 +81,7 @@ class VariantChoice:
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model that a user named: its spec, and its export if the name is an exported directory."""
+    """A model that a user named: its spec, and its export where the name is that of one."""
 
     name: str
     spec: Model
@@ -90,25 +90,25 @@ class NamedModel:
 
 def referred(names: Sequence[str], assignments: Sequence[str]) -> list[NamedModel]:
     """The models of some names.  Raises :class:`specs.base.errors.UserError` for a name of neither a spec nor an export."""
-    models = []
+    found = []
     for name in names:
         if reference_kind(name) == "export":
             exported = open_export(Path(name))
-            models.append(NamedModel(name, exported.spec, exported))
+            found.append(NamedModel(name, exported.spec, exported))
         else:
-            models.append(NamedModel(name, load(name, assignments)))
-    return models
+            found.append(NamedModel(name, load(name, assignments)))
+    return found
 
 
 def variants(
-    references: Sequence[NamedModel], choice: VariantChoice, folder: Path, progress: Progress
+    references: Sequence[NamedModel], choice: VariantChoice, place: Path, progress: Progress
 ) -> Iterator[Variant]:
     """Yield the variants of each model; specs are exported below ``place``.
 
     Raises :class:`specs.base.errors.UserError` for a model that cannot be exported.
     """
     for number, reference in enumerate(references):
-        spec, own = reference.spec, folder / str(number)
+        spec, own = reference.spec, place / str(number)
         if reference.exported is None:
             yield from _exports(spec, choice, own, progress)
         else:
@@ -125,16 +125,16 @@ def variants(
 
 def usual_device(variants: Sequence[Variant]) -> str:
     """The device that the exports are for, if all that this machine has of them agree, or else the CPU."""
-    exports = [variant for variant in variants if variant.runtime == "onnxruntime"]
-    devices = {device_of(open_export(variant.path).providers[0]) for variant in exports}
+    exports = [each for each in variants if each.runtime == "onnxruntime"]
+    devices = {device_of(open_export(each.path).providers[0]) for each in exports}
     return devices.pop() if len(devices) == 1 else "cpu"
 
 
-def _exports(spec: Model, choice: VariantChoice, folder: Path, progress: Progress) -> Iterator[Variant]:
+def _exports(spec: Model, choice: VariantChoice, place: Path, progress: Progress) -> Iterator[Variant]:
     from exporters.export import export
 
     for options in choice.options():
-        directory = folder / f"{options.target}-{options.precision}"
+        directory = place / f"{options.target}-{options.precision}"
         variant = Variant(spec.name, spec, "onnxruntime", directory, options.target, options.precision)
         progress(Stage(f"export {variant.label}"))
         export(spec, directory, options)

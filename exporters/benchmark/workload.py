@@ -92,18 +92,14 @@ class WorkloadGrid:
         longest = max(map(max, rows))
         _check_fits(spec, option_name("length"), longest, room)
         if spec.decoder is None:
-            return [Workload("encode", row_lengths) for row_lengths in rows]
+            return [Workload("encode", each) for each in rows]
         room = (spec.context_length_of(spec.decoder) or sys.maxsize) - 1
         pasts = self.past or (min(USUAL, room),)
         _check_fits(spec, option_name("past"), max(pasts), room)
         _check_fits(spec, option_name("new_tokens"), self.new or 0, room + 1 - (longest if generates else 1))
         steps = [Workload("step", (longest,) * batch, past) for batch in self.batches for past in pasts]
-        generated = (
-            []
-            if self.new is None
-            else [Workload("generate", row_lengths, new=self.new) for row_lengths in rows]
-        )
-        return [*(Workload("prompt", row_lengths) for row_lengths in rows), *steps, *generated]
+        generated = [] if self.new is None else [Workload("generate", each, new=self.new) for each in rows]
+        return [*(Workload("prompt", each) for each in rows), *steps, *generated]
 
 
 def _check_fits(spec: Model, option: str, tokens: int, room: int) -> None:
@@ -115,8 +111,8 @@ def _check_fits(spec: Model, option: str, tokens: int, room: int) -> None:
 
 def _rows(batch: int, length: str) -> tuple[int, ...]:
     """The lengths of the rows of a batch; the lengths of a range are evenly spaced."""
-    match = re.fullmatch(r"([1-9]\d{0,6})(?:-([1-9]\d{0,6}))?", length)
-    low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+    found = re.fullmatch(r"([1-9]\d{0,6})(?:-([1-9]\d{0,6}))?", length)
+    low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
     if low > high:
         raise UserError(
             f"{option_name('length')} must be tokens, or a range of them\n  value: {length!r}\n  Use 128 or 16-128."
@@ -126,4 +122,4 @@ def _rows(batch: int, length: str) -> tuple[int, ...]:
 
 def token_rows(lengths: Sequence[int], vocabulary: int) -> list[list[int]]:
     """Rows of random tokens of these lengths."""
-    return [[(7 * index + row) % vocabulary for index in range(length)] for row, length in enumerate(lengths)]
+    return [[(7 * at + row) % vocabulary for at in range(length)] for row, length in enumerate(lengths)]
