@@ -83,7 +83,7 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-# Record the resolved presets, their structures and the JSON Schema, which tests compare with.
+# Record the resolved presets, their structures and the digest of the JSON Schema, which tests compare with.
 digests: $(VENV)/.installed-test
 	$(BIN)/python -m tests.specs.digests
 	$(BIN)/python docs/hooks/generate.py

@@ -10,11 +10,11 @@ from benchmarks.process import ZOO, run
 SMOLLM, GPT_OSS = "smollm2-135m", "gpt-oss-20b"
 
 
-def checkpoint(preset: str, place: Path, *changes: str) -> Path:
+def checkpoint(preset: str, parent: Path, *changes: str) -> Path:
     """A preset as a directory that ``from_pretrained`` loads, with the tokenizer that a decoder's peers ask for."""
-    directory = place / f"{preset}-checkpoint"
-    given = [part for change in changes for part in ("--set", change)]
-    run([ZOO, "convert", preset, *given, "-o", str(directory)])
+    directory = parent / f"{preset}-checkpoint"
+    assignments = [part for change in changes for part in ("--set", change)]
+    run([ZOO, "convert", preset, *assignments, "-o", str(directory)])
     if preset in (SMOLLM, GPT_OSS):
         _write_tokenizer(directory)
     return directory
@@ -44,7 +44,7 @@ def _write_tokenizer(directory: Path) -> None:
 
     end = "<|endoftext|>"
     pieces = [end, *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    tokenizer = Tokenizer(models.BPE(vocab={piece: at for at, piece in enumerate(pieces)}, merges=[]))
+    tokenizer = Tokenizer(models.BPE(vocab={piece: index for index, piece in enumerate(pieces)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     PreTrainedTokenizerFast(

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from benchmarks.checkpoints import SMOLLM, checkpoint
 from benchmarks.peers import GENAI, MISSING, genai_build
-from benchmarks.process import ZOO, run
+from benchmarks.process import export, run
 from benchmarks.result import Result
-from benchmarks.side_by_side import OURS, THREADS, medians, running
+from benchmarks.side_by_side import THREADS, medians, running
+from exporters.benchmark.process import OURS
 from exporters.benchmark.traffic import weights_read
 from exporters.benchmark.workload import Workload
 from zoo.machine.bandwidth import measure_bandwidth
@@ -35,40 +36,38 @@ OUR_FILE, THEIR_FILE = "cpu", "genai"
 def results() -> Iterator[Result]:
     """Compare speeds; bounds: steps 1.0 times the peer in fp32 and 1.15 in int4, prompts 1.2 and 1.3."""
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        source = checkpoint(SMOLLM, place)
+        folder = Path(name)
+        source = checkpoint(SMOLLM, folder)
         for precision in BOUNDS:
-            yield from _compared(precision, source, place / precision)
+            yield from _compared(precision, source, folder / precision)
 
 
-def _compared(precision: str, source: Path, place: Path) -> Iterator[Result]:
+def _compared(precision: str, source: Path, folder: Path) -> Iterator[Result]:
     stored = ["--precision", precision, *OPTIONS[precision], "--weights", str(source)]
-    options = ["--target", "cpu", "--logits", "last", *stored, "--no-verify"]
-    run([ZOO, "export", SMOLLM, *options, "-o", str(place / OUR_FILE)])
-    models = {OUR_FILE: (OURS, place / OUR_FILE)}
+    models = {OUR_FILE: (OURS, export(SMOLLM, "cpu", folder / OUR_FILE, "--logits", "last", *stored))}
     if GENAI.present:
-        run(genai_build(source, precision, place / THEIR_FILE))
-        models[THEIR_FILE] = (GENAI.driver(), place / THEIR_FILE)
+        run(genai_build(source, precision, folder / THEIR_FILE))
+        models[THEIR_FILE] = (GENAI.driver(), folder / THEIR_FILE)
     read = {name: weights_read(path / "model.onnx") for name, (_, path) in models.items()}
     bandwidth = measure_bandwidth(THREADS)
     with running(models) as workers:
         for past in (SHORT, LONG):
-            found = medians(workers, Workload("step", (1,), past))
+            times = medians(workers, Workload("step", (1,), past))
             shares = {
                 name: (read[name] + past * TOKEN_BYTES) / bandwidth.read / seconds
-                for name, seconds in found.items()
+                for name, seconds in times.items()
             }
-            told = {
+            texts = {
                 name: f"{1e3 * seconds:.1f} ms, {shares[name]:.0%} of the memory bound"
-                for name, seconds in found.items()
+                for name, seconds in times.items()
             }
-            yield _result(f"{precision}: step after {past} tokens", found, told, BOUNDS[precision]["step"])
-        found = medians(workers, Workload("prompt", (LONG,)))
-        told = {name: f"{seconds:.2f} s" for name, seconds in found.items()}
-        yield _result(f"{precision}: prompt of {LONG} tokens", found, told, BOUNDS[precision]["prompt"])
+            yield _result(f"{precision}: step after {past} tokens", times, texts, BOUNDS[precision]["step"])
+        times = medians(workers, Workload("prompt", (LONG,)))
+        texts = {name: f"{seconds:.2f} s" for name, seconds in times.items()}
+        yield _result(f"{precision}: prompt of {LONG} tokens", times, texts, BOUNDS[precision]["prompt"])
 
 
-def _result(name: str, found: dict[str, float], told: dict[str, str], bound: float) -> Result:
-    theirs = f"{told[THEIR_FILE]} with onnxruntime-genai" if THEIR_FILE in told else MISSING
-    ratio = found[THEIR_FILE] / found[OUR_FILE] if THEIR_FILE in found else None
-    return Result(f"{SMOLLM}, cpu {name}", told[OUR_FILE], theirs, ratio, bound, at_most=False)
+def _result(name: str, times: dict[str, float], texts: dict[str, str], bound: float) -> Result:
+    theirs = f"{texts[THEIR_FILE]} with onnxruntime-genai" if THEIR_FILE in texts else MISSING
+    ratio = times[THEIR_FILE] / times[OUR_FILE] if THEIR_FILE in times else None
+    return Result(f"{SMOLLM}, cpu {name}", texts[OUR_FILE], theirs, ratio, bound, at_most=False)

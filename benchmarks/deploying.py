@@ -27,16 +27,16 @@ def results() -> Iterator[Result]:
             yield from _compared(preset, task, Path(name))
 
 
-def _compared(preset: str, task: str, place: Path) -> Iterator[Result]:
-    source = checkpoint(preset, place)
+def _compared(preset: str, task: str, folder: Path) -> Iterator[Result]:
+    source = checkpoint(preset, folder)
     peers = {}
     if MOBIUS.present:
-        peers["mobius build"] = mobius_build(source, place / "mobius")
+        peers["mobius build"] = mobius_build(source, folder / "mobius")
     if OPTIMUM.present:
-        peers["optimum"] = optimum_export(source, task, place / "optimum")
+        peers["optimum"] = optimum_export(source, task, folder / "optimum")
     if GENAI.present and preset == SMOLLM:
-        peers["genai builder"] = genai_build(source, "fp32", place / "genai")
-    ours = [ZOO, "export", preset, "--weights", str(source), "-o", str(place / "zoo")]
+        peers["genai builder"] = genai_build(source, "fp32", folder / "genai")
+    ours = [ZOO, "export", preset, "--weights", str(source), "-o", str(folder / "zoo")]
     mine, *theirs = in_turn([ours, *peers.values()], runs=3)
     fastest = min(zip(theirs, peers, strict=True), key=lambda pair: pair[0].seconds, default=None)
     yield _result(f"zoo export {preset}, verified: time", mine, fastest, "seconds")

@@ -73,7 +73,7 @@ def export_every_expert(mixture: Path, directory: Path) -> Path:
         if node.op_type == "MoE":
             x, logits, gate_up, _, down = node.input[:5]
             experts, width, hidden = sizes[down]
-            top_k = next(each.i for each in node.attribute if each.name == "k")
+            top_k = next(attribute.i for attribute in node.attribute if attribute.name == "k")
             node.CopyFrom(
                 helper.make_node(
                     NAME,

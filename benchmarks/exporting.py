@@ -19,10 +19,10 @@ BILLION = ["gpt2-xl", "--set", "d_model=2048", "--set", "decoder.layers=24", "--
 def results() -> Iterator[Result]:
     """Measure exports; bounds: memory of the imports plus 200 MB, and 498 MB on disk for GPT-2."""
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
+        folder = Path(name)
         base = run([PYTHON, "-c", IMPORTS])
         for label, spec in (("bert-base", ["bert-base"]), ("1.3 billion parameters", BILLION)):
-            usage = run([ZOO, "export", *spec, "--no-verify", "-o", str(place / "out")])
+            usage = run([ZOO, "export", *spec, "--no-verify", "-o", str(folder / "out")])
             more = (usage.peak - base.peak) / 1e6
             yield Result(
                 f"zoo export --no-verify, {label}: memory",
@@ -31,6 +31,6 @@ def results() -> Iterator[Result]:
                 more / 200,
                 1.0,
             )
-        run([ZOO, "export", "gpt2", "--no-verify", "-o", str(place / "gpt2")])
-        size = (place / "gpt2" / "model.onnx.data").stat().st_size
+        run([ZOO, "export", "gpt2", "--no-verify", "-o", str(folder / "gpt2")])
+        size = (folder / "gpt2" / "model.onnx.data").stat().st_size
         yield Result("gpt2: weights on disk", f"{size / 1e6:.1f} MB", "498 MB", size / 498e6, 1.0)

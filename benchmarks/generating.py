@@ -8,9 +8,10 @@ from pathlib import Path
 
 from benchmarks.checkpoints import checkpoint
 from benchmarks.peers import MISSING, OPTIMUM, optimum_export
-from benchmarks.process import ZOO, run
+from benchmarks.process import export, run
 from benchmarks.result import Result
-from benchmarks.side_by_side import OURS, medians, running
+from benchmarks.side_by_side import medians, running
+from exporters.benchmark.process import OURS
 from exporters.benchmark.workload import Workload
 
 PRESET = "t5-small"
@@ -22,16 +23,15 @@ BOUNDS = {"fp32": 1.0, "int8": 1.8}
 def results() -> Iterator[Result]:
     """Compare tokens per second; bounds: 1.0 times optimum in fp32, 1.8 times in int8."""
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        source = checkpoint(PRESET, place)
+        folder = Path(name)
+        source = checkpoint(PRESET, folder)
         models = {}
         for precision in BOUNDS:
-            options = ["--target", "cpu", "--precision", precision, "--weights", str(source), "--no-verify"]
-            run([ZOO, "export", PRESET, *options, "-o", str(place / precision)])
-            models[precision] = (OURS, place / precision)
+            options = ["--precision", precision, "--weights", str(source)]
+            models[precision] = (OURS, export(PRESET, "cpu", folder / precision, *options))
         if OPTIMUM.present:
-            run(optimum_export(source, "text2text-generation-with-past", place / "optimum"))
-            models["optimum"] = (OPTIMUM.driver(), place / "optimum")
+            run(optimum_export(source, "text2text-generation-with-past", folder / "optimum"))
+            models["optimum"] = (OPTIMUM.driver(), folder / "optimum")
         with running(models) as workers:
             rates = {name: WORK.new / seconds for name, seconds in medians(workers, WORK).items()}
         theirs = rates.get("optimum")

@@ -28,7 +28,7 @@ DEVICE = os.environ.get("GPU_TESTS_ON", "cuda")
 SECONDS, THREADS = 1.0, 8
 
 FASTER = 1.0
-"""The least speed beside PyTorch."""
+"""The least speed relative to PyTorch."""
 
 SHARE = 0.7
 """The least share of the memory-bandwidth bound of a step."""
@@ -36,7 +36,7 @@ SHARE = 0.7
 
 @dataclass(frozen=True)
 class Group:
-    """A model at some sizes, in some precisions, beside PyTorch in some ways."""
+    """A model, and the sizes, precisions and PyTorch modes that it is timed in."""
 
     model: str
     precisions: tuple[str, ...]
@@ -96,9 +96,9 @@ def results() -> Iterator[Result]:
                     f"NOT RUN: {len(groups) - number + 1} of {len(groups)} groups; run it again to continue"
                 )
                 return
-            found = [asdict(result) for result in _measured(group)]
-            kept.write_text(json.dumps(found, indent=1), encoding="utf-8")
-        yield from (Result(**each) for each in json.loads(kept.read_text(encoding="utf-8")))
+            measured = [asdict(result) for result in _measured(group)]
+            kept.write_text(json.dumps(measured, indent=1), encoding="utf-8")
+        yield from (Result(**data) for data in json.loads(kept.read_text(encoding="utf-8")))
 
 
 def _measured(group: Group) -> Iterator[Result]:
@@ -106,18 +106,18 @@ def _measured(group: Group) -> Iterator[Result]:
     spec = load(group.model, ())
     logits = "last" if spec.architecture == "decoder" else "all"
     choice = VariantChoice((target,), group.precisions, logits, group.against)
-    with tempfile.TemporaryDirectory() as place:
-        found = list(variants([NamedModel(spec.name, spec)], choice, Path(place), lambda stage: None))
-        report = bench(found, group.grid, THREADS, SECONDS, DEVICE, lambda stage: None)
-    for each in report.loaded:
-        if each.fault:
-            print(f"{each.variant.label}: {each.fault}")
+    with tempfile.TemporaryDirectory() as folder:
+        exported = list(variants([NamedModel(spec.name, spec)], choice, Path(folder), lambda stage: None))
+        report = bench(exported, group.grid, THREADS, SECONDS, DEVICE, lambda stage: None)
+    for loaded in report.loaded:
+        if loaded.fault:
+            print(f"{loaded.variant.label}: {loaded.fault}")
     for timings in report.timings:
         yield from _compared(report, timings)
 
 
 def _compared(report: BenchmarkReport, timings: list[Timing]) -> Iterator[Result]:
-    """Each export beside PyTorch in its precision (in fp16 for quantized ones), and beside the memory bound."""
+    """Compare each export with PyTorch in its precision (fp16 for quantized exports), and with the memory bound."""
     pytorch: dict[str, Timing] = {}
     for timing in timings:
         if timing.variant.runtime != "onnxruntime":

@@ -19,10 +19,11 @@ from pathlib import Path
 from benchmarks.checkpoints import GPT_OSS, checkpoint, with_mxfp4_experts
 from benchmarks.every_expert import export_every_expert
 from benchmarks.peers import GENAI, MISSING, genai_build
-from benchmarks.process import ZOO, run
-from benchmarks.result import Result
-from benchmarks.side_by_side import OURS, medians, running
+from benchmarks.process import export, run
+from benchmarks.result import Result, milliseconds, speedup
+from benchmarks.side_by_side import medians, running
 from benchmarks.training import BATCH, LENGTH, step_seconds
+from exporters.benchmark.process import OURS
 from exporters.benchmark.workload import Workload
 
 PRESET = "qwen3-30b-a3b"
@@ -65,73 +66,62 @@ def results() -> Iterator[Result]:
     yield from _trained()
 
 
-def _exported(place: Path) -> Iterator[Result]:
+def _exported(folder: Path) -> Iterator[Result]:
     models = {}
     for precision in PRECISIONS:
         for label, target, changes in (
             ("cpu", "cpu", MIXTURE), ("portable", "portable", MIXTURE), ("dense", "cpu", DENSE),
         ):  # fmt: skip
-            models[f"{label} {precision}"] = place / f"{label}-{precision}"
-            _export(PRESET, (*changes, *WIDE), target, precision, place / f"{label}-{precision}")
-    models[EVERY] = export_every_expert(models["cpu fp32"], place / "every")
-    models[EVERY_INT4] = place / "every-int4"
+            models[f"{label} {precision}"] = folder / f"{label}-{precision}"
+            _export(PRESET, (*changes, *WIDE), target, precision, folder / f"{label}-{precision}")
+    models[EVERY] = export_every_expert(models["cpu fp32"], folder / "every")
+    models[EVERY_INT4] = folder / "every-int4"
     _export(PRESET, (*MIXTURE, *WIDE, ALL_CHOSEN), "portable", "int4", models[EVERY_INT4])
     with running({label: (OURS, path) for label, path in models.items()}) as workers:
         for work, faster in ((STEP, 4), (PROMPT, 2)):
-            found = medians(workers, work)
+            times = medians(workers, work)
             for precision in PRECISIONS:
                 if work == STEP:
                     dense = f"dense {precision}"
                     yield _slowdown(
-                        f"mixture, {work.label}, cpu {precision}", found[f"cpu {precision}"], found[dense]
+                        f"mixture, {work.label}, cpu {precision}", times[f"cpu {precision}"], times[dense]
                     )
                 for target, bound in (("cpu", faster), ("portable", 1)):
                     label = f"{target} {precision}"
                     every = EVERY_INT4 if label == "portable int4" else EVERY
-                    yield _speedup(
-                        f"mixture, {work.label}, {label}", found[label], found[every], every, bound
-                    )
+                    yield speedup(f"mixture, {work.label}, {label}", times[label], times[every], every, bound)
 
 
-def _beside_peer(precision: str, place: Path) -> Iterator[Result]:
-    source = checkpoint(GPT_OSS, place, *PEER_MIXTURE)
-    _export(GPT_OSS, PEER_MIXTURE, "cpu", precision, place / "zoo", "--weights", str(source))
-    models = {"zoo": (OURS, place / "zoo")}
+def _beside_peer(precision: str, folder: Path) -> Iterator[Result]:
+    source = checkpoint(GPT_OSS, folder, *PEER_MIXTURE)
+    _export(GPT_OSS, PEER_MIXTURE, "cpu", precision, folder / "zoo", "--weights", str(source))
+    models = {"zoo": (OURS, folder / "zoo")}
     if GENAI.present:
-        given = source if precision == "fp32" else with_mxfp4_experts(source)
-        run(genai_build(given, precision, place / "genai"))
-        models["genai"] = (GENAI.driver(), place / "genai")
+        checkpoint_of_peer = source if precision == "fp32" else with_mxfp4_experts(source)
+        run(genai_build(checkpoint_of_peer, precision, folder / "genai"))
+        models["genai"] = (GENAI.driver(), folder / "genai")
     with running(models) as workers:
         for work in (STEP, PROMPT):
-            found = medians(workers, work)
+            times = medians(workers, work)
             name = f"{GPT_OSS}, narrow, {work.label}, cpu {precision}"
             if GENAI.present:
-                yield _speedup(name, found["zoo"], found["genai"], "onnxruntime-genai", 1)
+                yield speedup(name, times["zoo"], times["genai"], "onnxruntime-genai", 1)
             else:
-                yield Result(name, _told(found["zoo"]), MISSING, None, 1, at_most=False)
+                yield Result(name, milliseconds(times["zoo"]), MISSING, None, 1, at_most=False)
 
 
 def _trained() -> Iterator[Result]:
     mixed, dense, every = step_seconds(PRESET, MIXTURE, DENSE)
     yield _slowdown(f"mixture, training step, {BATCH} x {LENGTH}", mixed, dense, 1.5)
-    yield _speedup(f"mixture, training step, {BATCH} x {LENGTH}", mixed, every, EVERY, 1)
+    yield speedup(f"mixture, training step, {BATCH} x {LENGTH}", mixed, every, EVERY, 1)
 
 
 def _export(
-    preset: str, changes: tuple[str, ...], target: str, precision: str, place: Path, *more: str
+    preset: str, changes: tuple[str, ...], target: str, precision: str, directory: Path, *more: str
 ) -> None:
-    given = [part for change in changes for part in ("--set", change)]
-    options = ["--target", target, "--precision", precision, "--logits", "last", "--no-verify"]
-    run([ZOO, "export", preset, *given, *options, *more, "-o", str(place)])
+    assignments = [part for change in changes for part in ("--set", change)]
+    export(preset, target, directory, *assignments, "--precision", precision, "--logits", "last", *more)
 
 
 def _slowdown(name: str, ours: float, dense: float, bound: float = 1.3) -> Result:
-    return Result(name, _told(ours), f"{_told(dense)}, dense", ours / dense, bound)
-
-
-def _speedup(name: str, ours: float, theirs: float, label: str, bound: float) -> Result:
-    return Result(name, _told(ours), f"{_told(theirs)}, {label}", theirs / ours, bound, at_most=False)
-
-
-def _told(seconds: float) -> str:
-    return f"{1e3 * seconds:.1f} ms"
+    return Result(name, milliseconds(ours), f"{milliseconds(dense)}, dense", ours / dense, bound)

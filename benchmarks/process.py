@@ -50,6 +50,12 @@ def run(command: Sequence[str], accepted: Sequence[int] = (0,)) -> Usage:
     return Usage(seconds, peak * (1 if sys.platform == "darwin" else 1024))
 
 
+def export(model: str, target: str, directory: Path, *options: str) -> Path:
+    """Export a model for a target without verification into a directory, and return that."""
+    run([ZOO, "export", model, "--target", target, "--no-verify", *options, "-o", str(directory)])
+    return directory
+
+
 def median(usages: Sequence[Usage]) -> Usage:
     """The median of each figure."""
     return Usage(statistics.median(u.seconds for u in usages), int(statistics.median(u.peak for u in usages)))
@@ -59,8 +65,8 @@ def in_turn(commands: Sequence[Sequence[str]], runs: int, accepted: Sequence[int
     """The median usage of each command after one warm-up; commands alternate, so that drift affects all alike."""
     usages: list[list[Usage]] = [[] for _ in commands]
     for repeat in range(runs + 1):
-        for command, found in zip(commands, usages, strict=True):
+        for command, measured in zip(commands, usages, strict=True):
             usage = run(command, accepted)
             if repeat:
-                found.append(usage)
-    return [median(found) for found in usages]
+                measured.append(usage)
+    return [median(measured) for measured in usages]

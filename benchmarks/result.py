@@ -32,3 +32,15 @@ class Result:
         if self.ratio is None:
             return "not compared"
         return "kept" if self.met else "NOT KEPT"
+
+
+def milliseconds(seconds: float) -> str:
+    """A time as text."""
+    return f"{1e3 * seconds:.1f} ms"
+
+
+def speedup(name: str, ours: float, theirs: float, label: str, bound: float = 1) -> Result:
+    """The result of timing a call: a baseline must take at least ``bound`` times as long."""
+    return Result(
+        name, milliseconds(ours), f"{milliseconds(theirs)}, {label}", theirs / ours, bound, at_most=False
+    )

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.process import PYTHON
-from exporters.benchmark.process import Worker
+from exporters.benchmark.bench import ROUNDS
+from exporters.benchmark.process import Worker, started
 from exporters.benchmark.workload import Workload
 
 THREADS = 2
-ROUNDS = 5
 SECONDS = 0.5
 """Minimum time per model and round, in seconds."""
-
-OURS = [PYTHON, "-m", "exporters.benchmark.worker"]
 
 
 @contextmanager
@@ -26,18 +22,13 @@ def running(
     models: Mapping[str, tuple[Sequence[str], Path]], provider: str = "cpu"
 ) -> Iterator[dict[str, Worker]]:
     """Start a worker for every command and the file or directory it loads on a provider; they end with the block."""
-    processes = {name: _process(command) for name, (command, _) in models.items()}
-    try:
-        workers = {name: Worker(process) for name, process in processes.items()}
+    with ExitStack() as ending:
+        workers = {name: ending.enter_context(started(command)) for name, (command, _) in models.items()}
         for name, (_, path) in models.items():
             workers[name].ask(
                 {"runtime": "onnxruntime", "path": str(path), "provider": provider, "threads": THREADS}
             )
         yield workers
-    finally:
-        for process in processes.values():
-            process.kill()
-            process.communicate()
 
 
 def medians(workers: Mapping[str, Worker], work: Workload) -> dict[str, float]:
@@ -49,9 +40,3 @@ def medians(workers: Mapping[str, Worker], work: Workload) -> dict[str, float]:
         for name, worker in workers.items():
             taken[name] += worker.ask({"time": SECONDS})["seconds"]
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
-
-
-def _process(command: Sequence[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from benchmarks.process import PYTHON, ZOO, in_turn
 from benchmarks.result import Result
 
-COMMANDS = (["--help"], ["list"], ["show", "bert-base"], ["validate", "bert-base"], ["schema"])
+COMMANDS = (["--help"], ["list"], ["show", "bert-base"], ["validate", "bert-base"])
 
 
 def results() -> Iterator[Result]:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from benchmarks.checkpoints import checkpoint
 from benchmarks.peers import HERE, MISSING, MOBIUS, mobius_build
-from benchmarks.process import PYTHON, ZOO, run
-from benchmarks.result import Result
-from benchmarks.side_by_side import OURS, medians, running
+from benchmarks.process import PYTHON, export, run
+from benchmarks.result import Result, milliseconds, speedup
+from benchmarks.side_by_side import medians, running
+from exporters.benchmark.process import OURS
 from exporters.benchmark.workload import Workload
 
 NARROW = ("d_model=512", "vocab_size=2048", "expect={}")
@@ -24,7 +25,7 @@ MODELS = {
         (
             "decoder.layers=8",
             "decoder.block.feed_forward.hidden=1536",
-            *(f"decoder.block.attention.{each}" for each in HEADS),
+            *(f"decoder.block.attention.{heads}" for heads in HEADS),
         ),
     ),
     "hybrid": (
@@ -37,7 +38,7 @@ MODELS = {
             "decoder.blocks.linear_attention.mixer.key_width=64",
             "decoder.blocks.linear_attention.mixer.value_width=64",
             "position.dimensions=16",
-            *(f"decoder.block.attention.{each}" for each in HEADS),
+            *(f"decoder.block.attention.{heads}" for heads in HEADS),
         ),
     ),
     "state": ("mamba2-130m", ("decoder.layers=16", "decoder.block.mixer.heads=16")),
@@ -60,54 +61,45 @@ def results() -> Iterator[Result]:
             yield from _of(kind, preset, (*NARROW, *changes), Path(name) / kind)
 
 
-def _of(kind: str, preset: str, changes: tuple[str, ...], place: Path) -> Iterator[Result]:
-    source = checkpoint(preset, place, *changes)
-    given = [part for change in changes for part in ("--set", change)]
+def _of(kind: str, preset: str, changes: tuple[str, ...], folder: Path) -> Iterator[Result]:
+    source = checkpoint(preset, folder, *changes)
+    assignments = [part for change in changes for part in ("--set", change)]
     models = {"transformers": (TRANSFORMERS, source)}
     if kind in BUILT_BY_MOBIUS and MOBIUS.present:
-        run(mobius_build(source, place / "mobius"))
-        models["mobius"] = (DECODER, place / "mobius" / "model.onnx")
+        run(mobius_build(source, folder / "mobius"))
+        models["mobius"] = (DECODER, folder / "mobius" / "model.onnx")
     for target in ("cpu", "portable"):
-        options = ["--target", target, "--logits", "last", "--no-verify", "--weights", str(source)]
-        run([ZOO, "export", preset, *given, *options, "-o", str(place / target)])
-        models[target] = (OURS, place / target)
+        options = ["--logits", "last", "--weights", str(source)]
+        models[target] = (OURS, export(preset, target, folder / target, *assignments, *options))
     with running(models) as workers:
         steps = {past: medians(workers, Workload("step", (1,), past)) for past in PASTS}
-        for past, found in steps.items():
+        for past, times in steps.items():
             for target in ("cpu", "portable"):
-                yield _faster(
+                yield speedup(
                     f"{kind}, step after {past:,}, {target}",
-                    found[target],
-                    found["transformers"],
+                    times[target],
+                    times["transformers"],
                     "transformers",
                 )
-            yield from _beside_mobius(kind, f"step after {past:,}", found)
+            yield from _beside_mobius(kind, f"step after {past:,}", times)
         if kind == "state":
             for target in ("cpu", "portable"):
                 first, last = (steps[past][target] for past in (PASTS[0], PASTS[-1]))
                 name = f"{kind}, {target}: step after {PASTS[-1]:,} to one after {PASTS[0]}"
-                yield Result(name, _told(last), _told(first), last / first, FLAT)
+                yield Result(name, milliseconds(last), milliseconds(first), last / first, FLAT)
         prompt = medians(workers, Workload("prompt", (PROMPT,)))
         for target in ("cpu", "portable"):
             name = f"{kind}, prompt of {PROMPT:,}, {target}"
-            yield _faster(name, prompt[target], prompt["transformers"], "transformers")
+            yield speedup(name, prompt[target], prompt["transformers"], "transformers")
             alone = PROMPT * steps[PROMPT][target]
-            yield _faster(f"{name}", prompt[target], alone, f"{PROMPT:,} steps")
+            yield speedup(f"{name}", prompt[target], alone, f"{PROMPT:,} steps")
         yield from _beside_mobius(kind, f"prompt of {PROMPT:,}", prompt)
 
 
-def _beside_mobius(kind: str, work: str, found: Mapping[str, float]) -> Iterator[Result]:
-    """The file for cpu beside that of mobius, where it has one."""
+def _beside_mobius(kind: str, work: str, times: Mapping[str, float]) -> Iterator[Result]:
+    """Compare the file for cpu with the file of mobius, if that builds the model."""
     name = f"{kind}, {work}, cpu"
-    if "mobius" in found:
-        yield _faster(name, found["cpu"], found["mobius"], "the file of mobius")
+    if "mobius" in times:
+        yield speedup(name, times["cpu"], times["mobius"], "the file of mobius")
     elif kind in BUILT_BY_MOBIUS:
-        yield Result(name, _told(found["cpu"]), MISSING, None, 1, at_most=False)
-
-
-def _faster(name: str, ours: float, theirs: float, label: str) -> Result:
-    return Result(name, _told(ours), f"{_told(theirs)}, {label}", theirs / ours, 1, at_most=False)
-
-
-def _told(seconds: float) -> str:
-    return f"{1e3 * seconds:.1f} ms"
+        yield Result(name, milliseconds(times["cpu"]), MISSING, None, 1, at_most=False)

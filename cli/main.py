@@ -77,6 +77,15 @@ def _signals() -> list[signal.Signals]:
     return [number for number in there if number and signal.getsignal(number) is not signal.SIG_IGN]
 
 
+def _starts_torch(frame: FrameType | None) -> bool:
+    """Whether a module of torch runs its own statements: they call C++ that aborts the process at an exception."""
+    return (
+        frame is not None
+        and frame.f_code.co_name == "<module>"
+        and frame.f_globals.get("__name__", "").partition(".")[0] == "torch"
+    )
+
+
 def _handle_signals() -> None:
     """Raise the exception that cleans up.
 
@@ -84,8 +93,16 @@ def _handle_signals() -> None:
     """
     last = float("-inf")
 
+    def again(number: int) -> None:
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), number))
+        timer.daemon = True
+        timer.start()
+
     def end(number: int, frame: FrameType | None) -> None:
         nonlocal last
+        if _starts_torch(frame):
+            again(number)
+            return
         repeated = time.monotonic() - last < 1
         last = time.monotonic()
         if repeated:
@@ -102,9 +119,7 @@ def _handle_signals() -> None:
             sys.__unraisablehook__(error)
             return
         last = float("-inf")
-        again = threading.Timer(0.05, os.kill, (os.getpid(), ASKED[0] - 128))
-        again.daemon = True
-        again.start()
+        again(ASKED[0] - 128)
 
     sys.unraisablehook = swallowed
     for number in _signals():

@@ -16,9 +16,9 @@ import onnxruntime
 def generate(session: onnxruntime.InferenceSession, ids: list[int], count: int) -> list[int]:
     """The best next tokens, one after another; keys and values go from each step to the next."""
     cache = {}
-    for given in session.get_inputs():
-        if given.name.startswith("past"):  # 1 x heads x 0 tokens x width
-            cache[given.name] = np.zeros([1, given.shape[1], 0, given.shape[3]], np.float32)
+    for value in session.get_inputs():
+        if value.name.startswith("past"):  # 1 x heads x 0 tokens x width
+            cache[value.name] = np.zeros([1, value.shape[1], 0, value.shape[3]], np.float32)
     new, outputs = ids, [output.name for output in session.get_outputs()]
     for total in range(len(ids), len(ids) + count):
         step = {"input_ids": np.array([new]), "attention_mask": np.ones((1, total), np.int64)}

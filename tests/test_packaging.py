@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from specs.files.schema import json_schema
 from tests.docs.pages import blocks
 
 ROOT = Path(__file__).parent.parent
@@ -28,7 +29,7 @@ def wheel(tmp_path_factory):
     directory = tmp_path_factory.mktemp("wheel")
     source = directory / "source"
     source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     for package in PACKAGES:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -97,6 +98,16 @@ def test_the_wheel_has_the_four_packages_the_presets_and_no_more(wheel):
     presets = {Path(name).stem for name in names if name.startswith("specs/presets/")}
     assert presets == {path.stem for path in (ROOT / "specs" / "presets").glob("*.yaml")}
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "zoo" / "pages").rglob("*.html")}
+    assert pages
+    assert pages <= set(names)
+
+
+def test_the_wheel_stores_the_schema(wheel, installed, tmp_path):
+    assert json.loads(zipfile.ZipFile(wheel).read("specs/zoo.schema.json")) == json_schema()
+    python = installed.with_name("python")
+    code = "import sys; from specs.files.stored_schema import spec_schema; print('$defs' in spec_schema(), 'pydantic' in sys.modules)"
+    assert run(python, "-c", code, cwd=tmp_path) == "True False\n"
 
 
 @pytest.mark.timeout(1800)

@@ -33,24 +33,25 @@ class Peer:
         return ["env", "HF_HUB_OFFLINE=1", self.program(program), *map(str, arguments)]
 
     def driver(self) -> list[str]:
-        """The command of the worker that drives the peer: see ``benchmarks/peers/serving.py``."""
-        return self.command("python", HERE / f"drive_{self.name}.py")
+        """The command of the worker that drives the peer: see :mod:`exporters.benchmark.serving`."""
+        command = self.command("python", HERE / f"drive_{self.name}.py")
+        return ["env", f"PYTHONPATH={HERE.parents[1]}", *command]  # nothing of this environment
 
 
 GENAI, OPTIMUM, MOBIUS = map(Peer, ("genai", "optimum", "mobius"))
 
 
-def genai_build(checkpoint: Path, precision: str, place: Path) -> list[str]:
+def genai_build(checkpoint: Path, precision: str, directory: Path) -> list[str]:
     """The command that makes onnxruntime-genai's files of a checkpoint."""
     builder = ["-m", "onnxruntime_genai.models.builder", "-p", precision, "-e", "cpu"]
-    return GENAI.command("python", *builder, "-i", checkpoint, "-o", place)
+    return GENAI.command("python", *builder, "-i", checkpoint, "-o", directory)
 
 
-def optimum_export(checkpoint: Path, task: str, place: Path) -> list[str]:
+def optimum_export(checkpoint: Path, task: str, directory: Path) -> list[str]:
     """The command that makes optimum's files of a checkpoint."""
-    return OPTIMUM.command("optimum-cli", "export", "onnx", "--model", checkpoint, "--task", task, place)
+    return OPTIMUM.command("optimum-cli", "export", "onnx", "--model", checkpoint, "--task", task, directory)
 
 
-def mobius_build(checkpoint: Path, place: Path) -> list[str]:
+def mobius_build(checkpoint: Path, directory: Path) -> list[str]:
     """The command that makes mobius' files of a checkpoint."""
-    return MOBIUS.command("mobius", "build", "--config", checkpoint, place)
+    return MOBIUS.command("mobius", "build", "--config", checkpoint, directory)

@@ -4,27 +4,28 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnxruntime
-from serving import Call, Work, serve
+
+from exporters.benchmark.serving import Call, Data, serve
 
 Arrays = dict[str, np.ndarray]
 
 
-def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
+def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
     """A file whose inputs ``past_key_values.*`` take what its outputs ``present.*`` give."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    states = {each.name: each.shape for each in session.get_inputs() if each.name.startswith("past")}
-    outputs = [each.name for each in session.get_outputs()]
+    options.intra_op_num_threads = request["threads"]
+    session = onnxruntime.InferenceSession(request["path"], options, providers=["CPUExecutionProvider"])
+    states = {value.name: value.shape for value in session.get_inputs() if value.name.startswith("past")}
+    outputs = [value.name for value in session.get_outputs()]
 
     def read(tokens: int, before: int, past: Arrays) -> Sequence[np.ndarray]:
         positions = np.arange(before, before + tokens)[None]
         mask = np.ones((1, before + tokens), np.int64)
         inputs = {"input_ids": 7 * positions % 251, "attention_mask": mask, "position_ids": positions}
-        found: Sequence[np.ndarray] = session.run(outputs, {**inputs, **past})
-        return found
+        results: Sequence[np.ndarray] = session.run(outputs, {**inputs, **past})
+        return results
 
-    def prepare(work: Work) -> Callable[[], Call]:
+    def prepare(work: Data) -> Callable[[], Call]:
         empty = {name: np.zeros(_begun(shape), np.float32) for name, shape in states.items()}
         if work["kind"] == "prompt":
             return lambda: lambda: read(work["lengths"][0], 0, empty)

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime_genai as genai
-from serving import Call, Work, serve
+
+from exporters.benchmark.serving import Call, Data, serve
 
 ROOM = 512
 """Maximum number of steps in a round."""
 
 
-def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
+def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
     """A model with its cache in place, as configured by its builder."""
-    config = genai.Config(path)
-    decoder = {"session_options": {"intra_op_num_threads": threads}}
-    written = json.loads((Path(path) / "genai_config.json").read_text())["model"]["decoder"]
+    config = genai.Config(request["path"])
+    decoder = {"session_options": {"intra_op_num_threads": request["threads"]}}
+    written = json.loads((Path(request["path"]) / "genai_config.json").read_text())["model"]["decoder"]
     if window := written.get("sliding_window"):
         decoder["sliding_window"] = {**window, "cache_slack": ROOM}  # so that every round can begin anew
     config.overlay(json.dumps({"model": {"decoder": decoder}}))
@@ -29,7 +30,7 @@ def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
         )
         return genai.Generator(model, parameters)
 
-    def prepare(work: Work) -> Callable[[], Call]:
+    def prepare(work: Data) -> Callable[[], Call]:
         if work["kind"] == "prompt":
             prompt = ids(work["lengths"][0])
             return lambda: lambda: generator(len(prompt), 1).append_tokens(prompt)
@@ -50,7 +51,7 @@ def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
 
 
 def ids(count: int) -> np.ndarray:
-    """Tokens like those of ``exporters/benchmark/workload.py``."""
+    """Token ids as in ``exporters/benchmark/workload.py``."""
     return 7 * np.arange(count, dtype=np.int32)
 
 

@@ -4,21 +4,22 @@ from collections.abc import Callable
 
 import numpy as np
 import onnxruntime
-from serving import Call, Work, serve
+
+from exporters.benchmark.serving import Call, Data, serve
 
 
-def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
+def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
     """A file: its inputs are ids, masks of ones, and zeros for all else."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    options.intra_op_num_threads = request["threads"]
+    session = onnxruntime.InferenceSession(request["path"], options, providers=["CPUExecutionProvider"])
 
-    def prepare(work: Work) -> Callable[[], Call]:
+    def prepare(work: Data) -> Callable[[], Call]:
         batch, length = len(work["lengths"]), work["lengths"][0]
         ids = np.tile(7 * np.arange(length), (batch, 1))
         known = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        given = {each.name: known.get(each.name, np.zeros_like(ids)) for each in session.get_inputs()}
-        return lambda: lambda: session.run(None, given)
+        inputs = {value.name: known.get(value.name, np.zeros_like(ids)) for value in session.get_inputs()}
+        return lambda: lambda: session.run(None, inputs)
 
     return prepare
 

@@ -5,19 +5,22 @@ from collections.abc import Callable
 import onnxruntime
 import torch
 from optimum.onnxruntime import ORTModelForSeq2SeqLM
-from serving import Call, Work, serve
+
+from exporters.benchmark.serving import Call, Data, serve
 
 
-def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
+def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
     """An encoder-decoder, with the files that it prefers."""
-    torch.set_num_threads(threads)
+    torch.set_num_threads(request["threads"])
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    model = ORTModelForSeq2SeqLM.from_pretrained(path, session_options=options)
+    options.intra_op_num_threads = request["threads"]
+    model = ORTModelForSeq2SeqLM.from_pretrained(request["path"], session_options=options)
 
-    def prepare(work: Work) -> Callable[[], Call]:
+    def prepare(work: Data) -> Callable[[], Call]:
         assert work["kind"] == "generate"
-        rows = torch.tensor([[7 * at + row for at in range(n)] for row, n in enumerate(work["lengths"])])
+        rows = torch.tensor(
+            [[7 * index + row for index in range(n)] for row, n in enumerate(work["lengths"])]
+        )
         new = work["new"]
         settings = {"do_sample": False, "num_beams": 1, "min_new_tokens": new, "max_new_tokens": new}
         tokens = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}

@@ -5,15 +5,16 @@ from collections.abc import Callable
 from inspect import signature
 
 import torch
-from serving import Call, Work, serve
 from transformers import AutoModelForCausalLM
 
+from exporters.benchmark.serving import Call, Data, serve
 
-def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
+
+def load(request: Data) -> Callable[[Data], Callable[[], Call]]:
     """A checkpoint in float32."""
-    torch.set_num_threads(threads)
+    torch.set_num_threads(request["threads"])
     model = AutoModelForCausalLM.from_pretrained(
-        path, dtype=torch.float32, attn_implementation="eager"
+        request["path"], dtype=torch.float32, attn_implementation="eager"
     ).eval()
 
     cache = "cache_params" if "cache_params" in signature(model.forward).parameters else "past_key_values"
@@ -22,7 +23,7 @@ def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
     def read(tokens: torch.Tensor, past: object = None) -> object:
         return getattr(model(tokens, **{cache: past}, use_cache=True, logits_to_keep=1), cache)
 
-    def prepare(work: Work) -> Callable[[], Call]:
+    def prepare(work: Data) -> Callable[[], Call]:
         if work["kind"] == "prompt":
             prompt = ids(work["lengths"][0])
             return lambda: lambda: read(prompt)
@@ -39,7 +40,7 @@ def load(path: str, threads: int) -> Callable[[Work], Callable[[], Call]]:
 
 
 def ids(count: int) -> torch.Tensor:
-    """Tokens like those of ``exporters/benchmark/workload.py``."""
+    """Token ids as in ``exporters/benchmark/workload.py``."""
     return (7 * torch.arange(count))[None] % 251
 
 

@@ -64,7 +64,7 @@ def fitting(out: Console, longest: int) -> int:
 
 
 def legend(out: Console, whole: str = "a query token's attention", masked: str = ", · masked") -> Text:
-    """The legend of the cells, which are shares of a whole; ``masked``: what is said of masked cells where there may be any."""
+    """The legend of the cells, which are shares of a whole; ``masked`` describes masked cells, if there may be any."""
     if not _is_colored(out):
         return Text(f"percent of {whole}{masked}", "dim")
     steps = [Text("  ", _background(step / 10)) for step in range(11)]
@@ -101,14 +101,14 @@ class _Strip:
     def print_row(self, row: Row) -> None:
         label, shares = row
         own = shares[self.first : self.first + len(self.panels)]
-        self._print(label, [self._cells(each[: self._fitting]) for each in own])
+        self._print(label, [self._cells(values[: self._fitting]) for values in own])
 
     def print_columns(self, labels: Sequence[Sequence[str]]) -> None:
         """Print the column labels, which read downwards."""
         own = labels[self.first : self.first + len(self.panels)]
-        cut = [[_cut(label) for label in each[: self._fitting]] for each in own]
-        for place in range(max(len(label) for each in cut for label in each)):
-            self._print("", [Text("".join(self._letter(label, place) for label in each)) for each in cut])
+        cut = [[_cut(label) for label in names[: self._fitting]] for names in own]
+        for row in range(max(len(label) for names in cut for label in names)):
+            self._print("", [Text("".join(self._letter(label, row) for label in names)) for names in cut])
         most = max(map(len, own))
         if most > self._fitting:
             self._print(
@@ -135,16 +135,16 @@ class _Strip:
                 cells.append(" " * self.cell, None if share is None else _background(share))
         return cells
 
-    def _letter(self, label: str, place: int) -> str:
-        letter = label[place : place + 1]
+    def _letter(self, label: str, row: int) -> str:
+        letter = label[row : row + 1]
         if _is_colored(self.out):
             return set_cell_size(letter, self.cell)
         return " " * (self.cell - cell_len(letter)) + letter
 
     def _print(self, label: str, parts: Sequence[Text]) -> None:
         line = Text(set_cell_size(_cut(label), self.margin))
-        for place, (part, width) in enumerate(zip(parts, self.widths, strict=False)):
-            line.append(GAP if place else "")
+        for index, (part, width) in enumerate(zip(parts, self.widths, strict=False)):
+            line.append(GAP if index else "")
             line.append_text(part)
             line.append(" " * (width - part.cell_len))
         if not _is_colored(self.out):

@@ -65,8 +65,8 @@ class MapStyle:
     def labels(self, attended: Attended) -> dict[Reader, list[str]]:
         """The labels of all tokens, patches and frames by reader."""
         tokens = {reader: [self.label(token) for token in ids] for reader, ids in attended.ids.items()}
-        found = {**attended.names, **tokens}
-        return {reader: found[reader] for reader in STACKS if reader in found}
+        names = {**attended.names, **tokens}
+        return {reader: names[reader] for reader in STACKS if reader in names}
 
 
 def print_growing(shown: MapStyle, steps: Iterator[AttentionStep], choice: AttentionChoice) -> Attended:
@@ -130,29 +130,35 @@ def _print_patches(
             continue
         if shown.ends:
             maps = maps[-1:] if stack == "cross" or len(maps) == 1 else [maps[0], maps[-1]]
-        found = [
-            each
+        shown_patches = [
+            patches
             for layer in maps
-            for each in patch_maps(layer, image, labels[looks(stack)], mean=shown.mean or shown.ends)
+            for patches in patch_maps(layer, image, labels[looks(stack)], mean=shown.mean or shown.ends)
         ]
-        columns = [f"c{at}" for at in range(image.columns)]
-        panels = [Panel(f"{_title(each.view, choice)}, {each.note}", image.columns) for each in found]
-        rows = [(f"r{row}", [each.shares[row].tolist() for each in found]) for row in range(image.rows)]
-        print_maps(out, panels, rows, lambda: [columns] * len(found), len(f"r{image.rows}"))  # noqa: B023
+        columns = [f"c{column}" for column in range(image.columns)]
+        panels = [
+            Panel(f"{_title(patches.view, choice)}, {patches.note}", image.columns)
+            for patches in shown_patches
+        ]
+        rows = [
+            (f"r{row}", [patches.shares[row].tolist() for patches in shown_patches])
+            for row in range(image.rows)
+        ]
+        print_maps(out, panels, rows, lambda: [columns] * len(shown_patches), len(f"r{image.rows}"))  # noqa: B023
         out.print(legend(out, "the largest weight of a patch in each map", masked=""))
         out.print()
 
 
 def _views(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> list[HeadMap]:
-    """The views of a step, one per panel, but for those of patches."""
+    """The views of a step, one per panel, except views of patches."""
     maps: list[LayerMap] = sorted(
-        (each for each in step.maps if looked_at(each.stack) not in shown.images),
-        key=lambda each: each.stack != step.reader,
+        (layer for layer in step.maps if looked_at(layer.stack) not in shown.images),
+        key=lambda layer: layer.stack != step.reader,
     )  # its own tokens first
     if shown.ends:
         ends = {stack: (layers[0], layers[-1]) for stack, layers in choice.layers.items()}
-        maps = [each for each in maps if each.layer in ends[each.stack]]
-    return [view for each in maps for view in each.views(mean=shown.mean or shown.ends)]
+        maps = [layer for layer in maps if layer.layer in ends[layer.stack]]
+    return [view for layer in maps for view in layer.views(mean=shown.mean or shown.ends)]
 
 
 def _panel(shown: MapStyle, view: HeadMap, choice: AttentionChoice) -> Panel:
@@ -166,16 +172,16 @@ def _title(view: HeadMap, choice: AttentionChoice) -> str:
 
 def _rows(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> Iterator[Row]:
     tables = [_shares(shown, view) for view in _views(shown, step, choice)]
-    for place, label in enumerate(shown.step_labels(step)):
-        yield label, [table[place] for table in tables]
+    for row, label in enumerate(shown.step_labels(step)):
+        yield label, [table[row] for table in tables]
 
 
 def _shares(shown: MapStyle, view: HeadMap) -> list[list[float | None]]:
     """The weights of a view, with None for masked or future keys, inserted before the sink."""
     own = [[None if share != share else share for share in row] for row in view.shares.tolist()]
     missing = shown.places[looked_at(view.layer.stack)] + view.layer.sink - view.weights.shape[-1]
-    at = view.weights.shape[-1] - view.layer.sink
-    return [[*row[:at], *([None] * missing), *row[at:]] for row in own]
+    tokens = view.weights.shape[-1] - view.layer.sink
+    return [[*row[:tokens], *([None] * missing), *row[tokens:]] for row in own]
 
 
 def print_entropies(attended: Attended) -> None:
@@ -183,13 +189,13 @@ def print_entropies(attended: Attended) -> None:
     say("Entropy of each head in bits, mean over query tokens; uniform is the entropy of equal weights.")
     for stack, maps in attended.maps.items():
         say()
-        if max(len(each.heads) for each in maps) <= _HEADS:
-            numbers = list(dict.fromkeys(number for each in maps for number in each.heads))
+        if max(len(layer.heads) for layer in maps) <= _HEADS:
+            numbers = list(dict.fromkeys(number for layer in maps for number in layer.heads))
             header = [TITLES[stack], *map(str, numbers), "uniform"]
-            rows = [_entropies(each, numbers) for each in maps]
+            rows = [_entropies(layer, numbers) for layer in maps]
         else:
             header = [TITLES[stack], "heads", "least", "mean", "most", "uniform"]
-            rows = [_summary(each) for each in maps]
+            rows = [_summary(layer) for layer in maps]
         ends = {header[0], header[-1]}
         print_table([Column(name, right=name != header[0], pinned=name in ends) for name in header], rows)
 
@@ -201,9 +207,9 @@ def _entropies(layer: LayerMap, numbers: Sequence[int]) -> list[str]:
 
 
 def _summary(layer: LayerMap) -> list[str]:
-    found = layer.entropy
-    ends = [min(found), sum(found) / len(found), max(found), layer.uniform_entropy]
-    return [f"layer {layer.layer}", str(len(found)), *(f"{value:.2f}" for value in ends)]
+    entropies = layer.entropy
+    ends = [min(entropies), sum(entropies) / len(entropies), max(entropies), layer.uniform_entropy]
+    return [f"layer {layer.layer}", str(len(entropies)), *(f"{value:.2f}" for value in ends)]
 
 
 def print_data(shown: MapStyle, attended: Attended, facts: Mapping[str, Any]) -> None:
@@ -220,11 +226,11 @@ def print_data(shown: MapStyle, attended: Attended, facts: Mapping[str, Any]) ->
             "queries": looks(stack),
             "keys": looked_at(stack),
             "sink": maps[0].sink,
-            "layers": [_layer_data(each) for each in maps],
+            "layers": [_layer_data(layer) for layer in maps],
         }
         for stack, maps in attended.maps.items()
     }
-    grids = {reader: {"rows": each.rows, "columns": each.columns} for reader, each in shown.images.items()}
+    grids = {reader: {"rows": image.rows, "columns": image.columns} for reader, image in shown.images.items()}
     read: dict[str, Any] = {"tokens": {**names, **tokens}, "patches": grids, "written_ids": attended.written}
     print_json({**facts, **read, "attention": stacks})
 

@@ -28,7 +28,7 @@ MOST_WEIGHTS = 2**28
 
 
 @dataclass(frozen=True)
-class Given:
+class AttendInputs:
     """Inputs on the command line: texts or ids, an image or a recording, and the target of an encoder-decoder."""
 
     texts: Sequence[str]
@@ -40,12 +40,12 @@ class Given:
 
     @property
     def options(self) -> list[str]:
-        """The options that were given, but for the target."""
-        given = {"--text": self.texts, "--ids": self.ids, "--image": self.image, "--audio": self.audio}
-        return [option for option, value in given.items() if value not in (None, [])]
+        """The input options in use, except target options."""
+        inputs = {"--text": self.texts, "--ids": self.ids, "--image": self.image, "--audio": self.audio}
+        return [option for option, value in inputs.items() if value not in (None, [])]
 
     def stacks(self, spec: Model) -> list[str]:
-        """The stacks that have an input, where each reads its own; none for other models, which run as a whole."""
+        """The stacks that have an input, if each stack reads its own; empty for other models, which run as a whole."""
         if not _read_apart(spec):
             return []
         return [name for name, stack in spec.stacks() if self._gives(spec.embedding_of(stack).input_name)]
@@ -62,7 +62,7 @@ class Given:
     def reading(
         self, source: ModelSource, text: TextTokenizer | None, choice: AttentionChoice
     ) -> AttentionInput:
-        """What the chosen stacks read: token ids, with the special tokens of a text, and prepared images or recordings.
+        """The inputs of the chosen stacks: token ids, with the special tokens of a text, and prepared images or recordings.
 
         Raises :class:`specs.base.errors.UserError` for options that exclude each other or do not apply to the model, and for
         unsuitable files.
@@ -246,7 +246,7 @@ def _check_size(spec: Model, choice: AttentionChoice, lengths: dict[Reader, int]
 
 
 def _inputs(spec: Model, choice: AttentionChoice) -> dict[Reader, str]:
-    """The names of the inputs of stacks, but for a target: where each reads its own, those of the chosen stacks."""
+    """The names of the inputs, except a target; if each stack reads its own, the inputs of the chosen stacks."""
     if _read_apart(spec):
         readers: list[Reader] = [looked_at(stack) for stack in choice.layers]
     else:

@@ -16,18 +16,13 @@ def adapt(
     assignments: Assignments = None,
     weights: Annotated[
         str,
-        typer.Option(
-            metavar="PATH",
-            help="Checkpoint to derive the weights from, in any supported format.",
-            show_default=False,
-        ),
+        typer.Option(metavar="PATH", help="Checkpoint to derive the weights from, in any supported format."),
     ] = ...,  # type: ignore[assignment]
     source: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
             help="Spec of the checkpoint.  [default: that of the config.json or spec.yaml in its directory]",
-            show_default=False,
         ),
     ] = None,
     layers: Annotated[
@@ -36,7 +31,6 @@ def adapt(
             metavar="[STACK=]LIST",
             help="Layers of the checkpoint for the layers of the spec: 0-23,8-31 repeats, 0,2,4 drops, 0+1,2+3 averages; "
             "repeatable, once per stack.  [default: evenly spaced]",
-            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, flag("seed")] = 0,

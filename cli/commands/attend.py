@@ -25,38 +25,25 @@ def attend(
             metavar="SPEC|DIR",
             help="Preset name, YAML file, checkpoint directory, or exported directory.",
             autocompletion=complete_spec,
-            show_default=False,
         ),
     ],
     assignments: Assignments = None,
     text: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Input text; repeat for a pair.", show_default=False),
+        list[str] | None, typer.Option(metavar="TEXT", help="Input text; repeat for a pair.")
     ] = None,
     ids: Annotated[
-        str | None,
-        typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.", show_default=False),
+        str | None, typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.")
     ] = None,
-    image: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Input image.", show_default=False)
-    ] = None,
-    audio: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Input recording (.wav).", show_default=False)
-    ] = None,
+    image: Annotated[Path | None, typer.Option(metavar="PATH", help="Input image.")] = None,
+    audio: Annotated[Path | None, typer.Option(metavar="PATH", help="Input recording (.wav).")] = None,
     target_text: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Decoder input of an encoder-decoder.  [default: its start token]",
-            show_default=False,
-        ),
+        typer.Option(metavar="TEXT", help="Decoder input of an encoder-decoder.  [default: its start token]"),
     ] = None,
     target_ids: Annotated[
         str | None,
         typer.Option(
-            metavar="0,1,2",
-            help="Decoder token ids including the start token, instead of --target-text.",
-            show_default=False,
+            metavar="0,1,2", help="Decoder token ids including the start token, instead of --target-text."
         ),
     ] = None,
     max_new_tokens: Annotated[
@@ -66,24 +53,16 @@ def attend(
             metavar="N",
             help="Generate N more tokens through the cache, and extend the maps.  "
             "[default: 0, or 12 for an encoder-decoder without a target]",
-            show_default=False,
         ),
     ] = None,
-    layer: Annotated[
-        str | None, typer.Option(metavar="0,3-5", help="Layers to show.", show_default=False)
-    ] = None,
+    layer: Annotated[str | None, typer.Option(metavar="0,3-5", help="Layers to show.")] = None,
     head: Annotated[
-        str | None,
-        typer.Option(
-            metavar="0-3|mean", help="Heads to show, or mean for the mean over heads.", show_default=False
-        ),
+        str | None, typer.Option(metavar="0-3|mean", help="Heads to show, or mean for the mean over heads.")
     ] = None,
     stack: Annotated[
         str,
         typer.Option(
-            metavar="A,B",
-            help="Attention to show: encoder, decoder, cross, text or image.  [default: all]",
-            show_default=False,
+            metavar="A,B", help="Attention to show: encoder, decoder, cross, text or image.  [default: all]"
         ),
     ] = "",
     weights: Annotated[
@@ -91,7 +70,6 @@ def attend(
         typer.Option(
             metavar="PATH|random",
             help="Weights of SPEC: a file, its directory, or a Hugging Face repository.  [default: random]",
-            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed for random weights.")] = 0,
@@ -100,7 +78,6 @@ def attend(
         typer.Option(
             metavar="PATH",
             help="A tokenizer.json or its directory.  [default: the one beside the weights, if any]",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -110,7 +87,6 @@ def attend(
             "-o",
             metavar="FILE",
             help="Also write the maps as a picture (.png, .svg) or an interactive page (.html); repeatable.",
-            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -135,7 +111,7 @@ def attend(
       zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 -o heads.html
     """
     from cli.attending.output import MapStyle, print_data, print_entropies, print_growing
-    from cli.attending.reading import Given, check_length
+    from cli.attending.reading import AttendInputs, check_length
     from cli.options.files import check_outputs, write_own
     from cli.terminal.render import print_written, say
     from exporters.exported.model_source import model_source
@@ -149,11 +125,11 @@ def attend(
     stacks = [name for name in (part.strip() for part in stack.split(",")) if name]
     layers = None if layer is None else _numbers("--layer", layer)
     heads = None if head in (None, MEAN) else _numbers("--head", head)
-    given = Given(text or [], ids, target_text, target_ids, image, audio)
-    choice = choose(spec, stacks or given.stacks(spec), layers, heads)
-    found = find_text(source.origin, tokenizer, needed=bool(text or target_text))
-    reading = given.reading(source, found, choice)
-    new_tokens = given.new_tokens(spec, max_new_tokens)
+    inputs = AttendInputs(text or [], ids, target_text, target_ids, image, audio)
+    choice = choose(spec, stacks or inputs.stacks(spec), layers, heads)
+    text_codec = find_text(source.origin, tokenizer, needed=bool(text or target_text))
+    reading = inputs.reading(source, text_codec, choice)
+    new_tokens = inputs.new_tokens(spec, max_new_tokens)
     lengths = check_length(spec, reading, choice, new_tokens)
 
     from zoo.attention_maps.attend import Attended
@@ -163,7 +139,7 @@ def attend(
     model, description = source.model(seed)
     steps = read(model, reading, choice, new_tokens, source.ends)
     images = patch_images(spec, reading)
-    shown = MapStyle(found, head == MEAN, layers is None and heads is None, lengths, images)
+    shown = MapStyle(text_codec, head == MEAN, layers is None and heads is None, lengths, images)
     if as_json:
         attended = Attended.of(list(steps))
     else:
@@ -204,22 +180,22 @@ def _file(
     return png(figure) if suffix == ".png" else svg(figure).encode()
 
 
-def _numbers(option: str, given: str) -> list[int]:
+def _numbers(option: str, text: str) -> list[int]:
     """Parse numbers and ranges such as 0,3-5 into a sorted list without duplicates.
 
     Raises :class:`specs.base.errors.UserError`.
     """
     from specs.base.errors import UserError
 
-    found: set[int] = set()
-    for part in given.split(","):
+    numbers: set[int] = set()
+    for part in text.split(","):
         first, _, last = (end.strip() for end in part.partition("-"))
         last = last or first
         if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
             other = f", or {MEAN}" if option == "--head" else ""
             raise UserError(
                 f"{option} must be comma-separated whole numbers and ranges{other}.\n"
-                f"  value: {given!r}\n  Pass a list such as 0,3-5."
+                f"  value: {text!r}\n  Pass a list such as 0,3-5."
             )
-        found.update(range(int(first), int(last) + 1))
-    return sorted(found)
+        numbers.update(range(int(first), int(last) + 1))
+    return sorted(numbers)

@@ -22,7 +22,6 @@ def bench(
             metavar="SPEC",
             help="Preset name, YAML file, or exported directory.",
             autocompletion=complete_spec,
-            show_default=False,
         ),
     ],
     assignments: Assignments = None,
@@ -35,7 +34,7 @@ def bench(
     ] = "fp32",
     logits: Annotated[str, flag("logits")] = "all",
     against: Annotated[
-        str, typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.", show_default=False)
+        str, typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.")
     ] = "",
     batch: Annotated[str, typer.Option(metavar="A,B", help="Batch sizes, in sequences.")] = "1",
     length: Annotated[
@@ -43,29 +42,17 @@ def bench(
         typer.Option(
             metavar="A,B",
             help="Sequence lengths in tokens; 16-128 is a batch of ragged rows.  [default: 128]",
-            show_default=False,
         ),
     ] = "",
     past: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B",
-            help="Cached tokens before a timed decoder step.  [default: 128]",
-            show_default=False,
-        ),
+        str, typer.Option(metavar="A,B", help="Cached tokens before a timed decoder step.  [default: 128]")
     ] = "",
     new_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Also time the generation of N tokens.", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Also time the generation of N tokens.")
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of threads.  [default: one per logical processor]",
-            show_default=False,
-        ),
+        typer.Option(min=1, metavar="N", help="Number of threads.  [default: one per logical processor]"),
     ] = None,
     seconds: Annotated[
         float, typer.Option(min=0.01, metavar="S", help="Approximate time spent on each row, in seconds.")
@@ -118,39 +105,39 @@ def bench(
         grid.workloads(model.spec)
     if any(model.exported is None for model in models):
         choice.options()  # fails before anything is exported
-    with TemporaryDirectory() as place, stage_progress(quiet=as_json) as progress:
-        found = list(variants(models, choice, Path(place), progress))
-        report = time_all(found, grid, threads or os.cpu_count() or 1, seconds, provider, progress)
+    with TemporaryDirectory() as folder, stage_progress(quiet=as_json) as progress:
+        exported = list(variants(models, choice, Path(folder), progress))
+        report = time_all(exported, grid, threads or os.cpu_count() or 1, seconds, provider, progress)
     if as_json:
         print_json(report.as_dict())
     else:
         print_report(report)
-    if any(each.fault for each in report.loaded):
+    if any(loaded.fault for loaded in report.loaded):
         raise typer.Exit(FAILED)
 
 
-def _names(given: str) -> list[str]:
+def _names(text: str) -> list[str]:
     """The comma-separated parts without duplicates."""
-    return list(dict.fromkeys(filter(None, (part.strip() for part in given.split(",")))))
+    return list(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
 
 
 def _known(option: str, name: str, known: Sequence[Name]) -> Name:
     from specs.base.errors import UserError
     from specs.base.suggest import suggestion
 
-    for each in known:
-        if each == name:
-            return each
+    for candidate in known:
+        if candidate == name:
+            return candidate
     raise UserError(f"{option} {name!r} is unknown\n  {suggestion(name, known)}")
 
 
-def _numbers(option: str, given: str, least: int) -> tuple[int, ...]:
+def _numbers(option: str, text: str, least: int) -> tuple[int, ...]:
     from specs.base.errors import UserError
 
-    parts = _names(given)
+    parts = _names(text)
     if not all(part.isdecimal() and int(part) >= least for part in parts):
         raise UserError(
             f"{option} must be comma-separated whole numbers of at least {least}.\n"
-            f"  value: {given!r}\n  Pass a list such as {max(1, least)},8."
+            f"  value: {text!r}\n  Pass a list such as {max(1, least)},8."
         )
     return tuple(map(int, parts))

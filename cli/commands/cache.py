@@ -19,7 +19,6 @@ def cache(
             "--limit",
             metavar="SIZE",
             help="Size to prune to, such as 5GB; 0B empties the cache.  [default: ZOO_CACHE_LIMIT, or 20GB]",
-            show_default=False,
         ),
     ] = None,
     days: Annotated[
@@ -56,18 +55,18 @@ def cache(
         raise UserError(
             f"--limit must be a size: a number and B, KB, MB, GB or TB.\n  value: {limit!r}\n  5GB would work."
         ) from None
-    found = Cache.default()
-    removed = found.prune(most, None if days is None else time.time() - days * 86400) if prune else []
-    entries = removed if prune else found.entries()
+    builds = Cache.default()
+    removed = builds.prune(most, None if days is None else time.time() - days * 86400) if prune else []
+    entries = removed if prune else builds.entries()
     size = sum(entry.size for entry in entries)
     if as_json:
         print_json(
             {
-                "directory": str(found.root),
+                "directory": str(builds.root),
                 "limit": most,
                 "removed" if prune else "artefacts": [
-                    {"key": each.key, "size": each.size, "used": each.used, "title": each.title}
-                    for each in entries
+                    {"key": item.key, "size": item.size, "used": item.used, "title": item.title}
+                    for item in entries
                 ],
             }
         )
@@ -82,18 +81,18 @@ def cache(
             ],
             [
                 (
-                    each.key[:12],
-                    each.title,
-                    byte_text(each.size),
-                    time.strftime("%Y-%m-%d %H:%M", time.localtime(each.used)),
+                    item.key[:12],
+                    item.title,
+                    byte_text(item.size),
+                    time.strftime("%Y-%m-%d %H:%M", time.localtime(item.used)),
                 )
-                for each in entries
+                for item in entries
             ],
         )
         say()
     what = f"{len(entries):,} artefact{'' if len(entries) == 1 else 's'}, {byte_text(size)}"
     say(
-        f"Removed {what}, from {found.root}."
+        f"Removed {what}, from {builds.root}."
         if prune
-        else f"{what} in {found.root}; the limit is {byte_text(most)}."
+        else f"{what} in {builds.root}; the limit is {byte_text(most)}."
     )

@@ -19,7 +19,6 @@ def catalog(
         typer.Argument(
             metavar="[FILE|DIR]",
             help="A zoo file, or a directory with a zoo.yaml or with exports at any depth.  [default: .]",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")] = Path(
@@ -59,33 +58,33 @@ def catalog(
             f"--output must end in .html.\n  value: {str(output)!r}\n  {output.with_suffix('.html')} would work."
         )
     check_place(output, ".html", "--output")
-    given = place or Path()
-    if (given / ZOO_FILE).is_file():
-        given = given / ZOO_FILE
+    path = place or Path()
+    if (path / ZOO_FILE).is_file():
+        path = path / ZOO_FILE
     earlier = _earlier(output)
     from exporters.making.catalog import catalog as catalog_of
 
     with stage_progress(quiet=as_json) as progress:
-        found = catalog_of(
-            given,
+        listed = catalog_of(
+            path,
             earlier,
             datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             contents=digests,
             progress=progress,
         )
-        text = found.page(output.absolute().parent, progress)
+        text = listed.page(output.absolute().parent, progress)
     write_own(output, text.encode(), ".html")
     if as_json:
-        print_json({"page": str(output), **found.as_dict()})
+        print_json({"page": str(output), **listed.as_dict()})
     else:
-        _print_summary(found)
+        _print_summary(listed)
         say(str(output))
-    if found.problems or any(entry.state == "changed" for entry in found.entries):
+    if listed.problems or any(entry.state == "changed" for entry in listed.entries):
         raise typer.Exit(FAILED)
 
 
 def _earlier(output: Path) -> Any:
-    """The data of the page that will be replaced; None where there is none."""
+    """The data of the page that will be replaced; None if there is no page."""
     from specs.base.errors import UserError
     from zoo.catalog.changes import FORMAT
     from zoo.pages.catalog_page import data_in
@@ -100,16 +99,16 @@ def _earlier(output: Path) -> Any:
     return data
 
 
-def _print_summary(found: Catalog) -> None:
+def _print_summary(listed: Catalog) -> None:
     from cli.terminal.render import say
 
-    models = len(found.data["specs"])
-    say(f"{_counted(len(found.entries), 'artefact')} of {_counted(models, 'model')}.")
-    for name, why in found.changed.lines() if found.changed else ():
+    models = len(listed.data["specs"])
+    say(f"{_counted(len(listed.entries), 'artefact')} of {_counted(models, 'model')}.")
+    for name, why in listed.changed.lines() if listed.changed else ():
         say(f"{name}: {why}")
-    for problem in found.problems:
+    for problem in listed.problems:
         say(f"{problem.name}: {problem.why}", "red", err=True)
-    for entry in found.entries:
+    for entry in listed.entries:
         if entry.state == "changed":
             say(f"{entry.name}: {entry.integrity.changes[0]}", "red", err=True)
 

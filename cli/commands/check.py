@@ -17,7 +17,6 @@ def check(
         typer.Option(
             metavar="PATH|random",
             help="Weights to check with: a file, its directory, a Hugging Face repository, or random by the spec's recipe.",
-            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed for random weights.")] = 0,

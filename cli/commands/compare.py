@@ -35,7 +35,6 @@ def compare(
             "--with",
             metavar="PATH=VALUE...",
             help="Add a variant of the first SPEC; separate several changes by spaces; repeatable.",
-            show_default=False,
         ),
     ] = None,
     assignments: Assignments = None,
@@ -46,16 +45,11 @@ def compare(
             help="Task: copy, reverse, recall or addition; with --text, next-byte or masked-byte.  "
             "[default: reverse, or next-byte with --text]",
             autocompletion=complete_task,
-            show_default=False,
         ),
     ] = None,
     text: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Train on the bytes of a file; the last tenth is held out.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="Train on the bytes of a file; the last tenth is held out."),
     ] = None,
     length: Annotated[
         int | None,
@@ -63,21 +57,14 @@ def compare(
             min=1,
             metavar="N",
             help="Task length, in symbols, keys, digits or bytes.  [default: 8; recall and addition 4, --text 64]",
-            show_default=False,
         ),
     ] = None,
     layers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.", show_default=False),
+        int | None, typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.")
     ] = None,
     width: Annotated[
         int | None,
-        typer.Option(
-            min=8,
-            metavar="N",
-            help="Scale every model to this width, with fewer heads.",
-            show_default=False,
-        ),
+        typer.Option(min=8, metavar="N", help="Scale every model to this width, with fewer heads."),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, metavar="N", help="Number of training steps.")] = 300,
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.")] = 32,
@@ -96,7 +83,6 @@ def compare(
             "-o",
             metavar="FILE",
             help="Also write the loss curves: .png, .svg, .html or .json; repeatable.",
-            show_default=False,
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ignore saved results and retrain.")] = False,
@@ -145,20 +131,22 @@ def compare(
     from zoo.training.shrinking import shrunk
     from zoo.training.tasks import find_task
 
-    chosen = find_task(task or (NEXT_BYTE if text else REVERSE), text, length, [each.spec for each in named])
-    small = [Contender(each.label, shrunk(each.spec, layers, width)) for each in named]
+    chosen = find_task(
+        task or (NEXT_BYTE if text else REVERSE), text, length, [contender.spec for contender in named]
+    )
+    small = [Contender(contender.label, shrunk(contender.spec, layers, width)) for contender in named]
     fit = contenders(small, chosen, jobs)
     settings = Settings(steps, batch, rate, seed)
     with training_progress(quiet=as_json) as progress:
-        found = train_all(fit, chosen, settings, _KEPT, progress, fresh=fresh, jobs=jobs)
+        comparison = train_all(fit, chosen, settings, _KEPT, progress, fresh=fresh, jobs=jobs)
     for path in output or ():
-        write_output(path, found)
+        write_output(path, comparison)
     if as_json:
-        print_json(found.as_dict())
+        print_json(comparison.as_dict())
     else:
-        print_comparison(found)
+        print_comparison(comparison)
         print_written(output)
-    if not found.sound:
+    if not comparison.sound:
         raise typer.Exit(FAILED)
 
 
@@ -169,16 +157,16 @@ def _contenders(
     from specs.language.load import load
     from zoo.training.contender import Contender
 
-    found = [Contender(_label(reference), load(reference, assignments)) for reference in references]
+    contenders = [Contender(_label(reference), load(reference, assignments)) for reference in references]
     for variant in variants:
         changes = _BETWEEN_ASSIGNMENTS.split(variant.strip())
-        found.append(Contender(" ".join(changes), load(references[0], [*assignments, *changes])))
-    labels = [each.label for each in found]
+        contenders.append(Contender(" ".join(changes), load(references[0], [*assignments, *changes])))
+    labels = [contender.label for contender in contenders]
     return [
-        each
-        if labels.count(each.label) == 1
-        else Contender(f"{each.label} ({labels[: i + 1].count(each.label)})", each.spec)
-        for i, each in enumerate(found)
+        contender
+        if labels.count(contender.label) == 1
+        else Contender(f"{contender.label} ({labels[: i + 1].count(contender.label)})", contender.spec)
+        for i, contender in enumerate(contenders)
     ]
 
 

@@ -25,7 +25,6 @@ Family = Annotated[
         metavar="FAMILY",
         help="model_type to write.  [default: that of the weights, or the first that can express the spec]",
         autocompletion=complete_family,
-        show_default=False,
     ),
 ]
 CheckpointDirectory = Annotated[
@@ -36,7 +35,6 @@ CheckpointDirectory = Annotated[
         metavar="DIR",
         help="Output directory; replaces the files of an earlier conversion there and no others.  "
         "[default: build/NAME-checkpoint, with --dtype and --as if given]",
-        show_default=False,
     ),
 ]
 WeightType = Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.")]

@@ -16,16 +16,11 @@ _HELP = "Preset, YAML file, exported directory, or checkpoint (its directory or 
 
 
 def diff(
-    a: Annotated[
-        str, typer.Argument(metavar="A", help=_HELP, autocompletion=complete_spec, show_default=False)
-    ],
+    a: Annotated[str, typer.Argument(metavar="A", help=_HELP, autocompletion=complete_spec)],
     b: Annotated[
         str | None,
         typer.Argument(
-            metavar="B",
-            help="Second model, as for A.  [default: A with --set]",
-            autocompletion=complete_spec,
-            show_default=False,
+            metavar="B", help="Second model, as for A.  [default: A with --set]", autocompletion=complete_spec
         ),
     ] = None,
     assignments: Assignments = None,
@@ -37,12 +32,9 @@ def diff(
             min=1,
             metavar="N",
             help="Prompt and cache length for costs, in tokens.  [default: 1024, or the shorter context]",
-            show_default=False,
         ),
     ] = None,
-    brief: Annotated[
-        bool, typer.Option("--brief", "-q", help="Print only whether they differ.", show_default=False)
-    ] = False,
+    brief: Annotated[bool, typer.Option("--brief", "-q", help="Print only whether they differ.")] = False,
     digests: Digests = None,
     as_json: AsJson = False,
 ) -> None:
@@ -71,30 +63,30 @@ def diff(
     if b is None and not assignments:
         remedy = "Pass a second model, or change the first with --set, as in --set position.kind=rope."
         raise UserError(f"Only one model to compare: {a}.\n  {remedy}")
-    found = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
+    difference = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
     if brief:
-        if not found.same:
-            say(f"{found.a.label} and {found.b.label} differ.")
+        if not difference.same:
+            say(f"{difference.a.label} and {difference.b.label} differ.")
     elif as_json:
-        print_json(_whole(found, batch, length).as_dict())
+        print_json(_whole(difference, batch, length).as_dict())
     else:
-        whole = _whole(found, batch, length) if found.spec else None
-        print_specs(found)
+        whole = _whole(difference, batch, length) if difference.spec else None
+        print_specs(difference)
         if whole is not None:
             print_models(whole, depth=depth, typed=b is None)
-        if found.exports:
-            print_exports(found.exports)
-        if found.weights is not None:
-            print_weights(found.weights)
-        for side, integrity in zip((found.a, found.b), found.integrity, strict=True):
+        if difference.exports:
+            print_exports(difference.exports)
+        if difference.weights is not None:
+            print_weights(difference.weights)
+        for side, integrity in zip((difference.a, difference.b), difference.integrity, strict=True):
             if integrity is not None:
                 print_changes(side.label, integrity)
-    if not found.same:
+    if not difference.same:
         raise typer.Exit(FAILED)
 
 
-def _whole(found: SpecDifference, batch: int, length: int | None) -> ModelDifference:
+def _whole(difference: SpecDifference, batch: int, length: int | None) -> ModelDifference:
     """The comparison with modules and costs added."""
     from zoo.reports.difference import compare_models
 
-    return compare_models(found, batch=batch, length=length)
+    return compare_models(difference, batch=batch, length=length)

@@ -24,7 +24,6 @@ def draw(
             "-o",
             metavar="FILE",
             help="Output file: .svg, .png, .mmd or .md (Mermaid), or - for standard output.  [default: build/NAME.svg]",
-            show_default=False,
         ),
     ] = None,
     format_: Annotated[
@@ -33,7 +32,6 @@ def draw(
             "--format",
             metavar="svg|png|mermaid",
             help="Output format.  [default: from the suffix of FILE, else svg]",
-            show_default=False,
         ),
     ] = None,
     scale: Annotated[
@@ -106,24 +104,24 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def _format(output: str | None, stated: str | None) -> str:
+def _format(output: str | None, name: str | None) -> str:
     """The format to draw.  Raises :class:`specs.base.errors.UserError` if the options name none, or two."""
     from specs.base.errors import UserError
     from specs.base.suggest import suggestion
 
-    if stated is not None and stated not in FORMATS.values():
+    if name is not None and name not in FORMATS.values():
         formats = list(dict.fromkeys(FORMATS.values()))
-        raise UserError(f"--format {stated!r} is unknown\n  {suggestion(stated, formats)}")
+        raise UserError(f"--format {name!r} is unknown\n  {suggestion(name, formats)}")
     if output in (None, "-"):
-        return stated or "svg"
+        return name or "svg"
     suffix = Path(output or "").suffix
     meant = FORMATS.get(suffix.lower())
-    if meant is None and stated is None:
+    if meant is None and name is None:
         raise UserError(
             f"{output} has no known format.\n  Use a suffix of {', '.join(FORMATS)}, or pass --format."
         )
-    if meant is not None and stated not in (None, meant):
+    if meant is not None and name not in (None, meant):
         raise UserError(
-            f"{output} has the suffix of {meant}, but --format is {stated}.\n  Drop --format, or rename the file."
+            f"{output} has the suffix of {meant}, but --format is {name}.\n  Drop --format, or rename the file."
         )
-    return stated or meant or "svg"
+    return name or meant or "svg"

@@ -27,9 +27,9 @@ def engines(as_json: AsJson = False) -> None:
     from exporters.verification.engines.find import VARIABLE, engines_folder
     from exporters.verification.engines.inventory import inventory
 
-    found = inventory()
+    states = inventory()
     if as_json:
-        print_json({"folder": str(engines_folder()), "engines": [asdict(state) for state in found]})
+        print_json({"folder": str(engines_folder()), "engines": [asdict(state) for state in states]})
         return
     print_table(
         [
@@ -40,11 +40,11 @@ def engines(as_json: AsJson = False) -> None:
             Column("description", rank=3, prose=20),
         ],
         [
-            (each.name, each.version or "-", each.shows, ", ".join(each.targets), each.description)
-            for each in found
+            (engine.name, engine.version or "-", engine.shows, ", ".join(engine.targets), engine.description)
+            for engine in states
         ],
     )
-    for state in found:
+    for state in states:
         _say_missing(state)
     say()
     say(f"Folder of environments ({VARIABLE}): {engines_folder()}")

@@ -25,42 +25,25 @@ def import_checkpoint(
         typer.Argument(
             metavar="CHECKPOINT",
             help="Checkpoint directory, config.json, GGUF file, or Hugging Face repository (ORG/NAME).",
-            show_default=False,
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Output file.  [default: standard output]",
-            show_default=False,
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="Output file.  [default: standard output]"),
     ] = None,
     name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Name of the spec.  [default: the directory's]", show_default=False
-        ),
+        str | None, typer.Option(metavar="NAME", help="Name of the spec.  [default: the directory's]")
     ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FIELD",
-            help="Ignore a config field that does not affect the computation; repeatable.",
-            show_default=False,
+            metavar="FIELD", help="Ignore a config field that does not affect the computation; repeatable."
         ),
     ] = None,
     strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", help="Refuse config fields that transformers does not define.", show_default=False
-        ),
+        bool, typer.Option("--strict", help="Refuse config fields that transformers does not define.")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the output file.", show_default=False)
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert a checkpoint's config to a spec.

@@ -16,8 +16,7 @@ def params(
     depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
     unfold: Annotated[bool, typer.Option("--unfold", help="Print identical blocks one by one.")] = False,
     path: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODULE", help="Count only this module; repeatable.", show_default=False),
+        list[str] | None, typer.Option(metavar="MODULE", help="Count only this module; repeatable.")
     ] = None,
     target: Annotated[str, flag("target")] = "portable",
     as_json: AsJson = False,

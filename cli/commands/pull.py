@@ -13,15 +13,9 @@ from cli.options.options import AsJson
 def pull(
     source: Annotated[
         str,
-        typer.Argument(
-            metavar="ADDRESS",
-            help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="ADDRESS", help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path."),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Output directory.", show_default=False)
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Output directory.")],
     as_json: AsJson = False,
 ) -> None:
     """Fetch a published export, and compare every file with its digest.

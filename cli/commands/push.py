@@ -19,10 +19,7 @@ def push(
     to: Annotated[
         str,
         typer.Option(
-            "--to",
-            metavar="ADDRESS",
-            help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path.",
-            show_default=False,
+            "--to", metavar="ADDRESS", help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path."
         ),
     ],
     dry_run: Annotated[
@@ -83,12 +80,12 @@ def _print_plan(plan: PushPlan) -> None:
         ],
         [
             (
-                each.name,
-                byte_text(each.size),
-                styled(each.state, _STYLES[each.state]),
-                byte_text(each.size) if each.sent else "",
+                change.name,
+                byte_text(change.size),
+                styled(change.state, _STYLES[change.state]),
+                byte_text(change.size) if change.sent else "",
             )
-            for each in plan.changes
+            for change in plan.changes
         ],
     )
     say()

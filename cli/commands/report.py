@@ -25,7 +25,6 @@ def report(
             metavar="SPEC|DIR",
             help="Preset name (see zoo list), YAML file, exported directory, or checkpoint.",
             autocompletion=complete_spec,
-            show_default=False,
         ),
     ],
     assignments: Assignments = None,
@@ -36,7 +35,6 @@ def report(
             min=1,
             metavar="N",
             help="Sequence length, in tokens.  [default: 1024, or the context length if shorter]",
-            show_default=False,
         ),
     ] = None,
     past: Annotated[
@@ -45,7 +43,6 @@ def report(
             min=0,
             metavar="N",
             help="Cached tokens before a decoder step.  [default: the length, or what fits in the context]",
-            show_default=False,
         ),
     ] = None,
     source_length: Annotated[
@@ -54,7 +51,6 @@ def report(
             min=1,
             metavar="N",
             help="Encoder length of an encoder-decoder, in tokens.  [default: as --length]",
-            show_default=False,
         ),
     ] = None,
     precision: Annotated[
@@ -70,7 +66,6 @@ def report(
             metavar="NAME",
             help="Target whose file sizes are reported.  [default: that of the export, or portable]",
             autocompletion=complete_target,
-            show_default=False,
         ),
     ] = None,
     devices: Annotated[
@@ -80,7 +75,6 @@ def report(
             metavar="NAME|FILE",
             help="Device name, YAML file of a device, or `this` to measure this machine; repeatable.  [default: all]",
             autocompletion=complete_device,
-            show_default=False,
         ),
     ] = None,
     mesh: Annotated[
@@ -88,30 +82,20 @@ def report(
         typer.Option(
             metavar="dp=N,tp=N,pp=N",
             help="Report memory per device, traffic and the bound of a training step on a mesh, instead.",
-            show_default=False,
         ),
     ] = None,
     fit: Annotated[
         str | None,
-        typer.Option(
-            metavar="train|serve",
-            help="Find the smallest mesh that trains or serves the model.",
-            show_default=False,
-        ),
+        typer.Option(metavar="train|serve", help="Find the smallest mesh that trains or serves the model."),
     ] = None,
     symbolic: Annotated[
-        bool,
-        typer.Option(
-            "--symbolic", help="Print FLOPs and activations as formulas of B, T, P and S.", show_default=False
-        ),
+        bool, typer.Option("--symbolic", help="Print FLOPs and activations as formulas of B, T, P and S.")
     ] = False,
     depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 3,
     html: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Write an HTML page with pictures, and sliders for the sizes, instead.",
-            show_default=False,
+            metavar="FILE", help="Write an HTML page with pictures, and sliders for the sizes, instead."
         ),
     ] = None,
     digests: Digests = None,
@@ -158,9 +142,9 @@ def report(
     if mesh is not None or fit is not None:
         report_mesh(model_spec, lengths, precision, devices or (), mesh, fit, as_json=as_json)
         return
-    place = target or (side.export.manifest.target if side.export else "portable")
-    sizes = file_sizes(model_spec, place, needed=precision in ("int8", "int4", "q4f16"))
-    found = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)
+    target_name = target or (side.export.manifest.target if side.export else "portable")
+    sizes = file_sizes(model_spec, target_name, needed=precision in ("int8", "int4", "q4f16"))
+    costs = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)
     integrity = None
     if side.export is not None:
         # Only the page shows the verification, and digests tie it to the files.
@@ -168,15 +152,15 @@ def report(
         integrity = check_integrity(side.export, contents=contents)
     if html is not None:
         export = None if side.export is None or integrity is None else (side.export, integrity)
-        write_own(html, report_page(found, export).encode(), ".html", "--html")
+        write_own(html, report_page(costs, export).encode(), ".html", "--html")
     if as_json:
         kept = None if integrity is None else integrity.as_dict()
-        print_json({**found.as_dict(), "target": place, "integrity": kept})
+        print_json({**costs.as_dict(), "target": target_name, "integrity": kept})
     elif html is not None:
         say(str(html))
     else:
-        print_report(found, place, symbolic=symbolic, depth=depth)
-        print_advice(model_spec, place, precision)
+        print_report(costs, target_name, symbolic=symbolic, depth=depth)
+        print_advice(model_spec, target_name, precision)
     if integrity is not None and not integrity.intact:
         if not as_json:
             print_changes(side.label, integrity)

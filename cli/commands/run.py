@@ -16,76 +16,49 @@ if TYPE_CHECKING:
 
 
 def run(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.", show_default=False)],
-    text: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Input text; repeatable.", show_default=False)
-    ] = None,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.")],
+    text: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Input text; repeatable.")] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="1,2,3", help="Input token ids, instead of --text; repeatable.", show_default=False
-        ),
+        typer.Option(metavar="1,2,3", help="Input token ids, instead of --text; repeatable."),
     ] = None,
     image: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="PATH", help="Input image, or a directory of them; repeatable.", show_default=False
-        ),
+        typer.Option(metavar="PATH", help="Input image, or a directory of them; repeatable."),
     ] = None,
     audio: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Input recording (.wav), or a directory of them; repeatable.",
-            show_default=False,
-        ),
+        typer.Option(metavar="PATH", help="Input recording (.wav), or a directory of them; repeatable."),
     ] = None,
     tokenizer: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH",
-            help="A tokenizer.json or its directory.  [default: the one in DIR, if any]",
-            show_default=False,
+            metavar="PATH", help="A tokenizer.json or its directory.  [default: the one in DIR, if any]"
         ),
     ] = None,
     max_new_tokens: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Maximum number of tokens to generate.  [default: 64]",
-            show_default=False,
-        ),
+        typer.Option(min=1, metavar="N", help="Maximum number of tokens to generate.  [default: 64]"),
     ] = None,
     temperature: Annotated[
         float | None,
         typer.Option(
-            metavar="T",
-            help="Sampling temperature; below 1 favours likely tokens.  [default: greedy]",
-            show_default=False,
+            metavar="T", help="Sampling temperature; below 1 favours likely tokens.  [default: greedy]"
         ),
     ] = None,
     top_k: Annotated[
-        int | None,
-        typer.Option(metavar="K", help="Sample from the K most likely tokens.", show_default=False),
+        int | None, typer.Option(metavar="K", help="Sample from the K most likely tokens.")
     ] = None,
     top_p: Annotated[
         float | None,
-        typer.Option(
-            metavar="P",
-            help="Sample from the smallest set of tokens with total probability P.",
-            show_default=False,
-        ),
+        typer.Option(metavar="P", help="Sample from the smallest set of tokens with total probability P."),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed for sampling.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed for sampling.")] = None,
     stop: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TOKEN",
             help="Stop token or its id; repeatable.  [default: the checkpoint's end-of-sequence tokens, if any]",
-            show_default=False,
         ),
     ] = None,
     start: Annotated[
@@ -93,7 +66,6 @@ def run(
         typer.Option(
             metavar="ID",
             help="Decoder start token id of an encoder-decoder.  [default: the checkpoint's, or 0]",
-            show_default=False,
         ),
     ] = None,
     provider: ProviderName = None,
@@ -127,10 +99,10 @@ def run(
     from specs.base.errors import UserError
 
     exported = open_export(directory, provider)
-    found = find_text(directory, tokenizer, needed=bool(text))
-    if found is not None:
-        found.use(exported.sentences)
-    stated = GivenOptions(text or [], ids or [], image or [], audio or [])
+    text_codec = find_text(directory, tokenizer, needed=bool(text))
+    if text_codec is not None:
+        text_codec.use(exported.sentences)
+    inputs = GivenOptions(text or [], ids or [], image or [], audio or [])
     generating = {
         "--max-new-tokens": max_new_tokens,
         "--temperature": temperature,
@@ -140,24 +112,24 @@ def run(
         "--stop": stop,
         "--start": start,
     }
-    given = [option for option, value in generating.items() if value is not None]
-    if given and not exported.spec.decodes:
+    used = [option for option, value in generating.items() if value is not None]
+    if used and not exported.spec.decodes:
         raise UserError(
-            f"{given[0]} applies only to decoders, and {exported.spec.name} is an encoder.\n  Remove the option."
+            f"{used[0]} applies only to decoders, and {exported.spec.name} is an encoder.\n  Remove the option."
         )
     if exported.spec.architecture == "dual-encoder":
-        print_matches(exported, *read_pair(stated, exported, found), as_json=as_json)
+        print_matches(exported, *read_pair(inputs, exported, text_codec), as_json=as_json)
         return
-    shown = RunContext(exported, found, read_inputs(stated, exported, found), as_json)
+    shown = RunContext(exported, text_codec, read_inputs(inputs, exported, text_codec), as_json)
     if exported.spec.decodes:
         sampling = _sampling(temperature, top_k, top_p, seed, exported.settings)
         print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)
     else:
         print_encoded(shown)
-    if found is not None and found.cut:
-        verb = "has" if found.cut == 1 else "have"
+    if text_codec is not None and text_codec.cut:
+        verb = "has" if text_codec.cut == 1 else "have"
         say(
-            f"{found.cut} of {len(stated.texts)} texts {verb} more than the checkpoint's {found.usage.most} tokens; the rest was not read.",
+            f"{text_codec.cut} of {len(inputs.texts)} texts {verb} more than the checkpoint's {text_codec.usage.most} tokens; the rest was not read.",
             "yellow",
             err=True,
         )
@@ -173,16 +145,16 @@ def _sampling(
     """The sampling settings: greedy unless an option sets one, and then the checkpoint's for those that none sets."""
     from zoo.generation.sampling import Sampling
 
-    stated = settings.sampling
+    defaults = settings.sampling
     if temperature is None:
         draws = (top_k, top_p, seed) != (None, None, None)
-        temperature = stated.get("temperature", 1.0) if draws else 0.0
+        temperature = defaults.get("temperature", 1.0) if draws else 0.0
     return Sampling(
         temperature,
-        (stated.get("top_k") or None) if top_k is None else top_k,
-        stated.get("top_p") if top_p is None else top_p,
+        (defaults.get("top_k") or None) if top_k is None else top_k,
+        defaults.get("top_p") if top_p is None else top_p,
         seed or 0,
-        stated.get("min_p"),
+        defaults.get("min_p"),
     )
 
 
@@ -192,14 +164,14 @@ def _stop_ids(stop: list[str] | None, shown: RunContext) -> list[int] | None:
 
     if stop is None:
         return None
-    found = []
+    token_ids = []
     for token in stop:
         if token.isdecimal():
-            found.append(int(token))
+            token_ids.append(int(token))
         elif shown.text is None:
             raise UserError(
                 f"--stop needs a tokenizer to look up a token.\n  value: {token!r}\n  Pass the token's id."
             )
         else:
-            found.append(shown.text.id_of(token))
-    return found
+            token_ids.append(shown.text.id_of(token))
+    return token_ids

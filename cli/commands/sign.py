@@ -15,10 +15,7 @@ def sign(
     key: Annotated[
         Path,
         typer.Option(
-            "--key",
-            metavar="PEM",
-            help="Private key: elliptic curve P-256, P-384 or P-521, not encrypted.",
-            show_default=False,
+            "--key", metavar="PEM", help="Private key: elliptic curve P-256, P-384 or P-521, not encrypted."
         ),
     ],
     unverified: Unverified = False,

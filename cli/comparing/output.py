@@ -16,29 +16,32 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg", ".html", ".json")
 
 
-def write_output(path: Path, found: TrainingComparison) -> None:
+def write_output(path: Path, comparison: TrainingComparison) -> None:
     """Write a comparison atomically in the format of the file's suffix."""
     kind = path.suffix.lower()
-    write_own(path, _content(kind, found), kind)
+    write_own(path, _content(kind, comparison), kind)
 
 
-def _content(kind: str, found: TrainingComparison) -> bytes:
+def _content(kind: str, comparison: TrainingComparison) -> bytes:
     if kind == ".json":
-        return (json.dumps(found.as_dict(), indent=2) + "\n").encode()
-    curves = [(f"{letter(i)}: {each.label}", found.curve(each)) for i, each in enumerate(found.results)]
-    guess = (found.task.chance, "chance")
+        return (json.dumps(comparison.as_dict(), indent=2) + "\n").encode()
+    curves = [
+        (f"{letter(i)}: {result.label}", comparison.curve(result))
+        for i, result in enumerate(comparison.results)
+    ]
+    guess = (comparison.task.chance, "chance")
     if kind == ".html":
         from zoo.pages.comparison_page import comparison_page
 
-        rows = [[letter(i), each.label, *figures(each)] for i, each in enumerate(found.results)]
-        notes = [line for line in difference_lines(found) if line]
+        rows = [[letter(i), result.label, *figures(result)] for i, result in enumerate(comparison.results)]
+        notes = [line for line in difference_lines(comparison) if line]
         header = ("", "spec", *NUMBERS)
-        title = f"{found.task.name}, length {found.task.length}"
+        title = f"{comparison.task.name}, length {comparison.task.length}"
         return comparison_page(
-            title, headline(found), header, rows, curves, guess, notes, warnings(found)
+            title, headline(comparison), header, rows, curves, guess, notes, warnings(comparison)
         ).encode()
     from zoo.pictures.curves import loss_curves
     from zoo.pictures.style import png, svg
 
-    figure = loss_curves(curves, guess, f"{found.task.name}: {curve_title(found)}")
+    figure = loss_curves(curves, guess, f"{comparison.task.name}: {curve_title(comparison)}")
     return png(figure) if kind == ".png" else svg(figure).encode()

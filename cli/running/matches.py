@@ -20,19 +20,19 @@ def print_matches(exported: Exported, texts: RunInputs, images: RunInputs, *, as
 
     runner = DualEncoderRunner(exported)
     begun = time.perf_counter()
-    found = runner.match(texts.given, images.given)  # type: ignore[arg-type]
+    match = runner.match(texts.given, images.given)  # type: ignore[arg-type]
     took = time.perf_counter() - begun
     said = [name or ",".join(map(str, ids)) for name, ids in zip(texts.names, texts.given, strict=True)]
     if as_json:
         facts = {"model": exported.spec.name, "provider": runner.provider}
         times = {"load_seconds": runner.load_seconds, "seconds": took}
-        scores = {"scores": found.scores.tolist(), "probabilities": found.probabilities.tolist()}
+        scores = {"scores": match.scores.tolist(), "probabilities": match.probabilities.tolist()}
         print_json({**facts, **times, "images": images.names, "texts": said, **scores})
         return
     rows = [
         (image, text, f"{score:.3f}", f"{share:.2%}")
-        for image, scores, shares in zip(images.names, found.scores, found.probabilities, strict=True)
-        for text, score, share in sorted(zip(said, scores, shares, strict=True), key=lambda each: -each[1])
+        for image, scores, shares in zip(images.names, match.scores, match.probabilities, strict=True)
+        for text, score, share in sorted(zip(said, scores, shares, strict=True), key=lambda row: -row[1])
     ]
     columns = [Column("image", prose=20, pinned=True), Column("text", prose=24)]
     print_table([*columns, Column("score", right=True), Column("probability", right=True)], rows)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from exporters.runtime.exported import Exported
     from exporters.runtime.generation import Continuation
     from exporters.runtime.graph import Floats
-    from exporters.runtime.model_inputs import ModelInputs
     from exporters.runtime.text import TextTokenizer
     from zoo.generation.sampling import Sampling
 
@@ -37,7 +36,7 @@ class RunContext:
 
     @property
     def given(self) -> ModelInputs:
-        """What the model reads."""
+        """The inputs of the model."""
         return self.inputs.given
 
     @property
@@ -53,9 +52,9 @@ class RunContext:
         """Tokens as text, or as comma-separated ids."""
         return ",".join(map(str, ids)) if self.text is None else self.text.text(ids)
 
-    def label(self, place: int) -> str:
+    def label(self, index: int) -> str:
         """The name of a file, or a prompt; cut to fit a table row."""
-        words = self.inputs.names[place] or " ".join(self.words(cast(Any, self.given[place])).split())
+        words = self.inputs.names[index] or " ".join(self.words(cast(Any, self.given[index])).split())
         return words if len(words) <= 60 else f"{words[:57]}..."
 
 
@@ -66,14 +65,14 @@ def print_generated(
     from exporters.runtime.generation import Generator
 
     exported = shown.exported
-    given: Any = shown.given
+    prompts: Any = shown.given
     generator = Generator(exported)
     _tell_not_applied(exported, sampling)
     first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
     streamed = not shown.as_json and len(shown.given) == 1
     tell = _token_printer(shown) if streamed else lambda tokens: None
     done = generator.generate(
-        given, most, sampling, stop=stop, start=first_id, images=shown.inputs.images, tell=tell
+        prompts, most, sampling, stop=stop, start=first_id, images=shown.inputs.images, tell=tell
     )
     rate = done.tokens_per_second
     if shown.as_json:
@@ -84,18 +83,20 @@ def print_generated(
                 "load_seconds": generator.load_seconds,
                 "first_token_seconds": done.first,
                 "tokens_per_second": rate,
-                "sequences": [_data(shown, place, each) for place, each in enumerate(done.continuations)],
+                "sequences": [
+                    _data(shown, index, continuation) for index, continuation in enumerate(done.continuations)
+                ],
             }
         )
         return
     if streamed:
         say()
     else:
-        for place, each in enumerate(done.continuations):
-            source = shown.inputs.names[place] or shown.words(each.prompt)
-            say(f"{source} -> {shown.words(each.ids)}")
-    endings = ", ".join(dict.fromkeys(each.ending for each in done.continuations))
-    count = sum(len(each.ids) for each in done.continuations)
+        for index, continuation in enumerate(done.continuations):
+            source = shown.inputs.names[index] or shown.words(continuation.prompt)
+            say(f"{source} -> {shown.words(continuation.ids)}")
+    endings = ", ".join(dict.fromkeys(continuation.ending for continuation in done.continuations))
+    count = sum(len(continuation.ids) for continuation in done.continuations)
     speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
     tell_how(
         generator.provider,
@@ -107,12 +108,15 @@ def print_generated(
 def _tell_not_applied(exported: Exported, sampling: Sampling) -> None:
     """Name the settings of the checkpoint that change what transformers generates and are not applied, on stderr."""
     settings, draws = exported.settings, sampling.temperature > 0
-    if found := settings.not_applied(sampling=draws):
-        say(f"Not applied, as {settings.where} states it: {', '.join(found)}.", "yellow", err=True)
+    if names := settings.not_applied(sampling=draws):
+        say(f"Not applied, as {settings.where} states it: {', '.join(names)}.", "yellow", err=True)
     if not draws and settings.samples:
-        stated = settings.sampling
-        values = ", ".join(f"{name} {value}" for name, value in stated.items()) or "the model's probabilities"
-        hint = f"Decoding is greedy; --temperature {stated.get('temperature', 1.0)} samples so."
+        sampling_defaults = settings.sampling
+        values = (
+            ", ".join(f"{name} {value}" for name, value in sampling_defaults.items())
+            or "the model's probabilities"
+        )
+        hint = f"Decoding is greedy; --temperature {sampling_defaults.get('temperature', 1.0)} samples so."
         say(f"{settings.where} states sampling with {values}. {hint}", "dim", err=True)
 
 
@@ -129,11 +133,11 @@ def _ids_with_commas() -> Callable[[int], str]:
     return lambda token: f"{next(separators)}{token}"
 
 
-def _data(shown: RunContext, place: int, found: Continuation) -> dict[str, Any]:
-    name = shown.inputs.names[place]
-    source = {shown.inputs.what: name} if name else {"prompt_ids": found.prompt}
-    data = {**source, "ids": found.ids, "ending": found.ending}
-    return data if shown.text is None else {**data, "text": shown.text.text(found.ids)}
+def _data(shown: RunContext, index: int, continuation: Continuation) -> dict[str, Any]:
+    name = shown.inputs.names[index]
+    source = {shown.inputs.what: name} if name else {"prompt_ids": continuation.prompt}
+    data = {**source, "ids": continuation.ids, "ending": continuation.ending}
+    return data if shown.text is None else {**data, "text": shown.text.text(continuation.ids)}
 
 
 def print_encoded(shown: RunContext) -> None:
@@ -201,18 +205,18 @@ def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
 
 
 def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    found = encoder.classes(shown.given)
+    probabilities = encoder.classes(shown.given)
     names = shown.exported.labels
     if not shown.as_json:
         print_table(
             [shown.column, Column("label", right=True), Column("probability", right=True)],
             [
                 (shown.label(row), str(names.get(str(label), label)), f"{shares[label]:.2%}")
-                for row, shares in enumerate(found)
+                for row, shares in enumerate(probabilities)
                 for label in _best(shares)
             ],
         )
-    return {**shown.inputs.data, "probabilities": found.tolist()}
+    return {**shown.inputs.data, "probabilities": probabilities.tolist()}
 
 
 def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
@@ -227,9 +231,10 @@ def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     prompts = [*shown.given]
     if not any(mask in prompt for prompt in prompts):
         raise UserError(f"No text has a {shown.name(mask)} token to fill.\n  Replace a word with it.")
-    found = encoder.masked(prompts, mask)
+    probabilities = encoder.masked(prompts, mask)
     best = [
-        [[(token, float(shares[token])) for token in _best(shares)] for shares in masks] for masks in found
+        [[(token, float(shares[token])) for token in _best(shares)] for shares in masks]
+        for masks in probabilities
     ]
     if not shown.as_json:
         print_table(
@@ -237,11 +242,11 @@ def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
             [
                 (
                     shown.label(row),
-                    str(place),
+                    str(index),
                     "  ".join(f"{shown.name(token)} {share:.1%}" for token, share in tokens),
                 )
                 for row, masks in enumerate(best)
-                for place, tokens in enumerate(masks)
+                for index, tokens in enumerate(masks)
             ],
         )
     return {
@@ -259,16 +264,16 @@ def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
 def _print_spoken(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     from exporters.runtime.transcripts import CharacterVocabulary, spoken_text
 
-    found = encoder.spoken(shown.given)
+    spoken = encoder.spoken(shown.given)
     characters = CharacterVocabulary.beside(shown.exported.directory)
-    texts = [spoken_text(labels, encoder.blank, characters, shown.text) for labels in found]
+    texts = [spoken_text(labels, encoder.blank, characters, shown.text) for labels in spoken]
     if not shown.as_json:
-        for name, labels, text in zip(shown.inputs.names, found, texts, strict=True):
+        for name, labels, text in zip(shown.inputs.names, spoken, texts, strict=True):
             words = ",".join(map(str, labels)) if text is None else text
-            say(words if len(found) == 1 else f"{name} -> {words}")
+            say(words if len(spoken) == 1 else f"{name} -> {words}")
     transcripts = [
         {"ids": labels, **({} if text is None else {"text": text})}
-        for labels, text in zip(found, texts, strict=True)
+        for labels, text in zip(spoken, texts, strict=True)
     ]
     return {**shown.inputs.data, "transcripts": transcripts}
 

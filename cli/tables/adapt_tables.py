@@ -1,4 +1,4 @@
-"""The origins of a variant's tensors as a table, and where they are."""
+"""The origins of a variant's tensors as a table."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def origin_rows(origins: Iterable[Origin]) -> list[tuple[str, str, str, str, str
 
 
 def _layer(name: str) -> str:
-    found = _LAYER.search(name)
-    return found[1] if found else ""
+    match = _LAYER.search(name)
+    return match[1] if match else ""
 
 
 def _spans(layers: Iterable[str]) -> str:

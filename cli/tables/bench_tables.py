@@ -42,14 +42,14 @@ def print_report(report: BenchmarkReport) -> None:
             rows.append([label, timing.variant.label, *_figures(report, timing, group[0])])
     print_table(_TIMES, rows)
     say()
-    failed = any(each.fault for each in report.loaded)
-    judged = {each.variant: _quality(each.quality) for each in report.loaded}
+    failed = any(loaded.fault for loaded in report.loaded)
+    judged = {loaded.variant: _quality(loaded.quality) for loaded in report.loaded}
     rows = []
-    for each in report.loaded:
-        figures = ("", "", "") if each.fault else _sizes(each.load_seconds, each.size, each.peak)
-        quality = [judged[each.variant]] if any(judged.values()) else []
+    for loaded in report.loaded:
+        figures = ("", "", "") if loaded.fault else _sizes(loaded.load_seconds, loaded.size, loaded.peak)
+        quality = [judged[loaded.variant]] if any(judged.values()) else []
         rows.append(
-            [each.variant.label, each.provider, *figures, *quality, *([each.fault] if failed else [])]
+            [loaded.variant.label, loaded.provider, *figures, *quality, *([loaded.fault] if failed else [])]
         )
     columns = [*_VARIANTS, *([_QUALITY] if any(judged.values()) else []), *([_FAULT] if failed else [])]
     print_table(columns, rows)
@@ -64,7 +64,7 @@ def print_report(report: BenchmarkReport) -> None:
 
 def _figures(report: BenchmarkReport, timing: Timing, first: Timing) -> list[str]:
     work, share = timing.workload, report.bound_share(timing)
-    times = [f"{timing.percentile(each) * 1000:.2f}" for each in (50, 90, 99)]
+    times = [f"{timing.percentile(percent) * 1000:.2f}" for percent in (50, 90, 99)]
     rates = [f"{count / timing.median:,.1f}" for count in (work.batch, work.tokens)]
     return [*times, *rates, f"{first.median / timing.median:.2f}", "" if share is None else f"{share:.0%}"]
 

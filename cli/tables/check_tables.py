@@ -97,10 +97,10 @@ def _rows(modules: Sequence[ModuleShapes], unfold: bool) -> list[_Row]:
 
 
 def _row(shapes: ModuleShapes) -> _Row:
-    found = _BLOCK.fullmatch(shapes.path)
-    if found is None:
+    match = _BLOCK.fullmatch(shapes.path)
+    if match is None:
         return _Row(shapes.path, None, None, "", shapes)
-    return _Row(found[1], int(found[2]), int(found[2]), found[3], shapes)
+    return _Row(match[1], int(match[2]), int(match[2]), match[3], shapes)
 
 
 def _folded(rows: list[_Row]) -> Iterator[_Row]:
@@ -132,8 +132,8 @@ def print_behaviour(report: BehaviourReport) -> None:
         status: sum(check.status == status for check in report.checks)
         for status in ("passed", "failed", "skipped")
     }
-    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    verdict = f"behaviour: {told}, on {report.subject}, weights {report.weights}"
+    summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    verdict = f"behaviour: {summary}, on {report.subject}, weights {report.weights}"
     say(verdict, _COLORS["passed" if report.passed else "failed"])
 
 

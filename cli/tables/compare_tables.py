@@ -23,46 +23,48 @@ _COLUMNS = [
 ]
 
 
-def print_comparison(found: TrainingComparison) -> None:
+def print_comparison(comparison: TrainingComparison) -> None:
     """Print the figures of all specs, their changes to the first, their curves, and warnings."""
-    say(f"{headline(found)}\n")
+    say(f"{headline(comparison)}\n")
     rows: list[list[CellText]] = []
-    for index, result in enumerate(found.results):
+    for index, result in enumerate(comparison.results):
         verdict = styled("sees the future" if result.sees_answers else "", "bold red")
         rows.append([styled(letter(index), style(index)), result.label, *figures(result), verdict])
-    guess = styled(f"{found.task.chance:.3f}", "dim")
+    guess = styled(f"{comparison.task.chance:.3f}", "dim")
     rows.append(["", styled("chance", "dim"), "", guess, *[""] * (len(NUMBERS) - 1)])
-    columns = _COLUMNS if found.sound else [*_COLUMNS, Column("verdict", prose=8)]
+    columns = _COLUMNS if comparison.sound else [*_COLUMNS, Column("verdict", prose=8)]
     print_table(columns, [row[: len(columns)] for row in rows])
-    for line in difference_lines(found):
+    for line in difference_lines(comparison):
         say(line)
     say()
-    say(curve_title(found), "dim")
+    say(curve_title(comparison), "dim")
     out = console()
-    curves = [Curve(letter(index), found.curve(result)) for index, result in enumerate(found.results)]
-    rule = (found.task.chance, "chance")
+    curves = [
+        Curve(letter(index), comparison.curve(result)) for index, result in enumerate(comparison.results)
+    ]
+    rule = (comparison.task.chance, "chance")
     for text in plot(curves, min(out.width, _WIDEST), braille=braille_shown(), rule=rule):
         out.print(text, soft_wrap=True)
-    kept = [letter(index) for index, result in enumerate(found.results) if result.kept]
+    kept = [letter(index) for index, result in enumerate(comparison.results) if result.kept]
     if kept:
         say(f"\nUsing saved results for {', '.join(kept)}. Pass --fresh to retrain.")
-    for line in warnings(found):
+    for line in warnings(comparison):
         say(f"\n{line}", "red")
 
 
-def headline(found: TrainingComparison) -> str:
+def headline(comparison: TrainingComparison) -> str:
     """The task and the settings in one line."""
-    task, settings = found.task, found.settings
-    devices = dict.fromkeys(result.device for result in found.results)
+    task, settings = comparison.task, comparison.settings
+    devices = dict.fromkeys(result.device for result in comparison.results)
     return (
         f"{task.name}, length {task.length}: {task.explanation}; {settings.steps} steps of {settings.batch}, learning rate "
         f"{settings.rate:g}, seed {settings.seed}, on {' and '.join(devices)}"
     )
 
 
-def curve_title(found: TrainingComparison) -> str:
+def curve_title(comparison: TrainingComparison) -> str:
     """The title of the curves."""
-    smoothed = f", mean over {found.smoothing} steps" if found.smoothing > 1 else ""
+    smoothed = f", mean over {comparison.smoothing} steps" if comparison.smoothing > 1 else ""
     return f"training loss{smoothed}, nats per token"
 
 
@@ -82,19 +84,19 @@ def figures(result: Result) -> list[str]:
     ]
 
 
-def difference_lines(found: TrainingComparison) -> list[str]:
+def difference_lines(comparison: TrainingComparison) -> list[str]:
     """One line per spec with its changes to the first."""
     lines = []
-    for index, result in enumerate(found.results[1:], 1):
-        changes = ", ".join(map(change_text, found.differences(result)))
+    for index, result in enumerate(comparison.results[1:], 1):
+        changes = ", ".join(map(change_text, comparison.differences(result)))
         lines.append(f"{letter(index)} differs from A: {changes}" if changes else f"{letter(index)} equals A")
     return ["", *lines] if lines else []
 
 
-def change_text(each: Difference) -> str:
+def change_text(change: Difference) -> str:
     """A difference on one line: position learned -> rope."""
-    layers = "" if each.layers is None else f" (layers {', '.join(map(str, each.layers))})"
-    return f"{path_text(each.path_b)}{layers} {_value_text(each.a)} \u2192 {_value_text(each.b)}"
+    layers = "" if change.layers is None else f" (layers {', '.join(map(str, change.layers))})"
+    return f"{path_text(change.path_b)}{layers} {_value_text(change.a)} \u2192 {_value_text(change.b)}"
 
 
 def _value_text(value: Any) -> str:
@@ -105,10 +107,10 @@ def _value_text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def warnings(found: TrainingComparison) -> list[str]:
+def warnings(comparison: TrainingComparison) -> list[str]:
     """Warnings about losses that are not meaningful."""
     lines = []
-    for index, result in enumerate(found.results):
+    for index, result in enumerate(comparison.results):
         named = f"{letter(index)} ({result.label})"
         if result.sees_answers:
             lines.append(

@@ -43,19 +43,19 @@ _COSTS = [
 ]
 
 
-def print_specs(found: SpecDifference) -> None:
+def print_specs(difference: SpecDifference) -> None:
     """Print the names of both models, then the differences as lines of YAML marked - and +, as in diff(1)."""
-    _print_line("-", f"-- A {_outline(found.a)}")
-    _print_line("+", f"++ B {_outline(found.b)}")
-    stated = [each for each in found.spec if not each.follows]
-    for names, each in _by_stacks(stated):
-        for mark, path, value in (("-", each.path, each.a), ("+", each.path_b, each.b)):
-            for line in _value_lines((*names, *path[len(names) :]) if names else path, value, each.layers):
+    _print_line("-", f"-- A {_outline(difference.a)}")
+    _print_line("+", f"++ B {_outline(difference.b)}")
+    changes = [change for change in difference.spec if not change.follows]
+    for names, change in _by_stacks(changes):
+        for mark, path, value in (("-", change.path, change.a), ("+", change.path_b, change.b)):
+            for line in _value_lines((*names, *path[len(names) :]) if names else path, value, change.layers):
                 _print_line(mark, f" {line}")
-    if found.same:
-        alike = "" if found.exports is None else ", and both exports have the same options and weights"
+    if difference.same:
+        alike = "" if difference.exports is None else ", and both exports have the same options and weights"
         say(f"\nThe specs are equal{alike}.")
-    elif found.spec and found.same_architecture:
+    elif difference.spec and difference.same_architecture:
         say("\nBoth models compute the same function; they differ in training or in the longest input.")
 
 
@@ -69,20 +69,20 @@ def _print_line(mark: str, text: str) -> None:
     say(f"{mark}{text}", _COLORS[mark])
 
 
-def _by_stacks(found: Sequence[Difference]) -> list[tuple[tuple[str, ...], Difference]]:
+def _by_stacks(changes: Sequence[Difference]) -> list[tuple[tuple[str, ...], Difference]]:
     """The differences, with one that occurs in both encoder and decoder merged."""
     every: list[tuple[tuple[str, ...], Difference]] = []
-    for each in found:
+    for change in changes:
         twins = [
             other
-            for other in found
-            if {each.path[0], other.path[0]} == {"encoder", "decoder"} and each.path == each.path_b
-            and (each.path[1:], each.layers, each.a, each.b) == (other.path[1:], other.layers, other.a, other.b)
+            for other in changes
+            if {change.path[0], other.path[0]} == {"encoder", "decoder"} and change.path == change.path_b
+            and (change.path[1:], change.layers, change.a, change.b) == (other.path[1:], other.layers, other.a, other.b)
         ]  # fmt: skip
         if not twins:
-            every.append(((), each))
-        elif each.path[0] == "encoder":
-            every.append((("{encoder,decoder}",), each))
+            every.append(((), change))
+        elif change.path[0] == "encoder":
+            every.append((("{encoder,decoder}",), change))
     return every
 
 
@@ -102,26 +102,26 @@ def _numbers(layers: Sequence[int]) -> str:
     steps = {after - before for before, after in pairwise(layers)}
     if len(layers) > 3 and len(steps) == 1 and steps != {1}:
         return f"{layers[0]}, {layers[1]}, ..., {layers[-1]}"
-    runs = [list(run) for _, run in groupby(enumerate(layers), lambda each: each[1] - each[0])]
+    runs = [list(run) for _, run in groupby(enumerate(layers), lambda pair: pair[1] - pair[0])]
     return ", ".join(f"{run[0][1]}-{run[-1][1]}" if len(run) > 1 else str(run[0][1]) for run in runs)
 
 
-def print_models(found: ModelDifference, *, depth: int, typed: bool) -> None:
+def print_models(difference: ModelDifference, *, depth: int, typed: bool) -> None:
     """Print the --set options for the difference unless they were given, the differing modules, and both costs."""
-    if not typed and found.assignments:
-        options = " ".join(f"--set {shlex.quote(each)}" for each in found.assignments)
-        many = len(found.assignments) > _MOST_ASSIGNMENTS
+    if not typed and difference.assignments:
+        options = " ".join(f"--set {shlex.quote(assignment)}" for assignment in difference.assignments)
+        many = len(difference.assignments) > _MOST_ASSIGNMENTS
         say(
-            f"\nB is A with {f'{len(found.assignments)} --set options (listed by --json)' if many else options}"
+            f"\nB is A with {f'{len(difference.assignments)} --set options (listed by --json)' if many else options}"
         )
-    if found.modules.differs and depth:
+    if difference.modules.differs and depth:
         say()
-        print_table(_MODULES, map(_module_row, _rows((), [found.modules], -1, depth)))
+        print_table(_MODULES, map(_module_row, _rows((), [difference.modules], -1, depth)))
     say()
-    print_table(_COSTS, [[_label(each), *_figures(each)] for each in found.quantities])
-    at_once = f", batch size {found.sizes.batch}" if found.sizes.batch > 1 else ""
+    print_table(_COSTS, [[_label(quantity), *_figures(quantity)] for quantity in difference.quantities])
+    at_once = f", batch size {difference.sizes.batch}" if difference.sizes.batch > 1 else ""
     say(f"\nFLOPs of matrix products; bytes in fp16, training state without activations{at_once}")
-    for fault in found.faults:
+    for fault in difference.faults:
         say(f"\nFLOPs are not available: {fault}", "yellow")
 
 
@@ -145,7 +145,7 @@ def _rows(
     first, pad = run[0], "  " * level
     name = ".".join((*prefix, _both(first, "name")))
     if len(run) > 1:
-        name = f"{'.'.join(prefix)}.{_numbers([int(each.module.name) for each in run])} x{len(run)}"
+        name = f"{'.'.join(prefix)}.{_numbers([int(row.module.name) for row in run])} x{len(run)}"
     mark = "+" if first.a is None else "-" if first.b is None else "~" if first.differs_itself else " "
     a, b = (len(run) * count for count in first.parameters)
     shown = f"{a:,}" if first.a else "", f"{b:,}" if first.b else "", f"{b - a:+,}" if a != b else ""

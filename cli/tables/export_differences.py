@@ -34,27 +34,27 @@ def _fact_text(path: tuple[str, ...], value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def print_weights(found: WeightDifference) -> None:
+def print_weights(difference: WeightDifference) -> None:
     """Print the number of stored weights that differ, and the first names."""
-    if found.alike:
+    if difference.alike:
         return
-    total = found.same + len(found.differ)
-    say(f"\nWeights: {len(found.differ)} of {total} common weights differ")
+    total = difference.same + len(difference.differ)
+    say(f"\nWeights: {len(difference.differ)} of {total} common weights differ")
     for heading, names in (
-        ("differ", found.differ),
-        ("only in A", found.only_a),
-        ("only in B", found.only_b),
+        ("differ", difference.differ),
+        ("only in A", difference.only_a),
+        ("only in B", difference.only_b),
     ):
         if names:
             more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
             say(f"  {heading}: {', '.join(names[:_LISTED])}{more}")
 
 
-def print_changes(label: str, found: Integrity) -> None:
+def print_changes(label: str, integrity: Integrity) -> None:
     """Print the files of an export that differ from its record, and whether contents were compared."""
-    for change in found.changes:
+    for change in integrity.changes:
         say(f"{label} has changed since it was exported: {change}", "red")
-    if not found.contents:
+    if not integrity.contents:
         say(
             f"{label}: file sizes match its record. Contents were not compared; pass --digests to compare them.",
             "yellow",

@@ -38,16 +38,16 @@ def print_verification(verification: Verification) -> None:
         _COMPARISONS,
         [
             (
-                found.case,
-                found.shape,
-                found.output,
-                f"{found.max_abs:.1e}",
-                f"{found.max_rel:.1e}",
-                f"{found.tolerance:.1e}",
-                "" if found.top_token is None else f"{found.top_token:.1%}",
-                _verdict(found),
+                checked.case,
+                checked.shape,
+                checked.output,
+                f"{checked.max_abs:.1e}",
+                f"{checked.max_rel:.1e}",
+                f"{checked.tolerance:.1e}",
+                "" if checked.top_token is None else f"{checked.top_token:.1%}",
+                _verdict(checked),
             )
-            for found in verification.summary
+            for checked in verification.summary
         ],
     )
     say()
@@ -92,10 +92,10 @@ def _rounding_text(verification: Verification, rounded: RoundedWeight) -> str:
     )
 
 
-def _verdict(found: OutputComparison) -> Cell:
-    if not found.passed:
+def _verdict(comparison: OutputComparison) -> Cell:
+    if not comparison.passed:
         return styled("differs", "red")
-    if found.rounding is not None:
+    if comparison.rounding is not None:
         return styled("within rounding", "yellow")
     return styled("equal", "green")
 
@@ -104,13 +104,13 @@ def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
     """One line per quantized format of the checkpoint, and whether the export keeps its codes."""
     from exporters.graph.precisions import PRECISIONS
 
-    for found in manifest.quantized:
-        count = f"{len(found.weights)} {found.format} weight{'s' if len(found.weights) > 1 else ''}"
-        if found.carried:
+    for group in manifest.quantized:
+        count = f"{len(group.weights)} {group.format} weight{'s' if len(group.weights) > 1 else ''}"
+        if group.carried:
             yield f"{count}: stored with the codes and scales of the checkpoint", True
             continue
         rounded = "" if manifest.precision == "fp32" else f", then stored as {manifest.precision}"
-        able = " or ".join(f"--precision {name}" for name in found.carried_by)
+        able = " or ".join(f"--precision {name}" for name in group.carried_by)
         remedy = f" (pass {able} to keep the codes)" if able and PRECISIONS[manifest.precision].bits else ""
         yield f"{count}: dequantized{rounded}{remedy}", not rounded
 
@@ -141,7 +141,9 @@ def _say_not_tried(manifest: Manifest) -> None:
 
     tried = {"onnxruntime", *(claim.engine for claim in manifest.engines)}
     others = [
-        each.name for each in ENGINES.values() if each.speaks_for(manifest.target) and each.name not in tried
+        engine.name
+        for engine in ENGINES.values()
+        if engine.speaks_for(manifest.target) and engine.name not in tried
     ]
     if others:
         say(f"not tried: {', '.join(others)} (--engine NAME; zoo engines lists them)")

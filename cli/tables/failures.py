@@ -1,4 +1,4 @@
-"""What failed, as the last lines of a command: figures far above them are easily missed."""
+"""Failures as the last lines of a command, because figures far above are easily missed."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def _behaviour(report: BehaviourReport | None) -> Iterator[tuple[str, str]]:
 
 
 def _found(check: Check) -> str:
-    """What a check measured, expected and did."""
+    """The measured and expected values of a check, and its method."""
     figure = "" if check.figure is None else f"{check.figure:.2g}, expected {check.expected}; "
     return figure + "; ".join(filter(None, (check.reason, check.explanation)))

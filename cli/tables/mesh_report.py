@@ -42,11 +42,11 @@ def report_mesh(
         )
     model, device = ModelOnPaper(spec, precision), load_device(name)
     if mesh is not None:
-        found = model.on(mesh_degrees(mesh), device, lengths.batch, lengths.length)
+        placed = model.on(mesh_degrees(mesh), device, lengths.batch, lengths.length)
     else:
         work: Work = "serve" if fit == "serve" else "train"
-        found = smallest(model, device, lengths.batch, lengths.length, work)
+        placed = smallest(model, device, lengths.batch, lengths.length, work)
     if as_json:
-        print_json(found.as_dict())
+        print_json(placed.as_dict())
     else:
-        print_mesh(found)
+        print_mesh(placed)

@@ -62,13 +62,13 @@ def _print_traffic(mesh: OnPaper) -> None:
     say(": bytes that each device sends in a training step", lead="Communication")
     rows = [
         (
-            each.dim,
-            each.what,
-            each.link,
-            byte_text(each.bytes),
-            "unknown" if each.seconds is None else time_text(each.seconds),
+            traffic.dim,
+            traffic.what,
+            traffic.link,
+            byte_text(traffic.bytes),
+            "unknown" if traffic.seconds is None else time_text(traffic.seconds),
         )
-        for each in mesh.traffic
+        for traffic in mesh.traffic
     ]
     columns: list[Column | str] = [
         "dim",

@@ -32,21 +32,21 @@ def print_mixed(mixed: MixedRecord) -> None:
         _GROUPS,
         [
             (
-                each.name,
-                str(each.bits),
-                "" if each.cost is None else f"{each.cost:.1e}",
-                byte_text(each.bytes),
+                part.name,
+                str(part.bits),
+                "" if part.cost is None else f"{part.cost:.1e}",
+                byte_text(part.bytes),
             )
-            for each in mixed.groups[:LISTED]
+            for part in mixed.groups[:LISTED]
         ],
     )
     if others := mixed.groups[LISTED:]:
         say(f"and {len(others)} more groups (export.json lists all)")
     say()
     rows = []
-    for bits in sorted({each.bits for each in mixed.groups}):
-        alike = [each for each in mixed.groups if each.bits == bits]
-        rows.append((str(bits), str(len(alike)), byte_text(sum(each.bytes for each in alike))))
+    for bits in sorted({part.bits for part in mixed.groups}):
+        alike = [part for part in mixed.groups if part.bits == bits]
+        rows.append((str(bits), str(len(alike)), byte_text(sum(part.bytes for part in alike))))
     print_table(_TOTALS, rows)
     say()
     say(

@@ -20,7 +20,7 @@ def module_sums(modules: Mapping[str, Polynomial]) -> dict[str, Polynomial]:
         names = path.split(".")
         for level in range(1, len(names) + 1):
             parts[".".join(names[:level])].append(polynomial)
-    return {path: Polynomial.sum(each) for path, each in parts.items()}
+    return {path: Polynomial.sum(terms) for path, terms in parts.items()}
 
 
 def module_rows(

@@ -45,7 +45,7 @@ def print_quality(quality: Quality) -> None:
 def _print_costs(heading: str, costs: tuple[Cost, ...]) -> None:
     print_table(
         [Column(heading, pinned=True), Column("cost of rounding it alone", right=True)],
-        [(each.part, f"{each.cost:.2e}") for each in costs[:LISTED]],
+        [(cost.part, f"{cost.cost:.2e}") for cost in costs[:LISTED]],
     )
     if others := costs[LISTED:]:
         say(f"and {len(others)} more, each at most {others[0].cost:.2e}")

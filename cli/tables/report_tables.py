@@ -108,7 +108,7 @@ def _print_flops(report: Report, symbolic: bool, depth: int) -> None:
     texts = {name: _number(report, name, symbolic) for name in stages}
     header = ["module", *stages]
     sums = {name: module_sums(stage.modules) for name, stage in stages.items()}
-    order = {module.path: place for place, module in enumerate(module_tree(report.folded).walk())}
+    order = {module.path: index for index, module in enumerate(module_tree(report.folded).walk())}
     rows = [
         [name, *(texts[stage](part) if (part := sums[stage].get(path)) else "-" for stage in stages)]
         for name, path in module_rows(sums, order, depth)
@@ -189,9 +189,9 @@ def _print_memory(report: Report, target: str) -> None:
             )
         if cache.windowed:
             windows = ", ".join(
-                f"{each.layers} layers {'keep all' if each.window is None else f'at most the last {each.window:,}'}"
-                for each in cache.own
-                if each.values
+                f"{group.layers} layers {'keep all' if group.window is None else f'at most the last {group.window:,}'}"
+                for group in cache.own
+                if group.values
             )
             rows.append(["", f"{windows}; {byte_text(held)} if all tokens are kept, as exported"])
         if cache.latent_bytes_per_token is not None:
@@ -207,18 +207,18 @@ def _print_reads(report: Report) -> None:
     _heading(
         "Weights read per decoder step", f"{report.precision}, experts expected if all are equally likely"
     )
-    rows = [[f"{each.batch:,}", each.experts_text, byte_text(each.bytes)] for each in report.expert_reads]
+    rows = [[f"{read.batch:,}", read.experts_text, byte_text(read.bytes)] for read in report.expert_reads]
     print_table(_numbers(["batch", "experts per layer", "weights read"]), rows)
 
 
 def _print_training(report: Report, symbolic: bool) -> None:
-    found, state, at = report.training, report.state, report.lengths.symbols("train")
+    training, state, sizes = report.training, report.state, report.lengths.symbols("train")
     dtype = str(report.dtype).removeprefix("torch.")
     _heading("Training", f"one Adam step, weights in {dtype}")
     tokens = sum(
         report.lengths.tokens(stage) for stage in report.costs.stages if stage not in ("step", "see")
     )
-    passes = found.passes
+    passes = training.passes
     if symbolic:
         for name, flops in (
             ("forward", passes.forward),
@@ -226,15 +226,15 @@ def _print_training(report: Report, symbolic: bool) -> None:
             ("recomputed", passes.layers),
         ):
             say(f"{name:11}   {_formula(flops)} FLOPs")
-        say(f"activations   {_formula(found.activations)} bytes\n")
+        say(f"activations   {_formula(training.activations)} bytes\n")
     ways = {
-        "all kept": (passes.total, found.activations.at(**at)),
-        "layers checkpointed": (passes.checkpointed, found.checkpointed.at(**at)),
-        "unfused attention": (passes.total, found.unfused.at(**at)),
+        "all kept": (passes.total, training.activations.at(**sizes)),
+        "layers checkpointed": (passes.checkpointed, training.checkpointed.at(**sizes)),
+        "unfused attention": (passes.total, training.unfused.at(**sizes)),
     }
     rows = [
-        ["FLOPs per token", *(count_text(flops.at(**at) / tokens) for flops, _ in ways.values())],
-        ["FLOPs", *(count_text(flops.at(**at)) for flops, _ in ways.values())],
+        ["FLOPs per token", *(count_text(flops.at(**sizes) / tokens) for flops, _ in ways.values())],
+        ["FLOPs", *(count_text(flops.at(**sizes)) for flops, _ in ways.values())],
         ["activations", *(byte_text(activations) for _, activations in ways.values())],
         *(
             [name, *[byte_text(size)] * len(ways)]
@@ -254,21 +254,28 @@ def _print_training(report: Report, symbolic: bool) -> None:
 
 def _print_devices(report: Report) -> None:
     demands = {stage: report.demand(stage) for stage in report.costs.stages}
-    intensity = ", ".join(f"{stage} {count_text(each.intensity)}" for stage, each in demands.items())
+    intensity = ", ".join(f"{stage} {count_text(demand.intensity)}" for stage, demand in demands.items())
     _heading("Devices", f"lower bounds on time; FLOPs per byte: {intensity}")
     columns = [Column("device", pinned=True)]
     for stage in demands:
         columns += [Column(stage, right=True), Column("bound by"), Column("tokens/s", right=True, rank=1)]
-    found = {_device_name(each): each for each in report.rooflines}
+    rooflines = {_device_name(roofline): roofline for roofline in report.rooflines}
     rows = [
-        [name, *(cell for stage in demands for cell in _cells(each.roofs[stage] if each.roofs else None))]
-        for name, each in found.items()
+        [
+            name,
+            *(
+                cell
+                for stage in demands
+                for cell in _cells(roofline.roofs[stage] if roofline.roofs else None)
+            ),
+        ]
+        for name, roofline in rooflines.items()
     ]
     print_table(columns, rows)
     length = max(report.lengths.length, report.lengths.past)
     _heading("Capacity", "weights, caches and logits in memory")
     header = ["device", "memory", f"batch at {length:,}", "context at batch 1"]
-    print_table(_numbers(header), [_room_row(name, each, report) for name, each in found.items()])
+    print_table(_numbers(header), [_room_row(name, roofline, report) for name, roofline in rooflines.items()])
 
 
 def _numbers(header: Sequence[str]) -> list[Column]:
@@ -276,15 +283,15 @@ def _numbers(header: Sequence[str]) -> list[Column]:
     return [Column(header[0], pinned=True), *(Column(name, right=True) for name in header[1:])]
 
 
-def _device_name(each: Roofline) -> str:
-    return each.device.name if each.count == 1 else f"{each.count:,} x {each.device.name}"
+def _device_name(roofline: Roofline) -> str:
+    return roofline.device.name if roofline.count == 1 else f"{roofline.count:,} x {roofline.device.name}"
 
 
-def _room_row(name: str, each: Roofline, report: Report) -> list[str]:
-    all_of_it = " (all)" if each.largest_context == report.room.longest else ""
-    memory = byte_text(round(each.count * each.device.memory))
-    context = "any" if each.fits_any_context else f"{each.largest_context:,}{all_of_it}"
-    return [name, memory, f"{each.largest_batch:,}", context]
+def _room_row(name: str, roofline: Roofline, report: Report) -> list[str]:
+    all_of_it = " (all)" if roofline.largest_context == report.room.longest else ""
+    memory = byte_text(round(roofline.count * roofline.device.memory))
+    context = "any" if roofline.fits_any_context else f"{roofline.largest_context:,}{all_of_it}"
+    return [name, memory, f"{roofline.largest_batch:,}", context]
 
 
 def _cells(roof: Roof | None) -> list[str]:

@@ -26,12 +26,12 @@ class Program(TyperGroup):
         self.commands = Commands()
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]
-        given = list(sys.argv[1:] if args is None else args)
-        as_json = "--json" in given
+        arguments = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in arguments
         # Handle all errors here, including usage errors, so that they are printed alike.
         settings |= {"color": color_wanted(), "standalone_mode": False}
         try:
-            sys.exit(super().main(given, **settings))
+            sys.exit(super().main(arguments, **settings))
         except typer.TyperException as error:
             if as_json:
                 _end(error.format_message(), as_json)
@@ -95,7 +95,7 @@ def warn_of_broken_plugins() -> None:
 def error_data(error: UserError) -> list[dict[str, Any]]:
     """An error as JSON data: the fields of each problem of a spec, and the message as printed."""
     if isinstance(error, CombinedError):
-        return [data for each in error.errors for data in error_data(each)]
+        return [data for inner in error.errors for data in error_data(inner)]
     if isinstance(error, SpecError):
         return [{**problem.as_dict(), "message": problem.render()} for problem in error.problems]
     return [{"message": with_flags(error.text)}]

@@ -84,10 +84,10 @@ class Commands(UserDict[str, Any]):
         super().__init__(FUNCTIONS)
 
     def __getitem__(self, name: str) -> Any:
-        found = super().__getitem__(name)
-        if isinstance(found, str):
-            found = self.data[name] = _built(name, *found.split(":"))
-        return found
+        entry = super().__getitem__(name)
+        if isinstance(entry, str):
+            entry = self.data[name] = _built(name, *entry.split(":"))
+        return entry
 
 
 def _built(name: str, module: str, function: str) -> Any:

@@ -113,7 +113,7 @@ class _Canvas:
         """Place the letter of a curve on it at intervals, away from the letters of other curves."""
         drawn = self._drawn.get(index, {})
         places = range(2 + _BETWEEN * index // count, self._columns, _BETWEEN)
-        for column in [each for each in places if each in drawn] or list(drawn)[:1]:
+        for column in [free for free in places if free in drawn] or list(drawn)[:1]:
             self.cells[drawn[column]][column] = (letter, index)
 
     def _place(self, x: float, y: float) -> tuple[int, int]:

@@ -56,9 +56,9 @@ def say(text: str = "", style: str = "", *, lead: str = "", err: bool = False) -
         if len(line) > _LONGEST_LINE:
             line = f"{line[:_LONGEST_LINE]}... and {len(line) - _LONGEST_LINE:,} more characters"
         hanging = line[: len(line) - len(line.lstrip())] + _HANGING
-        for place, part in enumerate([line] if width is None else wrap(line, width, hanging)):
+        for index, part in enumerate([line] if width is None else wrap(line, width, hanging)):
             part = part.replace(NO_BREAK, " ")
-            first = len(printable(lead, keep="\n\t")) if number == place == 0 else 0
+            first = len(printable(lead, keep="\n\t")) if number == index == 0 else 0
             _put(_styled(part[:first], "bold") + _styled(part[first:], style), stream)
 
 
@@ -76,7 +76,7 @@ def print_json(data: Any) -> None:
     """Print data as indented JSON, with control and unprintable characters escaped."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")
-    _put(_UNSAFE_IN_TERMINALS.sub(lambda found: f"\\u{ord(found[0]):04x}", text), sys.stdout)
+    _put(_UNSAFE_IN_TERMINALS.sub(lambda match: f"\\u{ord(match[0]):04x}", text), sys.stdout)
 
 
 def print_written(paths: Iterable[Path] | None) -> None:
@@ -92,11 +92,11 @@ def styled(text: str, style: str) -> Cell:
 
 def print_table(columns: Sequence[Column | str], rows: Iterable[Sequence[CellText]]) -> None:
     """Print a table that fits the terminal without losing names or figures; see :class:`cli.terminal.table_layout.Column`."""
-    made = [Column(each) if isinstance(each, str) else each for each in columns]
-    heads = [replace(each, head=printable(each.head)) for each in made]
-    cells = [[_cell(each) for each in row] for row in rows]
-    for place, part in enumerate(TableLayout(heads, cells, columns_of(sys.stdout)).parts()):
-        if place:
+    shown = [Column(column) if isinstance(column, str) else column for column in columns]
+    heads = [replace(column, head=printable(column.head)) for column in shown]
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    for index, part in enumerate(TableLayout(heads, cells, columns_of(sys.stdout)).parts()):
+        if index:
             say()
         text = "\n".join("".join(_styled(piece, style) for piece, style in line) for line in part)
         _put(text.replace(NO_BREAK, " "), sys.stdout)

@@ -65,21 +65,19 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
             line = indent + word.lstrip(" ")
         else:
             line += word
-    return [each.rstrip(" ") for each in [*lines, line]]
+    return [part.rstrip(" ") for part in [*lines, line]]
 
 
 def fold(text: str, width: int) -> list[str]:
     """Wrap at spaces to ``width`` columns, and split longer words."""
     lines = []
     for line in wrap(text, width):
-        while cell_width(line) > width:
-            most = width
-            while cell_width(line[:most]) > width:
-                most -= 1
-            most = max(most, 1)
-            lines.append(line[:most])
-            line = line[most:]
-        lines.append(line)
+        if cell_width(line) <= width:
+            lines.append(line)
+        else:
+            from rich.cells import chop_cells
+
+            lines += chop_cells(line, width)
     return lines
 
 
@@ -140,15 +138,15 @@ class TableLayout:
         """The widths of the columns of one table: prose takes the remaining width, names shrink if it is too little."""
         widths = [self._least[i] for i in part]
         while (over := _total(widths, _GAP) - width) > 0:
-            place = max(range(len(part)), key=lambda i: (not self.columns[part[i]].right, widths[i]))
-            if widths[place] <= _NARROWEST or self.columns[part[place]].right:
+            widest = max(range(len(part)), key=lambda i: (not self.columns[part[i]].right, widths[i]))
+            if widths[widest] <= _NARROWEST or self.columns[part[widest]].right:
                 break
-            widths[place] = max(_NARROWEST, widths[place] - over)
+            widths[widest] = max(_NARROWEST, widths[widest] - over)
         for _ in range(max(0, width - _total(widths, _GAP))):
-            place = max(range(len(part)), key=lambda i: self._natural[part[i]] - widths[i])
-            if self._natural[part[place]] <= widths[place]:
+            widest = max(range(len(part)), key=lambda i: self._natural[part[i]] - widths[i])
+            if self._natural[part[widest]] <= widths[widest]:
                 break
-            widths[place] += 1
+            widths[widest] += 1
         return widths
 
     def _lines(self, part: Sequence[int], widths: Sequence[int], gap: int) -> list[Line]:

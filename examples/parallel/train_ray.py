@@ -33,14 +33,14 @@ def main() -> None:
     options.add_argument("--workers", type=int, default=2, help="number of processes")
     options.add_argument("--failures", type=int, default=1, help="failures after which training goes on")
     options.add_argument("options", nargs="*", help="options of train_torchrun.py, after --")
-    given = options.parse_args()
+    arguments = options.parse_args()
     gpu = torch.cuda.is_available()
     TorchTrainer(
         work,
-        train_loop_config={"options": given.options},
+        train_loop_config={"options": arguments.options},
         torch_config=TorchConfig(backend="nccl" if gpu else "gloo"),
-        scaling_config=ScalingConfig(num_workers=given.workers, use_gpu=gpu),
-        run_config=RunConfig(failure_config=FailureConfig(max_failures=given.failures)),
+        scaling_config=ScalingConfig(num_workers=arguments.workers, use_gpu=gpu),
+        run_config=RunConfig(failure_config=FailureConfig(max_failures=arguments.failures)),
     ).fit()
 
 

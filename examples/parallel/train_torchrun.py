@@ -39,7 +39,7 @@ def learning_rate(step: int, steps: int, peak: float) -> float:
 
 def latest(directory: Path) -> Path | None:
     """The last complete checkpoint: its spec is written last."""
-    return max((each.parent for each in directory.glob("step-*/spec.json")), default=None)
+    return max((spec.parent for spec in directory.glob("step-*/spec.json")), default=None)
 
 
 def parsed() -> argparse.Namespace:

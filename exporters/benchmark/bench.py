@@ -179,7 +179,8 @@ class _Running:
             "threads": threads,
         }
         if answer := self._ask(variant, request):
-            self.loaded[variant] = LoadedVariant(variant, **answer, quality=_recorded(variant))
+            facts = {name: answer[name] for name in ("provider", "load_seconds", "size")}
+            self.loaded[variant] = LoadedVariant(variant, **facts, quality=_recorded(variant))
 
     def time(self, workload: Workload, variants: Sequence[Variant], seconds: float) -> list[Timing]:
         """Warm up all variants, then time them in turn."""

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from zoo.files.interrupts import uninterrupted
 from zoo.own_packages import command_of
+
+OURS = command_of("exporters.benchmark.worker")
+"""The command of a worker that times a model of zoo's."""
 
 
 class WorkerError(Exception):
@@ -46,7 +49,7 @@ class Worker:
 
 
 @contextmanager
-def started() -> Iterator[Worker]:
+def started(command: Sequence[str] = OURS) -> Iterator[Worker]:
     """Yield a worker that is ended with the block, even in the middle of a request."""
     # Torch's threads use their default wait policy, not this program's.
     kept = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
@@ -54,7 +57,7 @@ def started() -> Iterator[Worker]:
     try:
         with uninterrupted():  # otherwise a worker that has just started would be forgotten
             process = subprocess.Popen(
-                command_of("exporters.benchmark.worker"),
+                command,
                 env={**kept, "PYTHONPATH": os.pathsep.join(sys.path)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

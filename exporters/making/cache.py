@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from zoo.files.json_values import read_object
 from zoo.files.linking import link_file
 from zoo.files.ownership import BUILD, entries
 from zoo.files.reading import UnsafeFileError, copy_regular, read_regular
-from zoo.files.workplace import NEW, clear_left_behind, workplace
+from zoo.files.workplace import SCRAP, clear_left_behind, workplace
 from zoo.record.integrity import check_integrity
 from zoo.record.manifest import ExportRecord, read_manifest, read_record
 
@@ -123,7 +122,7 @@ class Cache:
         elif entry.is_dir():
             try:
                 with workplace(entry) as temporary:
-                    entry.rename(temporary / NEW)
+                    entry.rename(temporary / f"{SCRAP}-removed")
             except FileNotFoundError:  # another process has removed it
                 return
             except OSError as error:
@@ -134,13 +133,13 @@ class Cache:
     def prune(self, limit: int, unused_since: float | None = None) -> list[CacheEntry]:
         """Remove the least recently used artefacts until the cache has at most ``limit`` bytes, and those unused since a
         given time; return the removed ones."""
-        for parent in (self.root / "artefacts").glob("??"):
+        for left in (self.root / "artefacts").glob("??/.*.partial-*"):
             with contextlib.suppress(OSError):
-                clear_left_behind(parent, re.compile(r"\.[0-9a-f]{40}\.partial-[0-9a-f]{8}"))
-        entries = self.entries()
-        total = sum(entry.size for entry in entries)
+                clear_left_behind(left.with_name(left.name[1:].partition(".")[0]))
+        cached = self.entries()
+        total = sum(entry.size for entry in cached)
         removed = []
-        for entry in entries:
+        for entry in cached:
             if total > limit or (unused_since is not None and entry.used < unused_since):
                 self.remove(entry.key)
                 removed.append(entry)

@@ -27,19 +27,19 @@ def remote_of(address: str) -> Remote:
 
         return Folder(Path(address))
     if scheme == "hf":
-        found = _HUB.fullmatch(rest)
-        if found is None:
+        match = _HUB.fullmatch(rest)
+        if match is None:
             raise _wrong(address, "hf://ORG/NAME or hf://ORG/NAME@BRANCH")
         from exporters.remotes.hub import HubRepository
 
-        return HubRepository(found["repository"], found["branch"])
+        return HubRepository(match["repository"], match["branch"])
     if scheme == "oci":
-        found = _OCI.fullmatch(rest)
-        if found is None:
+        match = _OCI.fullmatch(rest)
+        if match is None:
             raise _wrong(address, "oci://REGISTRY/NAME:TAG, such as oci://ghcr.io/org/model:v1")
         from exporters.remotes.oci import OciArtifact
 
-        return OciArtifact(found["registry"], found["name"], found["tag"] or found["digest"])
+        return OciArtifact(match["registry"], match["name"], match["tag"] or match["digest"])
     raise _wrong(address, FORMS)
 
 

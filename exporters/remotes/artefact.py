@@ -57,7 +57,7 @@ def model_name(directory: Path) -> str:
 def read_artefact(directory: Path, *, unverified: bool = False) -> Artefact:
     """Return the export in a directory after comparing its digests with their record.
 
-    Raises :class:`specs.base.errors.UserError` where a file has changed, and where the export was not verified, unless
+    Raises :class:`specs.base.errors.UserError` if a file has changed, and where the export was not verified, unless
     ``unverified`` allows that.
     """
     record = read_record(directory)

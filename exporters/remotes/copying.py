@@ -23,7 +23,7 @@ def copy_file(
 ) -> None:
     """Copy a regular file to a new path, creating directories as needed.
 
-    It must lie in the directory ``within`` where that is given. Raises :class:`specs.base.errors.UserError` where it cannot be read,
+    It must lie in the directory ``within``, if given. Raises :class:`specs.base.errors.UserError` if it cannot be read,
     or its size or digest is not ``size`` or ``sha256``.
     """
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -34,18 +34,16 @@ class Folder:
         """Return the files of the export in the directory. Raises :class:`zoo.files.destination.DestinationError` for other directories."""
         check_replaceable(self.directory)
         own = own_files(self.directory, MANIFEST) if self.directory.is_dir() else None
-        for place in (self.directory / name for name in BESIDE[MANIFEST]):
+        for path in (self.directory / name for name in BESIDE[MANIFEST]):
             try:
-                check_regular(place, self.directory)
+                check_regular(path, self.directory)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise UserError(unreadable(place, error)) from None
+                raise UserError(unreadable(path, error)) from None
         places = {name: self.directory / name for name in sorted(own or ())}
         records = {
-            name: file_record(place, self.directory)
-            for name, place in places.items()
-            if os.path.lexists(place)
+            name: file_record(path, self.directory) for name, path in places.items() if os.path.lexists(path)
         }
         return {name: RemoteFile(record.size, record.sha256) for name, record in records.items()}
 

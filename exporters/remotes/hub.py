@@ -29,9 +29,9 @@ class HubRepository:
         return f"hf://{self._repository}" + (f"@{self._branch}" if self._branch else "")
 
     def listing(self) -> Mapping[str, RemoteFile]:
-        """Return the files of the branch; empty where it does not exist.
+        """Return the files of the branch; empty if it does not exist.
 
-        Raises :class:`zoo.weights.hub.HubError` where the repository does not exist or cannot be read.
+        Raises :class:`zoo.weights.hub.HubError` if the repository does not exist or cannot be read.
         """
         with explained(self._repository, self._branch):
             from huggingface_hub import HfApi

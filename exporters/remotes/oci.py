@@ -155,9 +155,11 @@ class OciArtifact:
 
         host = self._registry
         client = Client(host, insecure=host.rpartition(":")[0] in _LOCAL or host in _LOCAL)
-        place = Container(f"{self._name}{'@' if self._is_digest else ':'}{self._reference}", registry=host)
-        client.auth.load_configs(place)
-        return client, place
+        container = Container(
+            f"{self._name}{'@' if self._is_digest else ':'}{self._reference}", registry=host
+        )
+        client.auth.load_configs(container)
+        return client, container
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

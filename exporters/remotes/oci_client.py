@@ -1,4 +1,4 @@
-"""A client for OCI registries, based on the ORAS library; import it only where that is installed."""
+"""A client for OCI registries, based on the ORAS library; import it only if that is installed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Client(Registry):  # type: ignore[misc, unused-ignore]
             session.request = functools.partial(_request, session.request)
 
     def do_request(self, *arguments: Any, **settings: Any) -> requests.Response:
-        """Send a request, and repeat it with credentials where the registry requires them or they have expired."""
+        """Send a request, and repeat it with credentials if the registry requires them or they have expired."""
         had_token = getattr(self.auth, "token", None) is not None
         response = self._asked(*arguments, **settings)
         if response.status_code == 401 and had_token:
@@ -54,9 +54,13 @@ class Client(Registry):  # type: ignore[misc, unused-ignore]
             raise ValueError("its request for authentication cannot be understood") from None
         return response
 
-    def upload(self, path: Path, descriptor: dict[str, Any], place: Container, progress: Progress) -> None:
+    def upload(
+        self, path: Path, descriptor: dict[str, Any], container: Container, progress: Progress
+    ) -> None:
         """Send a file as a blob.  Raises ``requests.HTTPError``."""
-        begun = self.do_request(f"{self.prefix}://{place.upload_blob_url()}", "POST", headers=dict(_BYTES))
+        begun = self.do_request(
+            f"{self.prefix}://{container.upload_blob_url()}", "POST", headers=dict(_BYTES)
+        )
         begun.raise_for_status()
         if "Location" not in begun.headers:
             raise requests.RequestException("it does not say where to upload to")
@@ -66,10 +70,12 @@ class Client(Registry):  # type: ignore[misc, unused-ignore]
         body: Any = _Body(path, total, progress) if total else b""
         self.do_request(address, "PUT", data=body, headers=dict(_BYTES)).raise_for_status()
 
-    def download(self, digest: str, size: int, target: Path, place: Container, progress: Progress) -> None:
-        """Write a blob of a stated size to a new file.  Raises ``requests.RequestException``, also where it is larger."""
+    def download(
+        self, digest: str, size: int, target: Path, container: Container, progress: Progress
+    ) -> None:
+        """Write a blob of a stated size to a new file.  Raises ``requests.RequestException``, also if it is larger."""
         done = 0
-        with self.get_blob(place, digest, stream=True) as response, target.open("xb") as file:
+        with self.get_blob(container, digest, stream=True) as response, target.open("xb") as file:
             response.raise_for_status()
             for block in response.iter_content(BLOCK):
                 done += len(block)

@@ -22,7 +22,7 @@ def pull(remote: Remote, destination: Path, progress: Progress = lambda stage: N
     """Write a published export to a directory, which appears complete or not at all; return its manifest.
 
     Only the records and the files that export.json lists are fetched, except files that an earlier export at the
-    destination already has. Raises :class:`specs.base.errors.UserError` where there is no export, or a file does not match its
+    destination already has. Raises :class:`specs.base.errors.UserError` if there is no export, or a file does not match its
     record.
     """
     listing = remote.listing()

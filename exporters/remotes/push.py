@@ -55,8 +55,8 @@ class PushPlan:
             "bytes_to_send": self.bytes_to_send,
             "differences": list(self.differences),
             "files": [
-                {"name": each.name, "size": each.size, "state": each.state, "sent": each.sent}
-                for each in self.changes
+                {"name": change.name, "size": change.size, "state": change.state, "sent": change.sent}
+                for change in self.changes
             ],
             "left_out": list(self.artefact.others),
         }
@@ -66,10 +66,10 @@ class OverwriteError(UserError):
     """Publishing would replace or remove files at the remote."""
 
     def __init__(self, plan: PushPlan) -> None:
-        found = [f"{change.name} ({change.state})" for change in plan.overwritten]
-        more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+        files = [f"{change.name} ({change.state})" for change in plan.overwritten]
+        more = f" and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
         lines = [
-            f"{plan.remote} holds other files, which would be overwritten: {', '.join(found[:_LISTED])}{more}."
+            f"{plan.remote} holds other files, which would be overwritten: {', '.join(files[:_LISTED])}{more}."
         ]
         lines += [f"  {difference}" for difference in plan.differences]
         lines.append(f"  Choose another place, or pass {option_name('overwrite')}.")
@@ -104,10 +104,10 @@ def _earlier(artefact: Artefact, remote: Remote, listing: Mapping[str, RemoteFil
             f"{remote}: {MANIFEST} has {stored.size:,} bytes, and zoo reads at most {LARGEST:,}.\n  Choose another place."
         )
     with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory, MANIFEST)
-        remote.fetch(MANIFEST, place, lambda stage: None)
+        path = Path(directory, MANIFEST)
+        remote.fetch(MANIFEST, path, lambda stage: None)
         try:
-            return read_object(place, UserError)
+            return read_object(path, UserError)
         except UserError:
             return {}
 

@@ -16,7 +16,7 @@ State = Literal["new", "same", "changed", "removed"]
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file at a remote: its size and SHA-256, or ``git``, git's object id, where the remote knows only that."""
+    """A file at a remote: its size and SHA-256, or ``git``, git's object id, if the remote knows only that."""
 
     size: int
     sha256: str | None = None
@@ -52,7 +52,7 @@ class Remote(Protocol):
         ...
 
     def listing(self) -> Mapping[str, RemoteFile]:
-        """Return the files by path; empty where nothing is published. Raises :class:`specs.base.errors.UserError`."""
+        """Return the files by path; empty if nothing is published. Raises :class:`specs.base.errors.UserError`."""
         ...
 
     def has_content(self, record: FileRecord) -> bool:

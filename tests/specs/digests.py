@@ -1,6 +1,6 @@
 """One digest per preset, of its resolved spec: no preset changes unnoticed, and a failure names the keys that changed.
 
-``make digests`` (``python -m tests.specs.digests``) records the present state, that of the JSON Schema, and
+``make digests`` (``python -m tests.specs.digests``) records the present state, a digest of the JSON Schema, and
 which presets differ in structure.
 """
 
@@ -20,7 +20,6 @@ from typing import Any
 import yaml
 
 from specs.files.schema import json_schema
-from specs.files.stored_schema import STORED
 from specs.forms.resolved import resolved
 from specs.language.catalog import preset_names
 from specs.language.load import load
@@ -29,6 +28,7 @@ from tests.exporters.reduced_presets import RECORDED, found_structures
 
 ROOT = Path(__file__).parents[2]
 DIGESTS = Path(__file__).with_name("presets.sha256")
+SCHEMA = Path(__file__).with_name("schema.sha256")
 UPDATE = "If the change is intended, run `make digests`."
 
 
@@ -47,12 +47,28 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def schema_text() -> str:
+    """The JSON Schema of the spec language, as ``zoo schema`` prints it."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 def explanation(name: str, now: str) -> str:
     """Why the digest of a preset is not the recorded one: each changed key, with its value before and now."""
-    before = _when_recorded(name)
+    line = f"{name} {recorded().get(name, '')}"
+    before = _when_recorded(DIGESTS, line, "show", name)
+    return _explained(name, None if before is None else yaml.safe_load(before), yaml.safe_load(now))
+
+
+def schema_explanation(now: str) -> str:
+    """Why the digest of the schema is not the recorded one: each changed key, with its value before and now."""
+    before = _when_recorded(SCHEMA, SCHEMA.read_text("utf-8").strip(), "schema")
+    return _explained("The schema", None if before is None else json.loads(before), json.loads(now))
+
+
+def _explained(name: str, before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
     if before is None:
-        return f"{name}: no commit in this checkout has the recorded spec. {UPDATE}"
-    lines = list(changed_keys(yaml.safe_load(before), yaml.safe_load(now))) or ["the text, but no value"]
+        return f"{name}: no commit in this checkout has the recorded state. {UPDATE}"
+    lines = list(changed_keys(before, now)) or ["the text, but no value"]
     return "\n".join([f"{name} has changed:", *(f"  {line}" for line in lines), UPDATE])
 
 
@@ -77,23 +93,22 @@ def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield from _leaves(value, f"{path}.{key}" if path else str(key))
 
 
-def _when_recorded(name: str) -> str | None:
-    """The resolved spec of a preset in the newest commit that has today's recorded digest.
+def _when_recorded(records: Path, line: str, *command: str) -> str | None:
+    """What a command printed in the newest commit whose file of records has a line, if the digest in it is of that.
 
     None where git or that commit is missing, as in a shallow clone.
     """
-    line = f"{name} {recorded().get(name, '')}"
-    found = _git("log", "--format=%H", "-1", "-S", line, "--", str(DIGESTS.relative_to(ROOT)))
+    found = _git("log", "--format=%H", "-1", "-S", line, "--", str(records.relative_to(ROOT)))
     archive = found and _git("archive", found.decode().strip(), "zoo", "cli", "specs")
     if not archive:
         return None
     with TemporaryDirectory() as place:
         with tarfile.open(fileobj=BytesIO(archive)) as files:
             files.extractall(place, filter="data")
-        command = [sys.executable, "-m", "zoo", "show", name]
-        done = subprocess.run(command, cwd=place, capture_output=True, check=False, env={"PYTHONPATH": place})
+        program = [sys.executable, "-m", "zoo", *command]
+        done = subprocess.run(program, cwd=place, capture_output=True, check=False, env={"PYTHONPATH": place})
     text = done.stdout.decode()
-    return text if digest(text) == recorded().get(name) else None
+    return text if digest(text) == line.split()[-1] else None
 
 
 def _git(*arguments: str) -> bytes | None:
@@ -106,4 +121,4 @@ def _git(*arguments: str) -> bytes | None:
 if __name__ == "__main__":
     DIGESTS.write_text("".join(f"{name} {digest(text_of(name))}\n" for name in preset_names()), "utf-8")
     RECORDED.write_text("".join(f"{name}\n" for name in found_structures()), "utf-8")
-    STORED.write_text(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    SCHEMA.write_text(f"{digest(schema_text())}\n", "utf-8")

@@ -13,7 +13,7 @@ from zoo.catalog.entries import CatalogEntry, distinct_models
 
 FORMAT = 1
 KEPT = 20
-"""How many sets of changes a catalog keeps, the newest first."""
+"""The number of sets of changes that a catalog keeps, the newest first."""
 
 _LISTED = 3
 
@@ -21,7 +21,7 @@ _ABOUT = {"name", "summary", "source", "year", "expect"}
 """Fields that change with the model, and are listed only where nothing else changed."""
 
 Data = Mapping[str, Any]
-"""What a catalog keeps for the next one: specs, and the inputs of every artefact, with the place of its spec."""
+"""Data that a catalog keeps for the next one: specs, and the inputs of every artefact with the index of its spec."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,12 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed)
+
+    @property
+    def counted(self) -> str:
+        """Return how many artefacts differ, by how: ``1 added, 2 changed``."""
+        counts = {"added": self.added, "removed": self.removed, "changed": self.changed}
+        return ", ".join(f"{len(names):,} {change}" for change, names in counts.items() if names)
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield every artefact that differs, and how."""
@@ -56,7 +62,7 @@ class Changes:
 
 
 def data_of(
-    entries: Sequence[CatalogEntry], earlier: Data | None, at: str
+    entries: Sequence[CatalogEntry], earlier: Data | None, now: str
 ) -> tuple[Changes | None, dict[str, Any]]:
     """Return the changes since an earlier catalog, if any, and the data of this one; ``at`` is the current time.
 
@@ -65,21 +71,21 @@ def data_of(
     models, places = distinct_models(entries)
     specs = [resolved(model) for model in models]
     artefacts = {
-        entry.name: {"spec": place, **entry.inputs()} for entry, place in zip(entries, places, strict=True)
+        entry.name: {"spec": index, **entry.inputs()} for entry, index in zip(entries, places, strict=True)
     }
     data: dict[str, Any] = {"format": FORMAT, "specs": specs, "artefacts": artefacts, "changes": []}
     if earlier is None:
         return None, data
     try:
-        found = compared(earlier, data, at)
-        kept = [Changes.of(each).as_dict() for each in earlier["changes"]]
+        changes = compared(earlier, data, now)
+        kept = [Changes.of(change).as_dict() for change in earlier["changes"]]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise UserError("The earlier catalog is damaged.\n  Write to another file, or remove it.") from None
-    data["changes"] = [*([found.as_dict()] if found else []), *kept][:KEPT]
-    return found or None, data
+    data["changes"] = [*([changes.as_dict()] if changes else []), *kept][:KEPT]
+    return changes or None, data
 
 
-def compared(before: Data, now: Data, at: str) -> Changes:
+def compared(before: Data, now: Data, time: str) -> Changes:
     """Return the differences between the artefacts of two catalogs."""
     old, new = before["artefacts"], now["artefacts"]
     changed = {}
@@ -88,12 +94,12 @@ def compared(before: Data, now: Data, at: str) -> Changes:
         if reasons := tuple(_reasons(old[name], new[name], *specs)):
             changed[name] = reasons
     return Changes(
-        at, tuple(sorted(new.keys() - old.keys())), tuple(sorted(old.keys() - new.keys())), changed
+        time, tuple(sorted(new.keys() - old.keys())), tuple(sorted(old.keys() - new.keys())), changed
     )
 
 
 def _reasons(old: Data, new: Data, old_spec: Any, new_spec: Any) -> Iterator[str]:
-    """Return the reasons why an artefact differs from its earlier version; none where it is equal."""
+    """Return the reasons why an artefact differs from its earlier version; none if it is equal."""
     reasons = [*_spec_reasons(old_spec, new_spec), *_input_reasons(old, new)]
     yield from reasons
     if old["export"] != new["export"] and not reasons:
@@ -105,11 +111,11 @@ def _reasons(old: Data, new: Data, old_spec: Any, new_spec: Any) -> Iterator[str
 
 def _spec_reasons(old: Any, new: Any) -> Iterator[str]:
     every = [*differences(old, new)]
-    computed = [each for each in every if each[0][0] not in _ABOUT]
-    found = [f"{path_text(path)}: {shorten(a)} -> {shorten(b)}" for path, a, b in computed or every]
-    if found:
-        more = f", and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-        yield f"spec: {', '.join(found[:_LISTED])}{more}"
+    computed = [difference for difference in every if difference[0][0] not in _ABOUT]
+    texts = [f"{path_text(path)}: {shorten(a)} -> {shorten(b)}" for path, a, b in computed or every]
+    if texts:
+        more = f", and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+        yield f"spec: {', '.join(texts[:_LISTED])}{more}"
 
 
 def _input_reasons(old: Data, new: Data) -> Iterator[str]:

@@ -45,16 +45,16 @@ class CatalogEntry:
         """Return the state of the files: ``verified``, ``failed``, ``unverified``, or ``changed`` since the export."""
         if not self.integrity.intact:
             return "changed"
-        found = self.record.verification
-        return "unverified" if found is None else "verified" if found.passed else "failed"
+        verification = self.record.verification
+        return "unverified" if verification is None else "verified" if verification.passed else "failed"
 
     @property
     def state_text(self) -> str:
         """Return the state, and of verified files where: the runtime and the engines."""
-        found = self.record.verification
-        if found is None or self.state != "verified":
+        verification = self.record.verification
+        if verification is None or self.state != "verified":
             return self.state
-        return f"verified in {', '.join([found.runtime, *(each.name for each in found.engines)])}"
+        return f"verified in {', '.join([verification.runtime, *(engine.name for engine in verification.engines)])}"
 
     def inputs(self) -> dict[str, Any]:
         """Return the inputs of the export as JSON data, which later catalogs compare."""
@@ -77,7 +77,7 @@ class CatalogEntry:
 def _weights_digest(manifest: Manifest) -> str:
     """The SHA-256 of the digests of all weights, as stored."""
     lines = sorted(
-        f"{name} {each.sha256}" for file in manifest.tensors.values() for name, each in file.items()
+        f"{name} {tensor.sha256}" for file in manifest.tensors.values() for name, tensor in file.items()
     )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
@@ -92,14 +92,14 @@ class UnlistedExport:
 
 def exports_below(directory: Path) -> dict[str, Path]:
     """Return the exports in a directory and below it by path; links and hidden directories are not followed."""
-    found = {}
+    exports = {}
     for parent, directories, files in os.walk(directory):
         if MANIFEST in files:
             path = Path(parent)
             name = path.relative_to(directory).as_posix()
-            found[path.resolve().name if name == "." else name] = path
+            exports[path.resolve().name if name == "." else name] = path
         directories[:] = sorted(name for name in directories if not name.startswith("."))
-    return found
+    return exports
 
 
 Client = Callable[[Model, Manifest], tuple[str, Usage]]
@@ -123,5 +123,5 @@ def distinct_models(entries: Sequence[CatalogEntry]) -> tuple[list[Model], list[
     keys = [json.dumps(resolved(entry.spec)) for entry in entries]
     for key, entry in zip(keys, entries, strict=True):
         models.setdefault(key, entry.spec)
-    known = {key: place for place, key in enumerate(models)}
+    known = {key: index for index, key in enumerate(models)}
     return [*models.values()], [known[key] for key in keys]

@@ -31,7 +31,7 @@ def has_own_card(directory: Path) -> bool:
         )
     except OSError:
         return False
-    found = _SEALED.search(content)
-    if found is None:
+    seal = _SEALED.search(content)
+    if seal is None:
         return False
-    return hashlib.sha256(content[: found.start()]).hexdigest().encode() == found[1]
+    return hashlib.sha256(content[: seal.start()]).hexdigest().encode() == seal[1]

@@ -1,4 +1,4 @@
-"""Carrying a user's files from a directory that is replaced to the one that takes its place."""
+"""Carrying a user's files from a replaced directory to its replacement."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
 
 def carry(old: Path, new: Path, own: frozenset[str]) -> list[str]:
-    """Give a directory another one's foreign files; return the paths that are already occupied.
+    """Link the foreign files of an old directory into a new one; return the paths that are already occupied.
 
-    Files become further names of the same files, or copies where the file system has no hard links.  Raises OSError.
+    Files are copied if the file system has no hard links.  Raises OSError.
     """
     blocked, made = [], []
     for path, is_directory in other_files(old, own):
@@ -38,7 +38,7 @@ def carry(old: Path, new: Path, own: frozenset[str]) -> list[str]:
 
 
 def _made(directory: Path) -> bool:
-    """Make a directory where there is none; False where there is one.  Raises FileExistsError where it is a link."""
+    """Make a missing directory; False if it exists.  Raises FileExistsError if it is a link."""
     if directory.is_dir() and not directory.is_symlink():
         return False
     directory.mkdir()
@@ -46,7 +46,7 @@ def _made(directory: Path) -> bool:
 
 
 def _linked(old: Path, new: Path) -> bool:
-    """Give a file another name; False where something else has that."""
+    """Give a file another name; False if something else has that."""
     if os.path.lexists(new):
         return same(old, new)
     try:
@@ -74,24 +74,24 @@ def same(first: Path, second: Path) -> bool:
         return False
 
 
-def clear_replaced(old: Path, place: Path, *, just_now: bool = False) -> None:
-    """Remove a directory that another one has replaced: its own files, and the files that the other one holds as well.
+def clear_replaced(old: Path, new: Path, *, just_now: bool = False) -> None:
+    """Remove a replaced directory: zoo's own files, and the user's files that the new directory holds as well.
 
-    What is missing there is carried there.  A file that differs there was saved while the directory was replaced: it
-    takes its place where that was ``just_now``, and otherwise stays where it is.  Raises OSError.
+    Files of the user that the new directory lacks are carried there.  A file that differs was saved during the
+    replacement: it replaces the new directory's file if that was ``just_now``, and otherwise stays.  Raises OSError.
     """
-    manifests = [name for name in (MANIFEST, CONVERSION) if not _is_one_file(old / name, place / name)]
+    manifests = [name for name in (MANIFEST, CONVERSION) if not _is_one_file(old / name, new / name)]
     own = _listed(old, manifests)
-    for path in carry(old, place, own):
-        if just_now and path not in _listed(place, manifests):
+    for path in carry(old, new, own):
+        if just_now and path not in _listed(new, manifests):
             with contextlib.suppress(OSError):
-                os.replace(old / path, place / path)
+                os.replace(old / path, new / path)
     directories = []
     for path, entry in list(entries(old)):
         if entry.is_dir(follow_symlinks=False):
             directories.append(old / path)
             os.chmod(old / path, 0o700)
-        elif path not in manifests and (path in own or same(old / path, place / path)):
+        elif path not in manifests and (path in own or same(old / path, new / path)):
             (old / path).unlink(missing_ok=True)
     for directory in reversed(directories):
         _remove_empty(directory)
@@ -120,7 +120,7 @@ def remove_tree(directory: Path) -> None:
     """Remove a directory that zoo made, and everything in it; links are not followed."""
     shutil.rmtree(directory, ignore_errors=True)
     if directory.is_dir():  # a directory that was carried there may be closed to writing
-        for place, _, _ in os.walk(directory):
+        for inner, _, _ in os.walk(directory):
             with contextlib.suppress(OSError):
-                os.chmod(place, 0o700)
+                os.chmod(inner, 0o700)
         shutil.rmtree(directory, ignore_errors=True)

@@ -19,7 +19,7 @@ from zoo.files.interrupts import uninterrupted
 from zoo.files.ownership import CONVERSION, MANIFEST, own_files
 from zoo.files.parents import parents_of
 from zoo.files.sync import sync, sync_tree
-from zoo.files.workplace import NEW, OLD, SWAP, locked, workplace
+from zoo.files.workplace import OLD, locked, new_directory, workplace
 
 __all__ = [
     "CONVERSION",
@@ -63,14 +63,14 @@ def check_replaceable(destination: Path, manifest: str = MANIFEST) -> None:
     Nor may it be a mount point, the working directory, or a directory above that.
     """
     with _refusals(destination):
-        place = _place(destination)
-        if manifest == MANIFEST and not is_text(place):
+        path = _real_path(destination)
+        if manifest == MANIFEST and not is_text(path):
             raise DestinationError(
                 f"{str(destination)!a}: the path of an export must be UTF-8, because ONNX Runtime opens no other.\n"
-                f"  value: {str(place)!a}\n  Choose a directory whose whole path is UTF-8."
+                f"  value: {str(path)!a}\n  Choose a directory whose whole path is UTF-8."
             )
         try:
-            _check_own(place, destination, manifest)
+            _check_own(path, destination, manifest)
         except (FileNotFoundError, NotADirectoryError):
             if os.path.lexists(destination) and not destination.is_dir():
                 raise _not_a_directory(destination) from None
@@ -83,74 +83,73 @@ def replacing(destination: Path, manifest: str = MANIFEST, *, keep: bool = True)
     Files that an earlier manifest lists are replaced; all others in the destination are carried along, and a
     model card that the user wrote or edited replaces the new one. When the block fails, the new directory is removed and the destination is unchanged. If the process is killed at any moment,
     either the old or the new directory is there, whole, where the system can exchange two directories in one step
-    (Linux on the usual file systems). Raises :class:`DestinationError` where the destination cannot be written or
+    (Linux on the usual file systems). Raises :class:`DestinationError` if the destination cannot be written or
     replaced.
     """
     check_replaceable(destination, manifest)
     with _refusals(destination):
-        place = _place(destination)
-        with parents_of(place), workplace(place) as directory:
-            new = directory / NEW
-            new.mkdir()
+        path = _real_path(destination)
+        with parents_of(path), workplace(path) as directory:
+            new = new_directory(directory)
             yield new
             if keep:
                 sync_tree(new)
-                _put(new, place, destination, manifest)
+                _put(new, path, destination, manifest)
 
 
-def _place(destination: Path) -> Path:
+def _real_path(destination: Path) -> Path:
     """The real path of a destination. Raises :class:`DestinationError` for a directory that cannot be replaced."""
-    place = Path(os.path.realpath(destination))
+    path = Path(os.path.realpath(destination))
     remedy = f"Choose a directory in it, such as {destination / 'out'}."
     with contextlib.suppress(FileNotFoundError):  # the working directory is gone
-        here = Path.cwd().resolve()
-        if here == place:
+        working = Path.cwd().resolve()
+        if working == path:
             raise DestinationError(
                 f"{destination} is the working directory, which zoo does not replace.\n  {remedy}"
             )
-        if here.is_relative_to(place):
+        if working.is_relative_to(path):
             raise DestinationError(
                 f"{destination} contains the working directory, and zoo does not replace it.\n  {remedy}"
             )
-    if os.path.ismount(place):
+    if os.path.ismount(path):
         raise DestinationError(f"{destination} is a mount point, which cannot be replaced.\n  {remedy}")
-    return place
+    return path
 
 
-def _put(new: Path, place: Path, destination: Path, manifest: str) -> None:
-    """Move a directory to its place, or replace what zoo wrote there."""
+def _put(new: Path, path: Path, destination: Path, manifest: str) -> None:
+    """Move a directory to its destination, or replace the earlier output there."""
     with contextlib.suppress(FileNotFoundError):
-        shutil.copymode(place, new)
-    while not _placed(new, place):
-        with locked(place, wait=True) as held, locked(new):
+        shutil.copymode(path, new)
+    while not _placed(new, path):
+        with locked(path, wait=True) as held, locked(new):
             if held is False:
                 continue  # another process has replaced it meanwhile
-            own = _check_own(place, destination, manifest)
-            _carry(place, new, own, destination, manifest)
+            own = _check_own(path, destination, manifest)
+            _carry(path, new, own, destination, manifest)
             with uninterrupted():
-                _replace(new, place, destination)
+                _replace(new, path, destination)
             return
 
 
-def _placed(new: Path, place: Path) -> bool:
-    """Move a directory to a place that is absent or empty; False where it is neither."""
+def _placed(new: Path, path: Path) -> bool:
+    """Move a directory to a path that is absent or empty; False if it is neither."""
     try:
-        new.rename(place)
+        new.rename(path)
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return False
         raise
-    sync(place.parent)
+    sync(path.parent)
     return True
 
 
-def _carry(place: Path, new: Path, own: frozenset[str], destination: Path, manifest: str) -> None:
+def _carry(path: Path, new: Path, own: frozenset[str], destination: Path, manifest: str) -> None:
     try:
-        if CARD not in own and os.path.lexists(place / CARD):
+        if CARD not in own and os.path.lexists(path / CARD):
             (new / CARD).unlink(missing_ok=True)
-        blocked = carry(place, new, own)
+        blocked = carry(path, new, own)
     except OSError as error:
-        file = destination / os.path.relpath(error.filename or place, place)
+        file = destination / os.path.relpath(error.filename or path, path)
         raise DestinationError(
             f"{file} cannot be carried along: {error.strerror or error}.\n  Move it, or choose another directory."
         ) from error
@@ -161,42 +160,36 @@ def _carry(place: Path, new: Path, own: frozenset[str], destination: Path, manif
         )
 
 
-def _replace(new: Path, place: Path, destination: Path) -> None:
-    """Exchange a directory with the one at a place, and remove that one."""
-    swap = new.parent / f"{SWAP}{new.stat().st_ino}" / place.name
-    swap.parent.mkdir()
-    old = new.rename(swap)
-    if not exchange(swap, place):
-        old = new.parent / OLD / place.name
-        old.parent.mkdir()
-        _move_in_two_steps(swap, place, old, destination)
-    sync(place.parent)
-    with contextlib.suppress(OSError):  # the next run clears what could not be removed
-        clear_replaced(old, place, just_now=True)
+def _replace(new: Path, path: Path, destination: Path) -> None:
+    """Exchange a new directory with the old one, and remove the old one.
 
-
-def _move_in_two_steps(swap: Path, place: Path, old: Path, destination: Path) -> None:
-    """Move the old directory aside and the new one to its place; after a kill in between, the next run puts the old
-    one back."""
-    place.rename(old)
-    try:
-        swap.rename(place)
-    except OSError as error:
+    If the system cannot exchange directories, the old one is moved aside first; after a kill in between, the next run
+    restores it.
+    """
+    old = new
+    if not exchange(new, path):
+        old = path.rename(new.with_name(OLD))
         try:
-            old.rename(place)
-        except OSError:
-            raise DestinationError(
-                f"{destination} cannot be written: {error.strerror}.\n"
-                f"  What stood there is in {old}: move it back, and choose another directory."
-            ) from error
-        raise
+            new.rename(path)
+        except OSError as error:
+            try:
+                old.rename(path)
+            except OSError:
+                raise DestinationError(
+                    f"{destination} cannot be written: {error.strerror}.\n"
+                    f"  What stood there is in {old}: move it back, and choose another directory."
+                ) from error
+            raise
+    sync(path.parent)
+    with contextlib.suppress(OSError):  # the next run clears what could not be removed
+        clear_replaced(old, path, just_now=True)
 
 
-def _check_own(place: Path, destination: Path, manifest: str) -> frozenset[str]:
+def _check_own(path: Path, destination: Path, manifest: str) -> frozenset[str]:
     """The files that an earlier manifest lists.  Raises :class:`DestinationError` for other directories with files."""
-    own = own_files(place, manifest)
-    if own is None and os.listdir(place):
-        other = next((kind for name, kind in _KINDS.items() if own_files(place, name) is not None), None)
+    own = own_files(path, manifest)
+    if own is None and os.listdir(path):
+        other = next((kind for name, kind in _KINDS.items() if own_files(path, name) is not None), None)
         reason = (
             f"holds {other}, which {_KINDS[manifest]} does not replace"
             if other

@@ -15,9 +15,9 @@ _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM}  # the l
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Let two paths change places at once; False where the system or the file system cannot.
+    """Exchange two paths atomically; False if the system or the file system cannot.
 
-    Raises OSError where one of them is missing, or may not be moved.
+    Raises OSError if one of them is missing, or may not be moved.
     """
     rename = _renameat2()
     if rename is None:
@@ -32,7 +32,7 @@ def exchange(first: Path, second: Path) -> bool:
 
 @functools.cache
 def _renameat2() -> Callable[[bytes, bytes], int] | None:
-    """Linux's ``renameat2`` with the flag that exchanges, giving an error number; None where there is none."""
+    """Linux's ``renameat2`` with the flag that exchanges, giving an error number; None if there is none."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes

@@ -18,7 +18,7 @@ DEEPEST = 64
 
 
 def read_object(path: Path, error: type[UserError], within: Path | None = None) -> dict[str, Any]:
-    """The JSON object in a file, which must lie in the directory ``within`` where that is given.
+    """The JSON object in a file, which must lie in the directory ``within``, if given.
 
     Raises ``error``, which names the file and what is wrong with it.
     """
@@ -34,7 +34,7 @@ def read_list(path: Path, error: type[UserError], within: Path | None = None) ->
 
 
 def parse_object(text: bytes, what: str, error: type[UserError]) -> dict[str, Any]:
-    """The object that JSON text is.  Raises ``error``, which calls the text ``what``, where it is none."""
+    """The object that JSON text encodes.  Raises ``error``, which calls the text ``what``, if it encodes none."""
     value = _value(text, what, error)
     if not isinstance(value, dict):
         raise error(f"{what} is not a JSON object")
@@ -49,7 +49,7 @@ def _text(path: Path, error: type[UserError], within: Path | None) -> bytes:
 
 
 def _value(text: bytes, what: str, error: type[UserError]) -> Any:
-    """The value that JSON text is, None where it is none."""
+    """The value that JSON text encodes; None if it is not JSON."""
     try:
         value = json.loads(text)
         if _depth_exceeds(value, DEEPEST):

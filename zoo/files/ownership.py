@@ -1,4 +1,4 @@
-"""Which files of a directory zoo wrote: those that its manifest lists, the record beside it, and the model card."""
+"""The files that zoo wrote in a directory: the files of its manifest, the records next to it, and the model card."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ BESIDE: dict[str, dict[str, set[str]]] = {
     },
     CONVERSION: {},
 }
-"""Records that stand beside a manifest, which does not list them, and the keys that each has; the build record lists the probe."""
+"""Records next to a manifest, which does not list them, and the required keys of each; the build record lists the probe."""
 
 
 def own_files(directory: Path, manifest: str) -> frozenset[str] | None:
-    """The paths of the files that a manifest lists, and its own, and those of the records beside it and of an unedited card.
+    """The paths of zoo's own files: the manifest, the files it lists, the records next to it, and an unedited card.
 
-    None where the directory has no valid manifest.
+    None if the directory has no valid manifest.
 
-    Raises OSError where the directory cannot be read.
+    Raises OSError if the directory cannot be read.
     """
     if manifest not in os.listdir(directory):
         return None
@@ -73,8 +73,8 @@ def entries(directory: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     pending = [""]
     while pending:
         below = pending.pop()
-        with os.scandir(directory / below) as found:
-            inside = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(directory / below) as scan:
+            inside = sorted(scan, key=lambda entry: entry.name)
         for entry in inside:
             path = f"{below}/{entry.name}" if below else entry.name
             yield path, entry

@@ -1,4 +1,4 @@
-"""The directories around a place that is to be written."""
+"""The parent directories of a path to be written."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def open_regular(path: Path, within: Path | None = None, *, buffering: Literal[0
 def open_regular(
     path: Path, within: Path | None = None, *, buffering: Literal[-1, 0] = -1
 ) -> BufferedReader | FileIO:
-    """Open a regular file for reading, which must lie in the directory ``within`` where that is given.
+    """Open a regular file for reading, which must lie in the directory ``within``, if given.
 
     Never waits for a pipe, and follows no link that appears meanwhile.  Raises OSError, and :class:`UnsafeFileError` for other
     files.
@@ -97,7 +97,7 @@ def copy_regular(source: Path, target: Path, within: Path | None = None, most: i
 
 
 def check_regular(path: Path, within: Path | None = None) -> None:
-    """Raise as :func:`open_regular` where a file must not be read."""
+    """Raise as :func:`open_regular` if a file must not be read."""
     open_regular(path, within, buffering=0).close()
 
 
@@ -143,9 +143,9 @@ def _base(path: Path, real: Path, root: Path) -> Path:
 
 def _contents(root: Path) -> list[Path]:
     """Return the directory of the contents that belong to a snapshot in the hub's cache; empty for other directories."""
-    for place in (root, *root.parents):
-        repository = place.parent.parent
-        if place.parent.name == "snapshots" and repository.name.startswith(_HUB):
+    for directory in (root, *root.parents):
+        repository = directory.parent.parent
+        if directory.parent.name == "snapshots" and repository.name.startswith(_HUB):
             return [repository / "blobs"]
     return []
 

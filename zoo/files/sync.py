@@ -11,7 +11,7 @@ _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOSYS}
 
 
 def sync(path: Path) -> None:
-    """Flush a file, or the names in a directory.  Raises OSError where the disk fails."""
+    """Flush a file, or the names in a directory.  Raises OSError if the disk fails."""
     if sys.platform == "win32" and path.is_dir():
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -26,9 +26,9 @@ def sync(path: Path) -> None:
 
 def sync_tree(directory: Path) -> None:
     """Flush every regular file below a directory, and every directory after what it holds."""
-    for place, _, names in os.walk(directory, topdown=False):
+    for inner, _, names in os.walk(directory, topdown=False):
         for name in names:
-            file = Path(place, name)
+            file = Path(inner, name)
             if not file.is_symlink():
                 sync(file)
-        sync(Path(place))
+        sync(Path(inner))

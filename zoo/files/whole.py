@@ -51,11 +51,11 @@ def _clear_left_behind(directory: Path, prefix: str) -> None:
     pattern = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{16}}")
     for name in filter(pattern.fullmatch, os.listdir(directory)):
         with contextlib.suppress(OSError), open_regular(directory / name, directory) as file:
-            found = os.fstat(file.fileno())
-            ours = sys.platform == "win32" or found.st_uid == os.geteuid()
+            status = os.fstat(file.fileno())
+            ours = sys.platform == "win32" or status.st_uid == os.geteuid()
             if (
                 ours
-                and time.time() - found.st_mtime > _JUST_MADE
+                and time.time() - status.st_mtime > _JUST_MADE
                 and _lock(file.fileno())
                 and not (directory / name).is_symlink()
             ):
@@ -63,7 +63,7 @@ def _clear_left_behind(directory: Path, prefix: str) -> None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file until it is closed; False where another process has it, or there are no locks."""
+    """Lock a file until it is closed; False if another process has it, or there are no locks."""
     if sys.platform == "win32":
         return False
     import fcntl
@@ -84,7 +84,7 @@ def irregular(path: Path) -> str | None:
 
 
 def _replaceable_mode(path: Path) -> int | None:
-    """The permissions of the regular file at a path; None where there is none."""
+    """The permissions of the regular file at a path; None if there is none."""
     if kind := irregular(path):
         raise OSError(errno.EEXIST, f"It is {kind}", str(path))
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import secrets
@@ -14,26 +15,22 @@ from pathlib import Path
 from zoo.files.carrying import clear_replaced, remove_tree
 from zoo.files.interrupts import uninterrupted
 
-NEW = "new"
-"""What is made in a workplace: a directory of this name, and others whose names begin with ``.new.``."""
+NEW, OLD, SCRAP = "new-", "old", ".new"
+"""Directories of a workplace: ``new-<inode>`` is the new content (any other inode is the old directory after the exchange), ``old``
+is the old directory when it was moved aside, and names that begin with ``.new`` are temporary."""
 
-OLD, SWAP = "old", "swap-"
-"""Directories of a workplace that hold, under its destination's name, what stood there, or what is to stand there.
-
-``swap-`` is followed by the number of the inode that was made to stand there: another one has come out.
-"""
+_LONGEST_NAME = 200  # bytes; file systems take 255
 
 
 @contextmanager
-def workplace(place: Path) -> Iterator[Path]:
-    """A directory beside a place, which is removed in the end.
+def workplace(destination: Path) -> Iterator[Path]:
+    """A temporary directory next to a destination.
 
     It is locked while it is in use: a process that is killed leaves it behind, for the next one to clear.
     """
-    prefix = f".{place.name[:40]}.partial-"
-    clear_left_behind(place.parent, re.compile(rf"{re.escape(prefix)}[0-9a-f]{{8}}"))
+    clear_left_behind(destination)
     while True:
-        made = place.parent / f"{prefix}{secrets.token_hex(4)}"
+        made = destination.parent / f"{_prefix(destination)}{secrets.token_hex(4)}"
         try:
             made.mkdir()
             with locked(made) as free:
@@ -41,23 +38,39 @@ def workplace(place: Path) -> Iterator[Path]:
                     yield made
                     return
         finally:
-            _clear(made)
+            with uninterrupted():
+                _clear(made, destination)
 
 
-def clear_left_behind(parent: Path, pattern: re.Pattern[str]) -> None:
-    """Remove the workplaces of a directory, by a pattern of their names, whose processes were killed."""
-    for name in filter(pattern.fullmatch, os.listdir(parent)):
-        left = parent / name
+def clear_left_behind(destination: Path) -> None:
+    """Remove the workplaces of a destination whose processes were killed."""
+    pattern = re.compile(rf"{re.escape(_prefix(destination))}[0-9a-f]{{8}}")
+    for name in filter(pattern.fullmatch, os.listdir(destination.parent)):
+        left = destination.parent / name
         with contextlib.suppress(OSError), locked(left) as free:  # neither a link nor a file has a lock
             if free and left.stat().st_uid == os.geteuid():
-                _clear(left)
+                with uninterrupted():
+                    _clear(left, destination)
+
+
+def new_directory(workplace: Path) -> Path:
+    """Return a new directory in a workplace, for the new content of the destination."""
+    made = workplace / NEW
+    made.mkdir()
+    return made.rename(workplace / f"{NEW}{made.stat().st_ino}")
+
+
+def _prefix(destination: Path) -> str:
+    name = os.fsencode(destination.name)
+    short = destination.name if len(name) <= _LONGEST_NAME else hashlib.sha256(name).hexdigest()
+    return f".{short}.partial-"
 
 
 @contextmanager
 def locked(directory: Path, *, wait: bool = False) -> Iterator[bool | None]:
     """Hold the lock of a directory, which ends with the process.
 
-    Yields False where another process has it or the directory is gone, and None where there are no locks.
+    Yields False if another process has it or the directory is gone, and None if the system has no locks.
     """
     if sys.platform == "win32":
         yield None
@@ -83,38 +96,19 @@ def locked(directory: Path, *, wait: bool = False) -> Iterator[bool | None]:
         os.close(descriptor)
 
 
-def _clear(left: Path) -> None:
-    """Remove a workplace, except the user's files in it."""
-    try:
-        with uninterrupted():
-            _clear_at_once(left)
-    except BaseException:  # an interrupt that came before it could be held back
-        with uninterrupted():
-            _clear_at_once(left)
-        raise
-
-
-def _clear_at_once(left: Path) -> None:
+def _clear(left: Path, destination: Path) -> None:
+    """Remove a workplace, except the user's files in it; a destination that is now absent gets its old directory back."""
     with contextlib.suppress(OSError):
-        for inside in sorted(left.iterdir()):  # what is old comes before what would have replaced it
+        for inside in sorted(
+            left.iterdir(), reverse=True
+        ):  # what is old comes before what would have replaced it
             if inside.is_symlink():
                 continue  # not made here
-            if inside.name == NEW or inside.name.startswith(f".{NEW}."):
+            if inside.name.startswith(SCRAP) or inside.name in (NEW, f"{NEW}{inside.stat().st_ino}"):
                 remove_tree(inside)
-            elif inside.name == OLD or inside.name.startswith(SWAP):
-                for directory in list(inside.iterdir()):
-                    _settle(directory, left.parent / directory.name)
-                inside.rmdir()
+            elif inside.name == OLD or inside.name.startswith(NEW):
+                if os.path.lexists(destination):
+                    clear_replaced(inside, destination)
+                else:
+                    inside.rename(destination)
         left.rmdir()
-
-
-def _settle(directory: Path, place: Path) -> None:
-    """Restore the previous content of a place that is now empty; otherwise remove it, and unfinished new content."""
-    if directory.is_symlink():
-        return
-    if directory.parent.name == f"{SWAP}{directory.lstat().st_ino}":
-        remove_tree(directory)
-    elif os.path.lexists(place):
-        clear_replaced(directory, place)
-    else:
-        directory.rename(place)

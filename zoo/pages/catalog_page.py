@@ -8,21 +8,22 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
+
+from markupsafe import Markup
 
 from specs.model.model import Model
 from zoo.catalog.changes import Changes
 from zoo.catalog.entries import CatalogEntry, UnlistedExport
-from zoo.core.units import byte_text, count_text
-from zoo.pages.catalog_details import artefact_details, definitions
-from zoo.pages.markup import scrolling, section
+from zoo.core.units import byte_text
+from zoo.pages.catalog_details import artefact_details
 from zoo.pages.page import asset, embedded, page
+from zoo.pages.rendering import render
 from zoo.record.records import QualityRecord
 
 _DATA = re.compile(r'<script type="application/json" id="catalog-data">(.*?)</script>', re.DOTALL)
 
-_STATES = {"verified": "good", "failed": "bad", "unverified": "bad", "changed": "bad"}
+FILTERS = ("architecture", "parameters", "target", "precision", "layout", "verification")
 
 BUCKETS = {
     "under 100M": 100_000_000,
@@ -60,23 +61,25 @@ def catalog_page(
             for entry in entries
         },
     }  # fmt: skip
-    body = "\n".join([
-        f"<h1>{escape(title)}</h1>",
-        definitions(_totals(entries, models)),
-        _changes([Changes.of(change) for change in data["changes"]]),
-        _problems(problems),
-        _artefacts(entries, of),
-        f'<script type="application/json" id="catalog-data">{embedded(data)}</script>',
-    ])  # fmt: skip
+    body = render(
+        "catalog.html",
+        title=title,
+        totals=_totals(entries, models),
+        changes=[Changes.of(change) for change in data["changes"]],
+        problems=problems,
+        filters=_filters(entries, of),
+        rows=list(map(_row, entries, of)),
+        data=Markup(embedded(data)),
+    )
     script = f"const DETAILS = {embedded(details)};\n{asset('catalog.js')}"
     return page(f"zoo catalog: {title}", body, script, asset("report.css") + asset("catalog.css"))
 
 
 def data_in(text: str) -> Any:
     """The data that a catalog's page keeps for the next one; None where the text is no such page."""
-    match = _DATA.search(text)
+    found = _DATA.search(text)
     try:
-        return json.loads(match[1]) if match else None
+        return json.loads(found[1]) if found else None
     except (ValueError, RecursionError):
         return None
 
@@ -96,82 +99,15 @@ def _totals(entries: Sequence[CatalogEntry], models: Sequence[ModelPart]) -> dic
     }
 
 
-def _changes(history: Sequence[Changes]) -> str:
-    if not history:
-        return ""
-    about = "Artefacts added, removed or rebuilt between two catalogs, latest first."
-    parts = [
-        f"<details{' open' if index == 0 else ''}><summary>{escape(change.at)}: {_counted(change)}</summary>"
-        f"<ul>{_changed_items(change)}</ul></details>"
-        for index, change in enumerate(history)
-    ]
-    return section("changes", "Changes", about, "".join(parts))
-
-
-def _counted(changes: Changes) -> str:
-    counts = {"added": changes.added, "removed": changes.removed, "changed": changes.changed}
-    return ", ".join(f"{len(names):,} {what}" for what, names in counts.items() if names)
-
-
-def _changed_items(changes: Changes) -> str:
-    return "".join(f"<li><code>{escape(name)}</code> {escape(why)}</li>" for name, why in changes.lines())
-
-
-def _problems(problems: Sequence[UnlistedExport]) -> str:
-    if not problems:
-        return ""
-    items = "".join(
-        f'<li><code>{escape(problem.name)}</code> <span class="bad">{escape(problem.why)}</span></li>'
-        for problem in problems
-    )
-    return section(
-        "problems",
-        "Not listed",
-        "Artefacts that are missing or damaged.",
-        f"<ul>{items}</ul>",
-    )
-
-
-_COLUMNS = (
-    "artefact", "model", "architecture", "parameters", "size", "target", "precision", "layout", "verification", "quality",
-)  # fmt: skip
-_NUMBERS = ("parameters", "size")
-
-
-def _artefacts(entries: Sequence[CatalogEntry], models: Sequence[ModelPart]) -> str:
-    rows = [_row(entry, model) for entry, model in zip(entries, models, strict=True)]
-    head = "".join(
-        f'<th scope="col"{_side(name)} aria-sort="none"><button type="button">{name}</button></th>'
-        for name in _COLUMNS
-    )
-    body = "\n".join(rows)
-    listed = scrolling(
-        "Artefacts", f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
-    )
-    about = "Choose an artefact to see its architecture, costs, verification and files, and a program that loads it."
-    noscript = "<noscript><p>Searching and details need scripts, which are off.</p></noscript>"
-    form = _filters(entries, models)
-    count = '<p class="quiet" id="count" role="status"></p>'
-    return section("artefacts", "Artefacts", about, f"{form}{noscript}{count}{listed}")
-
-
-def _side(name: str) -> str:
-    return ' class="number"' if name in _NUMBERS else ""
-
-
-def _filters(entries: Sequence[CatalogEntry], models: Sequence[ModelPart]) -> str:
-    values = [_facets(entry, model) for entry, model in zip(entries, models, strict=True)]
-    selects = ""
-    for name in ("architecture", "parameters", "target", "precision", "layout", "verification"):
-        there = {value[name] for value in values}
-        options = [bucket for bucket in BUCKETS if bucket in there] if name == "parameters" else sorted(there)
-        choices = "".join(f"<option>{escape(option)}</option>" for option in options)
-        selects += f'<label>{name} <select data-facet="{name}"><option value="">all</option>{choices}</select></label>'
-    return f'<form class="filters"><label>search <input type="search" id="search"></label>{selects}</form>'
+def _filters(entries: Sequence[CatalogEntry], models: Sequence[ModelPart]) -> dict[str, list[str]]:
+    """The options of each filter."""
+    values = list(map(_facets, entries, models))
+    options = {name: sorted({facets[name] for facets in values}) for name in FILTERS}
+    return {**options, "parameters": [bucket for bucket in BUCKETS if bucket in options["parameters"]]}
 
 
 def _facets(entry: CatalogEntry, model: ModelPart) -> dict[str, str]:
-    """The filters of the rows."""
+    """What rows are chosen by."""
     bucket = next(name for name, end in BUCKETS.items() if end is None or model.parameters < end)
     return {
         "architecture": model.spec.architecture,
@@ -183,29 +119,16 @@ def _facets(entry: CatalogEntry, model: ModelPart) -> dict[str, str]:
     }
 
 
-def _row(entry: CatalogEntry, model: ModelPart) -> str:
+def _row(entry: CatalogEntry, model: ModelPart) -> dict[str, Any]:
     facets = _facets(entry, model)
-    searched = f"{entry.name} {model.spec.name} {model.spec.summary}".lower()
-    name, parameters = escape(entry.name), model.parameters
-    active = f", {count_text(model.active)} active" if model.active != parameters else ""
-    quality = entry.record.build.quality if entry.record.build else None
-    cells = [
-        f'<button type="button" aria-expanded="false">{name}</button>',
-        escape(model.spec.name),
-        model.spec.architecture,
-        (parameters, f"{count_text(parameters)}{active}"),
-        (entry.size, byte_text(entry.size)),
-        *(escape(facets[key]) for key in ("target", "precision", "layout")),
-        f'<span class="{_STATES[entry.state]}">{escape(entry.state_text)}</span>',
-        escape(_quality_text(quality)),
-    ]
-    shown = "".join(
-        f"<td>{cell}</td>"
-        if isinstance(cell, str)
-        else f'<td class="number" data-value="{cell[0]}">{cell[1]}</td>'
-        for cell in cells
-    )
-    return f"<tr data-name='{name}' data-search='{escape(searched)}' data-facets='{escape(json.dumps(facets))}'>{shown}</tr>"
+    return {
+        "entry": entry,
+        "model": model,
+        "facets": facets,
+        "facets_json": json.dumps(facets),
+        "searched": f"{entry.name} {model.spec.name} {model.spec.summary}".lower(),
+        "quality": _quality_text(entry.record.build.quality if entry.record.build else None),
+    }
 
 
 def _quality_text(quality: QualityRecord | None) -> str:

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from markupsafe import Markup
+
+from zoo.pages.rendering import part
 
 
 def section(key: str, title: str, about: str, body: str) -> str:
     """A section of the page with a heading; ``about``: HTML that describes it."""
-    return f'<section id="{key}">\n<h2>{escape(title)}</h2>\n<p class="quiet">{about}</p>\n{body}\n</section>'
+    return str(part("section", key, title, Markup(about), Markup(body)))
 
 
 def table(
     label: str, header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()
 ) -> str:
     """A table of HTML cells; ``numbers`` names columns of figures."""
-    sides = [' class="number"' if name in numbers else "" for name in header]
-    head = "".join(
-        f'<th scope="col"{side}>{escape(name)}</th>' for name, side in zip(header, sides, strict=True)
-    )
-    lines = [
-        "<tr>" + "".join(f"<td{side}>{cell}</td>" for cell, side in zip(row, sides, strict=True)) + "</tr>"
-        for row in rows
-    ]
-    body = "\n".join(lines)
-    return scrolling(label, f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>")
+    return str(part("table", label, header, [list(map(Markup, row)) for row in rows], numbers))
 
 
 def scrolling(label: str, inner: str) -> str:
     """A container that scrolls if its content is too wide, by keyboard too."""
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">{inner}</div>'
+    return str(part("scrolling", label, Markup(inner)))
 
 
 def code(text: str) -> str:
     """A name or shape as code."""
-    return f"<code>{escape(text)}</code>"
+    return str(part("code", text))
 
 
 def layers_text(layers: Sequence[int], depth: int) -> str:

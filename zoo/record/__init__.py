@@ -1,1 +1,1 @@
-"""What an exported directory records of itself, and checking that it still holds."""
+"""The records of an exported directory, and the check that they still hold."""

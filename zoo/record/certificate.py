@@ -75,7 +75,7 @@ def certify(directory: str | Path, provider: str | None = None, load: Load | Non
     ``provider`` is cpu, cuda or tensorrt (default: the first that the export is for and this machine runs).  ``load`` loads the
     graphs elsewhere.  Raises OSError and ValueError for a directory that is not an export.
     """
-    root, found = Path(directory), Certificate(str(directory))
+    root, certificate = Path(directory), Certificate(str(directory))
     try:
         str(directory).encode()
     except UnicodeEncodeError:
@@ -93,46 +93,46 @@ def certify(directory: str | Path, provider: str | None = None, load: Load | Non
             digests["probe.npz"] = str(probe["sha256"])
         if not {*manifest["graphs"]} <= {*digests}:
             raise ValueError("it has no digest of a graph")
-        providers = [str(each) for each in manifest["providers"]]
+        providers = [str(provider_name) for provider_name in manifest["providers"]]
         environment = {
-            str(key): str(each)
+            str(key): str(value)
             for graph in manifest["graphs"].values()
-            for key, each in graph.get("environment", {}).items()
+            for key, value in graph.get("environment", {}).items()
         }
         exported = build["export"]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{root}: a record is damaged: {type(error).__name__}: {error}") from None
     if hashlib.sha256(content).hexdigest() != exported:
-        found.faults.append("export.json is not the one that build.json was written for")
+        certificate.faults.append("export.json is not the one that build.json was written for")
     for name, digest in digests.items():
-        found.files += 1
+        certificate.files += 1
         try:
             with _opened(root, name) as file:
                 same = hashlib.file_digest(file, "sha256").hexdigest() == digest
         except FileNotFoundError:
-            found.faults.append(f"{name} is missing")
+            certificate.faults.append(f"{name} is missing")
         except (OSError, ValueError) as error:
-            found.faults.append(f"{name} cannot be read: {error}")
+            certificate.faults.append(f"{name} cannot be read: {error}")
         else:
-            found.faults += [] if same else [f"{name} has other contents than were recorded"]
+            certificate.faults += [] if same else [f"{name} has other contents than were recorded"]
     if not probe:
-        found.note = (
+        certificate.note = (
             "No case was recorded: the export was not verified, was too large to run, is in bfloat16, or has routers "
             "that choose between experts with equal scores."
         )
-    elif not found.faults:
-        os.environ.update({name: each for name, each in environment.items() if name in VARIABLES})
+    elif not certificate.faults:
+        os.environ.update({name: value for name, value in environment.items() if name in VARIABLES})
         chosen = [provider] if provider else _usable(providers)
-        _replay(root, found, load or partial(_load, root, found, providers=chosen))
-    return found
+        _replay(root, certificate, load or partial(_load, root, certificate, providers=chosen))
+    return certificate
 
 
-def _replay(root: Path, found: Certificate, load: Load) -> None:
+def _replay(root: Path, certificate: Certificate, load: Load) -> None:
     """Run the recorded calls, and compare their outputs."""
     results = list[dict[str, Any]]()
     try:
         with _opened(root, "probe.npz") as file, zipfile.ZipFile(file) as held:
-            if sum(each.file_size for each in held.infolist()) > LARGEST:
+            if sum(member.file_size for member in held.infolist()) > LARGEST:
                 raise ValueError(f"probe.npz unpacks to more than {LARGEST // 2**20} MiB")
         with _opened(root, "probe.npz") as file:
             arrays = dict(np.load(file, allow_pickle=False))
@@ -140,31 +140,35 @@ def _replay(root: Path, found: Certificate, load: Load) -> None:
         sessions = load(probe["sessions"])
         for call in probe["calls"]:
             feeds = {
-                given: arrays[source]
-                if isinstance(source, str)
-                else results[source["call"]][source["output"]]
-                for given, source in call["inputs"].items()
+                name: arrays[source] if isinstance(source, str) else results[source["call"]][source["output"]]
+                for name, source in call["inputs"].items()
             }
             results.append(sessions[call["graph"]](feeds))
     except Exception as error:  # ONNX Runtime's errors have no common class
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        found.faults.append(f"The recorded case does not run: {reason}")
+        certificate.faults.append(f"The recorded case does not run: {reason}")
         return
     try:
-        for place, (call, result) in enumerate(zip(probe["calls"], results, strict=True)):
+        for index, (call, result) in enumerate(zip(probe["calls"], results, strict=True)):
             for output, wanted in call["outputs"].items():
                 _compare(
-                    found, f"{call['graph']}, call {place + 1}, {output}", result[output], wanted, arrays
+                    certificate,
+                    f"{call['graph']}, call {index + 1}, {output}",
+                    result[output],
+                    wanted,
+                    arrays,
                 )
     except Exception as error:
-        found.faults.append(f"probe.npz is damaged: {type(error).__name__}: {error}")
+        certificate.faults.append(f"probe.npz is damaged: {type(error).__name__}: {error}")
 
 
-def _load(root: Path, found: Certificate, graphs: dict[str, Any], providers: list[str]) -> dict[str, Run]:
+def _load(
+    root: Path, certificate: Certificate, graphs: dict[str, Any], providers: list[str]
+) -> dict[str, Run]:
     """Load graphs on the first provider that takes them, with the given session configuration entries."""
     ort.set_default_logger_severity(4)
     for provider in providers:
-        found.provider, settings = PROVIDERS[provider]
+        certificate.provider, settings = PROVIDERS[provider]
         try:
             sessions = {}
             for path, entries in graphs.items():
@@ -172,10 +176,10 @@ def _load(root: Path, found: Certificate, graphs: dict[str, Any], providers: lis
                 options.log_severity_level = 4
                 for key, value in entries.items():
                     options.add_session_config_entry(key, value)
-                chosen = [(found.provider, settings)]
+                chosen = [(certificate.provider, settings)]
                 sessions[path] = ort.InferenceSession(root / path, options, chosen, enable_fallback=0)
-                if sessions[path].get_providers()[0] != found.provider:
-                    raise RuntimeError(f"{found.provider} is not available on this machine")
+                if sessions[path].get_providers()[0] != certificate.provider:
+                    raise RuntimeError(f"{certificate.provider} is not available on this machine")
             return {path: partial(run_session, session) for path, session in sessions.items()}
         except Exception:  # the next provider may load them
             if provider == providers[-1]:
@@ -189,23 +193,27 @@ def run_session(session: Any, feeds: dict[str, Any]) -> dict[str, Any]:
     return dict(zip(names, session.run(names, feeds), strict=True))
 
 
-def _compare(found: Certificate, name: str, got: Any, wanted: dict[str, Any], arrays: Any) -> None:
+def _compare(certificate: Certificate, name: str, got: Any, wanted: dict[str, Any], arrays: Any) -> None:
     if wanted["tokens"] is not None:
         got = got.reshape(-1, got.shape[-1])[arrays[wanted["tokens"]]]
     values = arrays[wanted["values"]].astype(np.float64)
     kept = got.reshape(-1)[:: wanted["stride"]].astype(np.float64)
     same = kept.shape == values.shape and np.isfinite(kept).all()
     difference = float(np.abs(kept - values).max(initial=0.0)) if same else float("inf")
-    found.outputs[name] = (difference, wanted["tolerance"])
+    certificate.outputs[name] = (difference, wanted["tolerance"])
     if difference > wanted["tolerance"]:
-        found.faults.append(f"{name} is off by {difference:.2e}, and {wanted['tolerance']:.1e} is allowed")
+        certificate.faults.append(
+            f"{name} is off by {difference:.2e}, and {wanted['tolerance']:.1e} is allowed"
+        )
 
 
 def _usable(wanted: list[str]) -> list[str]:
     """Return the providers that an export is for and this build of ONNX Runtime has, and the CPU provider."""
-    here = ort.get_available_providers()
+    available = ort.get_available_providers()
     return [
-        short for short, (name, _) in PROVIDERS.items() if name in here and name in wanted and short != "cpu"
+        short
+        for short, (name, _) in PROVIDERS.items()
+        if name in available and name in wanted and short != "cpu"
     ] + ["cpu"]
 
 
@@ -225,11 +233,11 @@ def _record(root: Path, name: str) -> tuple[bytes, dict[str, Any]]:
 
 
 def _opened(root: Path, name: str) -> BufferedReader:
-    """Open a regular file of a directory, or of the hub's cache where the directory is a snapshot in it."""
-    path, top = (Path(os.path.realpath(each)) for each in (root / name, root))
+    """Open a regular file of a directory, or of the hub's cache if the directory is a snapshot in it."""
+    path, top = (Path(os.path.realpath(inner)) for inner in (root / name, root))
     bases = [
         top,
-        *(each.parent.parent / "blobs" for each in (top, *top.parents) if each.parent.name == "snapshots"),
+        *(inner.parent.parent / "blobs" for inner in (top, *top.parents) if inner.parent.name == "snapshots"),
     ]
     if not any(path.is_relative_to(base) for base in bases):
         raise OSError(errno.EINVAL, "it is not in the directory")
@@ -241,7 +249,7 @@ def _opened(root: Path, name: str) -> BufferedReader:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the certificate of a directory; return the exit status: 1 where it does not pass, 2 for wrong arguments."""
+    """Print the certificate of a directory; return the exit status: 1 if it does not pass, 2 for wrong arguments."""
     if not 1 <= len(arguments) <= 2 or (len(arguments) == 2 and arguments[1] not in PROVIDERS):
         print(f"usage: python -m zoo.record.certificate DIR [{'|'.join(PROVIDERS)}]", file=sys.stderr)
         return 2

@@ -75,18 +75,18 @@ class Integrity:
         return {
             "intact": self.intact,
             "contents_compared": self.contents,
-            "changes": [each.as_dict() for each in self.changes],
+            "changes": [change.as_dict() for change in self.changes],
         }
 
 
 def check_sizes(directory: Path, manifest: Manifest) -> None:
-    """Raise :class:`specs.base.errors.UserError` where a graph, or a file of weights, is missing or has another size."""
-    found = [
+    """Raise :class:`specs.base.errors.UserError` if a graph, or a file of weights, is missing or has another size."""
+    changes = [
         change for name in manifest.model_files if (change := _sized(directory, name, manifest.files[name]))
     ]
-    if found:
+    if changes:
         raise UserError(
-            f"{directory} has changed since it was exported: {found[0]}\n"
+            f"{directory} has changed since it was exported: {changes[0]}\n"
             "  Copy the directory again, or export the model again."
         )
 
@@ -116,15 +116,15 @@ def check_integrity(record: ExportRecord, *, contents: bool | None = None) -> In
 
 
 def _sized(directory: Path, name: str, file: FileRecord) -> Change | None:
-    """How a file's size is not as recorded; None where it is."""
+    """The difference of a file's size from the record; None if it has none."""
     try:
         with open_regular(directory / name, directory, buffering=0) as opened:
-            found = os.fstat(opened.fileno()).st_size
+            size = os.fstat(opened.fileno()).st_size
     except (FileNotFoundError, NotADirectoryError):
         return Change(name, "missing", file.size, 0)
     except OSError as error:
         return Change(name, "irregular", file.size, 0, reason=error.strerror or str(error))
-    return None if found == file.size else Change(name, "size", file.size, found)
+    return None if size == file.size else Change(name, "size", file.size, size)
 
 
 def changed_tensors(
@@ -137,9 +137,9 @@ def changed_tensors(
 
 
 def file_record(path: Path, within: Path | None = None) -> FileRecord:
-    """The size and the SHA-256 of a regular file, which must lie in the directory ``within`` where that is given.
+    """The size and the SHA-256 of a regular file, which must lie in the directory ``within``, if given.
 
-    Raises :class:`specs.base.errors.UserError` where it cannot be read.
+    Raises :class:`specs.base.errors.UserError` if it cannot be read.
     """
     with _opened(path, within) as file:
         return FileRecord(size=os.fstat(file.fileno()).st_size, sha256=_digest(file))

@@ -113,9 +113,9 @@ class Build(Record):
 
 @dataclass(frozen=True)
 class ExportRecord:
-    """What an exported directory records of itself.
+    """The records of an exported directory.
 
-    ``build`` is None where there is no ``build.json`` that speaks of these files; ``unproven`` then says why.
+    ``build`` is None if there is no ``build.json`` for these files; ``unproven`` then says why.
     """
 
     directory: Path
@@ -125,7 +125,7 @@ class ExportRecord:
 
     @property
     def files(self) -> dict[str, FileRecord]:
-        """Every file that the records name, other than the records: those of the manifest, and the recorded case."""
+        """The files that the records list: the files of the manifest, and the recorded case."""
         probe = None if self.build is None else self.build.probe
         return {**self.manifest.files, **({PROBE: probe} if probe else {})}
 
@@ -150,7 +150,7 @@ def read_record(directory: Path) -> ExportRecord:
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """What an export recorded of itself.  Raises :class:`specs.base.errors.UserError` where there is none, or a damaged one."""
+    """The records of an export.  Raises :class:`specs.base.errors.UserError` if there is none, or a damaged one."""
     return _read(directory / MANIFEST, Manifest)
 
 
@@ -185,8 +185,10 @@ def _place(path: SpecPath) -> SpecPath:
     return path[:-1] if path[-1:] == ("[key]",) else path
 
 
-def _with_remedy(path: Path, found: list[Problem]) -> list[Problem]:
+def _with_remedy(path: Path, problems: list[Problem]) -> list[Problem]:
     """The problems of a file; the first one says what to do."""
     mark = Mark(str(path))
-    first, *others = [Problem(each.rule, _place(each.path), each.value, mark=mark) for each in found]
+    first, *others = [
+        Problem(problem.rule, _place(problem.path), problem.value, mark=mark) for problem in problems
+    ]
     return [replace(first, remedy=_REMEDY), *others]

@@ -70,7 +70,7 @@ class TensorRecord(Record):
 
 
 class CacheRecord(Record):
-    """How a client holds the keys and values of a graph's own tokens.
+    """The layout of a client's KV cache.
 
     ``kind`` is "shared" where past and present may be one buffer with room to spare, else "growing"; ``padding`` is the
     side on which rows are padded; ``length`` is that of the buffer, where the graph fixes it.  ``precision`` is that of a
@@ -102,7 +102,7 @@ class PlacementRecord(Record):
     """The nodes of a graph that an execution provider leaves to the CPU, by the table of its ``kernels``.
 
     ``on_cpu`` counts them by operation and element type, ``copies`` the tensors that move for them. ``not_captured`` is the
-    reason why the graph cannot be captured as a CUDA graph; empty where it can.
+    reason why the graph cannot be captured as a CUDA graph; empty if it can.
     """
 
     provider: str
@@ -113,11 +113,11 @@ class PlacementRecord(Record):
 
 
 class GraphRecord(Record):
-    """What a client wants to know of a graph before it loads it.
+    """Facts that a client needs before it loads a graph.
 
-    ``context_length`` is the most tokens of a row that it takes, padding included; None where nothing limits it.
+    ``context_length`` is the most tokens of a row that it takes, padding included; None if nothing limits it.
     ``environment`` are the variables without which the runtime refuses the graph.  ``minimum_without_vnni`` is the first runtime
-    that computes its 8-bit products exactly on x86-64 processors without VNNI; None where it has no such products. ``placement`` is
+    that computes its 8-bit products exactly on x86-64 processors without VNNI; None if it has no such products. ``placement`` is
     None for targets whose provider has no table of kernels.
     """
 
@@ -198,7 +198,7 @@ class InputsRecord(Record):
 
 
 class ComparisonRecord(Record):
-    """One output of one case of the verification; null stands for what is infinite."""
+    """One output of one case of the verification; null is infinity."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -233,12 +233,12 @@ class EngineClaim(Record):
     @property
     def name(self) -> str:
         """The engine with its version."""
-        stated = self.engine.endswith(f"-{self.version}")  # onnxruntime-1.23.2
-        return self.engine if stated else f"{self.engine} {self.version}".rstrip()
+        has_version = self.engine.endswith(f"-{self.version}")  # onnxruntime-1.23.2
+        return self.engine if has_version else f"{self.engine} {self.version}".rstrip()
 
 
 class EngineRecord(EngineClaim):
-    """What an engine showed of the files on the machine that built them: see :class:`exporters.verification.engines.result.EngineResult`."""
+    """The result of an engine on the machine that built the files: see :class:`exporters.verification.engines.result.EngineResult`."""
 
     cases: Count
     max_abs: float | None
@@ -249,14 +249,14 @@ class EngineRecord(EngineClaim):
 
     @property
     def text(self) -> str:
-        """What it showed, in words."""
+        """The result in words."""
         if self.outcome == "compiled":
             return f"{self.name}: compiled for {', '.join(self.architectures)}; nothing was computed"
         if self.outcome != "computed" or self.max_abs is None:
             return f"{self.name}: {self.outcome}{f' at node {self.node}' if self.node else ''}: {self.words}"
         rounded = f"; as stored {self.rounded:.1e} from ONNX Runtime" if self.rounded else ""
         cases = f"{self.cases} case{'s' if self.cases != 1 else ''}"
-        untried = "".join(f"; {each}" for each in self.untried)
+        untried = "".join(f"; {engine}" for engine in self.untried)
         return f"{self.name}: computed, largest difference {self.max_abs:.1e} in {cases}{rounded}{untried}"
 
 
@@ -275,9 +275,13 @@ class VerificationRecord(Record):
 
     @property
     def max_abs(self) -> float | None:
-        """The largest difference of all; None where one is infinite."""
-        found = [each.max_abs for each in self.comparisons]
-        return None if None in found else max((each for each in found if each is not None), default=0.0)
+        """The largest difference of all; None if one is infinite."""
+        differences = [value.max_abs for value in self.comparisons]
+        return (
+            None
+            if None in differences
+            else max((value for value in differences if value is not None), default=0.0)
+        )
 
 
 class BudgetRecord(Record):
@@ -289,7 +293,7 @@ class BudgetRecord(Record):
 
 
 class QualityRecord(Record):
-    """How far the files are from the float model on representative inputs: figures by name, and their budget."""
+    """The difference from the float model on representative inputs: figures by name, and their budget."""
 
     model_config = ConfigDict(extra="allow")
 

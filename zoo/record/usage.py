@@ -1,4 +1,4 @@
-"""How a client loads an export: a program to copy."""
+"""A program that loads an export in its client, to copy."""
 
 from __future__ import annotations
 

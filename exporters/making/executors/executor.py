@@ -36,7 +36,7 @@ def executor(name: str, jobs: int) -> Executor:
 
         return Ray()
     if name == "slurm":
-        from exporters.making.executors.slurm import Slurm
+        from exporters.making.executors.slurm import slurm
 
-        return Slurm()
+        return slurm()
     raise UserError(f"Executor {name!r} is unknown.\n  {suggestion(name, ('local', 'ray', 'slurm'))}")

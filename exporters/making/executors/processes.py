@@ -1,7 +1,7 @@
-"""Builds in local processes.
+"""Builds in processes, which are local or are started on a cluster by a local command.
 
-A process runs one job after another, so that libraries are loaded once.  A process that dies fails only its current job,
-and is replaced.
+A process runs one job after another, so that libraries are loaded once, as long as the jobs ask for the same command. A
+process that dies fails only its current job, and is replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
@@ -30,11 +30,16 @@ _TOLD = 2_000
 """The largest number of characters reported of a dead process's last output."""
 
 
+def _local(job: Job) -> list[str]:
+    return command_of("exporters.making.worker")
+
+
 @dataclass(frozen=True)
 class Processes:
-    """An executor with at most ``jobs`` processes."""
+    """An executor with at most ``jobs`` processes at once; ``command`` starts the one for a job."""
 
     jobs: int
+    command: Callable[[Job], list[str]] = _local
 
     def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
         """See :meth:`exporters.making.executors.executor.Executor.run`."""
@@ -42,7 +47,7 @@ class Processes:
         for job in jobs:
             waiting.put(job)
         events: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
-        workers = [_Worker(waiting, events) for _ in range(min(self.jobs, len(jobs)))]
+        workers = [_Worker(waiting, events, self.command) for _ in range(min(self.jobs, len(jobs)))]
         try:
             for worker in workers:
                 worker.start()
@@ -64,8 +69,13 @@ class Processes:
 class _Worker:
     """A process that receives jobs from a thread, which replaces it when it dies."""
 
-    def __init__(self, waiting: queue.SimpleQueue[Job], events: queue.SimpleQueue[tuple[str, Any]]) -> None:
-        self._waiting, self._events = waiting, events
+    def __init__(
+        self,
+        waiting: queue.SimpleQueue[Job],
+        events: queue.SimpleQueue[tuple[str, Any]],
+        command: Callable[[Job], list[str]],
+    ) -> None:
+        self._waiting, self._events, self._command = waiting, events, command
         self._process: subprocess.Popen[str] | None = None
         self._lock, self._stopped = threading.Lock(), False
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -99,7 +109,7 @@ class _Worker:
     def _done(self, job: Job, words: IO[str]) -> JobResult:
         words.seek(0)
         words.truncate()
-        process = self._running(words)
+        process = self._running(self._command(job), words)
         if process is None:
             return JobResult(job.name, "stopped")
         assert process.stdin is not None
@@ -116,13 +126,15 @@ class _Worker:
             pass
         return JobResult(job.name, _last_words(process.wait(), words))
 
-    def _running(self, words: IO[str]) -> subprocess.Popen[str] | None:
+    def _running(self, command: list[str], words: IO[str]) -> subprocess.Popen[str] | None:
+        if self._process is not None and self._process.args != command:
+            self._end()
         with self._lock:
             if self._stopped:
                 return None
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
-                    command_of("exporters.making.worker"),
+                    command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=words,

@@ -1,4 +1,4 @@
-"""Builds as jobs of a Slurm cluster, submitted by submitit.
+"""Builds as jobs of a Slurm cluster, each with the resources for its model.
 
 Every node needs zoo, and the zoo file's directory and the cache under the same paths, on storage that the nodes share.
 """
@@ -6,64 +6,36 @@ Every node needs zoo, and the zoo file's directory and the cache under the same 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from exporters.making.executors.executor import OnStage
-from exporters.making.job import Job, JobResult, outcome_of
+from exporters.making.executors.processes import Processes
+from exporters.making.job import Job
 from specs.base.errors import UserError
-from zoo.core.progress import Stage
+from zoo.own_packages import command_of
 
 MINUTES = 12 * 60
 """The time limit of a job."""
 
-GIGABYTE = 10**9
+QUEUED = 100
+"""The largest number of jobs that wait or run at once: each has a process of srun on this machine."""
+
+MEGABYTE = 2**20
 
 
-@dataclass(frozen=True)
-class Slurm:
-    """An executor on a cluster: ``slurm``, or ``local`` for processes that submitit starts on this machine."""
+def slurm() -> Processes:
+    """Return an executor on the cluster; in an allocation, its jobs are steps of that.
 
-    cluster: str = "slurm"
-
-    def run(self, jobs: Sequence[Job], on_stage: OnStage) -> Iterator[JobResult]:
-        """See :meth:`exporters.making.executors.executor.Executor.run`."""
-        try:
-            import submitit
-        except ImportError:
-            raise UserError("The executor slurm needs a library.\n  pip install 'zoo[slurm]'") from None
-        if self.cluster == "slurm" and shutil.which("sbatch") is None:
-            raise UserError(
-                "There is no Slurm here (no sbatch).\n  Run zoo make on a login node, or use --executor local."
-            )
-        submitted: dict[Any, Job] = {}
-        try:
-            for job in jobs:
-                submitted[self._submitted(submitit, job)] = job
-                on_stage(job.name, Stage("submitted"))
-            for ended in submitit.helpers.as_completed(list(submitted)):
-                yield _outcome(submitit, ended, submitted.pop(ended))
-        finally:
-            for left in submitted:
-                left.cancel()
-
-    def _submitted(self, submitit: Any, job: Job) -> Any:
-        executor = submitit.AutoExecutor(folder=Path(job.cache) / "slurm", cluster=self.cluster)
-        executor.update_parameters(
-            name=job.name.replace("/", "-"),
-            cpus_per_task=job.cpus,
-            timeout_min=MINUTES,
-            **({"mem_gb": -(-job.memory // GIGABYTE)} if job.memory else {}),
-            **({"gpus_per_node": job.gpus} if job.gpus else {}),
+    Raises :class:`specs.base.errors.UserError` on a machine without Slurm.
+    """
+    if shutil.which("srun") is None:
+        raise UserError(
+            "There is no Slurm here (no srun).\n  Run zoo make on a login node, or use --executor local."
         )
-        return executor.submit(outcome_of, job)
+    return Processes(QUEUED, _command)
 
 
-def _outcome(submitit: Any, ended: Any, job: Job) -> JobResult:
-    try:
-        outcome: JobResult = ended.result()
-    except (submitit.core.utils.UncompletedJobError, submitit.core.utils.FailedJobError) as error:
-        return JobResult(job.name, str(error))
-    return outcome
+def _command(job: Job) -> list[str]:
+    """Return the command that runs a worker as a job of the cluster: ``srun`` hands on its streams, signals and status."""
+    reserved = [f"--mem={-(-job.memory // MEGABYTE)}M"] if job.memory else []
+    reserved += [f"--gpus-per-node={job.gpus}"] if job.gpus else []
+    named = [f"--job-name={job.name}", "--ntasks=1", f"--cpus-per-task={job.cpus}", f"--time={MINUTES}"]
+    return ["srun", "--quiet", *named, *reserved, *command_of("exporters.making.worker")]

@@ -152,7 +152,7 @@ def _model_card(artefact: Artefact, spec: Model, inputs: list[Component]) -> dic
             "outputs": [{"format": text} for text in _formats(last, "outputs")],
         }
     }
-    data = [str(each.bom_ref.value) for each in inputs if each.name != "weights"]
+    data = [str(component.bom_ref.value) for component in inputs if component.name != "weights"]
     if data:
         card["modelParameters"]["datasets"] = [{"ref": name} for name in data]
     if build is not None and build.quality is not None:

@@ -38,7 +38,7 @@ class Signed:
 
 @dataclass(frozen=True)
 class SignatureCheck:
-    """The result of checking a signature: the files that it covers, and the ``problem``, empty where it is valid."""
+    """The result of checking a signature: the files that it covers, and the ``problem``, empty if it is valid."""
 
     files: tuple[str, ...]
     problem: str = ""
@@ -69,8 +69,8 @@ def sign(artefact: Artefact, private_key: Path) -> Signed:
     if unsafe := _unsafe(directory, files):
         raise UserError(unsafe)
     config.set_hashing_config(_hashing(directory, files))
-    with tempfile.TemporaryDirectory() as place, _symbolic_links(directory):
-        made = Path(place, SIGNATURE)
+    with tempfile.TemporaryDirectory() as folder, _symbolic_links(directory):
+        made = Path(folder, SIGNATURE)
         config.sign(directory, made)
         write_file(directory / SIGNATURE, made.read_bytes())
     return Signed(files, directory / SIGNATURE, bill)
@@ -79,7 +79,7 @@ def sign(artefact: Artefact, private_key: Path) -> Signed:
 def check_signature(directory: Path, public_key: Path) -> SignatureCheck:
     """Check that every file of an export is unchanged since the owner of a key signed it.
 
-    The user's own files in the directory are ignored. Raises :class:`specs.base.errors.UserError` where the export, the
+    The user's own files in the directory are ignored. Raises :class:`specs.base.errors.UserError` if the export, the
     signature or the key is missing.
     """
     if not os.path.lexists(directory / SIGNATURE):
@@ -109,7 +109,7 @@ def _signed_files(directory: Path) -> tuple[str, ...]:
 
 
 def _unsafe(directory: Path, files: Sequence[str]) -> str:
-    """Return why a file must not be read, as the library would wait for a pipe; empty where there is no such file."""
+    """Return why a file must not be read, as the library would wait for a pipe; empty if there is no such file."""
     for name in files:
         try:
             check_regular(directory / name, directory)

@@ -59,7 +59,7 @@ def details(page: str) -> dict[str, tuple[str, str]]:
 
 def names(page: str) -> list[str]:
     """The artefacts of the table."""
-    return re.findall(r"<tr data-name='([^']*)'", page)
+    return re.findall(r'<tr data-name="([^"]*)"', page)
 
 
 @pytest.mark.slow
@@ -83,7 +83,7 @@ def test_every_export_below_a_directory_is_listed(run: Run) -> None:
     assert "223,616" in model
     assert "GFLOPs" in model
     assert "comparisons passed" in artefact
-    assert "add_session_config_entry" in artefact
+    assert "InferenceSession(" in artefact
     manifest = json.loads(Path("zoo/gpt/int8/export.json").read_text())
     assert all(file["sha256"] in artefact for file in manifest["files"].values())
     assert "&lt;b&gt;small&lt;/b&gt; &amp; fast" in found["deep/er/small"][0]

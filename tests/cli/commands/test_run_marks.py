@@ -22,7 +22,7 @@ from transformers.models.siglip.image_processing_pil_siglip import SiglipImagePr
 from typer.testing import CliRunner
 
 from cli.app import app
-from cli.attending.reading import Given
+from cli.attending.reading import AttendInputs
 from exporters.export import export
 from exporters.preprocessing.images import Pixels
 from exporters.runtime.embedding import with_placeholders
@@ -75,7 +75,7 @@ def test_zoo_attend_marks_a_text_as_zoo_run_does(tmp_path: Path) -> None:
     processor = processor_in(tmp_path, 8, 4)
     changes = ["vocab_size=300", "connector.token=259", "image.embedding.image_size=112", "expect={}"]
     Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
-    given = Given(["Here!"], None, None, None, image=tmp_path / "a.png")
+    given = AttendInputs(["Here!"], None, None, None, image=tmp_path / "a.png")
     read = given._read(load("gemma3-4b", changes), find_text(tmp_path, None, needed=True))
     begun = processor(text="<start_of_image>Here!", images=[[Image.new("RGB", (8, 8))]])["input_ids"]
     assert read == (begun[0], None)

@@ -65,8 +65,8 @@ def wait_for(place: Path, pattern: str, process: subprocess.Popen[str]) -> None:
 
 
 MOMENTS = [
-    pytest.param(".out.partial-*/new/model.onnx.data", id="writing"),
-    pytest.param(".out.partial-*/new/model.onnx", id="verifying"),
+    pytest.param(".out.partial-*/new-*/model.onnx.data", id="writing"),
+    pytest.param(".out.partial-*/new-*/model.onnx", id="verifying"),
 ]
 
 
@@ -120,6 +120,28 @@ def test_an_end_that_a_callback_swallows_is_asked_for_again() -> None:
     assert (result.returncode, result.stdout, result.stderr) == (143, "", "terminated\n")
 
 
+def test_an_end_waits_while_torch_starts(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(
+        "import signal\nsignal.raise_signal(signal.SIGTERM)\nprint('started')\n"  # where torch would abort
+    )
+    code = (
+        "import sys, time\n"
+        "from cli import main\n"
+        "class App:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'cli.app':\n"
+        f"            sys.path.insert(0, {str(tmp_path)!r})\n"
+        "            import torch\n"
+        "            time.sleep(120)\n"
+        "sys.meta_path.insert(0, App())\n"
+        "main.main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (143, "started\n", "terminated\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("command", ["export", "build"])
@@ -150,7 +172,7 @@ def test_an_end_at_any_moment(exported: Path, command: str, seed: int) -> None:
 def test_leftovers_of_a_killed_export_are_cleared_by_the_next(exported: Path) -> None:
     before = contents(exported)
     process = start(exported, "export", "gpt2", "--set", "decoder.layers=2", "-o", "out")
-    wait_for(exported, ".out.partial-*/new/model.onnx.data", process)
+    wait_for(exported, ".out.partial-*/new-*/model.onnx.data", process)
     process.kill()
     process.communicate()
     (left,) = exported.glob(".out.partial-*")
@@ -167,9 +189,9 @@ def test_leftovers_of_a_killed_export_are_cleared_by_the_next(exported: Path) ->
 @pytest.mark.slow
 def test_an_export_killed_between_the_renames_is_put_back(exported: Path) -> None:
     before = contents(exported)
-    aside = exported / ".out.partial-00000000" / "old"
-    aside.mkdir(parents=True)
-    (exported / "out").rename(aside / "out")
+    left = exported / ".out.partial-00000000"
+    left.mkdir()
+    (exported / "out").rename(left / "old")
     assert (
         zoo("export", "tiny-gpt", "--target", "no", "-o", "out", cwd=exported, env=environment()).returncode
         == 2

@@ -1,10 +1,13 @@
-"""Where builds run: processes that are killed, a Ray cluster that loses a node, and submitit."""
+"""Where builds run: processes that are killed, a Ray cluster that loses a node, and a Slurm cluster of one node."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +16,13 @@ from exporters.making.artefacts import read_zoo
 from exporters.making.cache import Cache
 from exporters.making.executors.executor import executor
 from exporters.making.executors.processes import Processes
-from exporters.making.executors.slurm import Slurm
 from exporters.making.job import JobResult, job_of
 from exporters.making.plan import make_plan
 from specs.base.errors import UserError
 from tests.cli.process import ZOO, environment, wait_for_end
+from tests.exporters.making.slurm_cluster import queued, slurm_cluster
 from tests.exporters.making.zoos import Here, make, plan_of, states, two_models
+from zoo.core.progress import Stage
 
 
 def children(process: int) -> list[int]:
@@ -63,7 +67,7 @@ def test_a_process_that_dies_takes_only_its_own_job_along(
     jobs = [job_of(step, Cache(tmp_path / "cache"), tmp_path) for step in plan.steps]
     (key,) = (job.key for job in jobs if job.name == "a/portable-fp16")
     (tmp_path / "started").mkdir()
-    (tmp_path / "started" / "sitecustomize.py").write_text(DIES.format(key=key[:40]))
+    (tmp_path / "started" / "sitecustomize.py").write_text(DIES.format(key=key))
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'started'}{os.pathsep}{Path.cwd()}")
     outcomes: dict[str, JobResult] = {
         each.name: each for each in Processes(1).run(jobs, lambda name, stage: None)
@@ -123,17 +127,65 @@ def test_a_ray_cluster_that_loses_a_node_loses_no_build(tmp_path: Path) -> None:
     assert [each.state for each in make(zoo)] == ["restored"] * 3
 
 
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with slurm_cluster(tmp_path_factory.mktemp("slurm")) as settings:
+        yield settings
+
+
 @pytest.mark.slow
-def test_submitit_builds_the_same(tmp_path: Path) -> None:
-    pytest.importorskip("submitit")
+def test_a_slurm_cluster_builds_the_same(tmp_path: Path, slurm: dict[str, str]) -> None:
     zoo = two_models(tmp_path)
-    assert [each.state for each in make(zoo, executor=Slurm("local"))] == ["built"] * 3
+    run = subprocess.run(
+        [*ZOO, "make", str(tmp_path), "--executor", "slurm"],
+        env=environment(ZOO_CACHE_DIR=str(tmp_path / "cache"), **slurm),
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert run.returncode == 0, run.stderr
+    assert states(plan_of(zoo)) == dict.fromkeys(states(plan_of(zoo)), "current")
+    assert queued(slurm) == []
+
+
+@pytest.mark.slow
+def test_a_slurm_job_that_ends_or_asks_too_much_takes_only_itself_along(
+    tmp_path: Path, slurm: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in slurm.items():
+        monkeypatch.setenv(name, value)
+    jobs = [job_of(step, Cache(tmp_path / "cache"), tmp_path) for step in plan_of(two_models(tmp_path)).steps]
+    cancelled, large, built = (
+        replace(job, cpus=cpus, memory=memory)
+        for job, cpus, memory in zip(jobs, (2, 1, 1), (0, 10**12, 10**9), strict=True)
+    )
+
+    def cancel(name: str, stage: Stage) -> None:
+        subprocess.run(["scancel", "--name", cancelled.name], check=True) if name == cancelled.name else None
+
+    outcomes = {each.name: each for each in executor("slurm", 1).run([cancelled, large, built], cancel)}
+    assert "CANCELLED" in outcomes[cancelled.name].error
+    assert "Requested node configuration is not available" in outcomes[large.name].error
+    assert outcomes[built.name].built
+
+
+@pytest.mark.slow
+def test_a_stopped_run_leaves_no_slurm_job_behind(tmp_path: Path, slurm: dict[str, str]) -> None:
+    two_models(tmp_path)
+    settings = environment(ZOO_CACHE_DIR=str(tmp_path / "cache"), **slurm)
+    command = [*ZOO, "make", str(tmp_path), "--executor", "slurm"]
+    run = subprocess.Popen(command, env=settings, stderr=subprocess.PIPE, text=True)
+    assert run.stderr is not None
+    assert "[1/3]" in run.stderr.readline()
+    assert queued(slurm)
+    run.send_signal(signal.SIGINT)
+    run.wait(60)
+    assert queued(slurm) == []
 
 
 def test_executors_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"Executor 'rey' is unknown.\n  Did you mean 'ray'"):
         executor("rey", 1)
     monkeypatch.setenv("PATH", "")
-    pytest.importorskip("submitit")
     with pytest.raises(UserError, match=r"no Slurm here.*\n.*--executor local"):
         list(executor("slurm", 1).run([], lambda name, stage: None))

@@ -30,6 +30,7 @@ from tests.exporters.making.zoos import (
     write_zoo,
 )
 from tests.exporters.remotes.files import invoke
+from zoo.files.workplace import new_directory
 
 NAME = "b/portable-fp32"
 
@@ -285,9 +286,9 @@ def test_sizes_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_killed_processes_left_in_the_cache_is_cleared(zoo: Zoo) -> None:
     cache = cache_of(zoo)
-    left = entry(zoo).parent / f".{'0' * 40}.partial-00000000"
-    (left / "new").mkdir(parents=True)
-    (left / "new" / "model.onnx").write_bytes(b"half")
+    left = entry(zoo).parent / f".{'0' * 64}.partial-00000000"
+    left.mkdir()
+    (new_directory(left) / "model.onnx").write_bytes(b"half")
     partial = zoo.root / f".{LOCK}.{'0' * 16}"
     partial.write_bytes(b"half")
     os.utime(partial, (0, 0))

@@ -87,7 +87,7 @@ def no_rename(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Path.rename
 
     def raising(path: Path, target: Path) -> Path:
-        if path.name == "new":
+        if path.name.startswith("new-") and target.name == "out":
             raise OSError(errno.EACCES, "Permission denied")
         return original(path, target)
 
@@ -98,7 +98,7 @@ def interrupted_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Path.rename
 
     def raising(path: Path, target: Path) -> Path:
-        if path.name == "new":
+        if path.name.startswith("new-") and target.name == "out":
             raise KeyboardInterrupt
         return original(path, target)
 

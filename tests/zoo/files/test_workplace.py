@@ -14,6 +14,7 @@ from zoo.files import workplace
 from zoo.files.carrying import remove_tree
 from zoo.files.destination import replacing
 from zoo.files.exchange import exchange
+from zoo.files.workplace import new_directory
 
 NEW = {"model.onnx": "new"}
 LEFT = ".out.partial-0123abcd"
@@ -28,33 +29,38 @@ def out(tmp_path: Path) -> Path:
 
 def left(out: Path, holds: str, made_here: bool = False) -> Path:
     """A directory that a killed process left, with another name of the user's file."""
-    swapped = out.parent / LEFT / holds / "out"
+    swapped = out.parent / LEFT / holds
     put(swapped, {"model.onnx": "older", "onnx/decoder.onnx": "older"})
     os.link(out / "README.md", swapped / "README.md")
-    if made_here:
-        swapped.parent.rename(swapped.parent.with_name(f"swap-{swapped.stat().st_ino}"))
-    return swapped
+    return swapped.rename(swapped.with_name(f"new-{swapped.stat().st_ino}")) if made_here else swapped
 
 
-@pytest.mark.parametrize("holds", ["old", "swap-1", "swap"])
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
+
+
+@pytest.mark.parametrize("holds", ["old", "new-1", "new"])
 def test_leftovers_of_a_killed_process_are_cleared(out: Path, holds: str) -> None:
-    left(out, holds.replace("swap", "swap-1") if holds == "swap" else holds, made_here=holds == "swap")
+    left(out, holds, made_here=holds == "new")
     put(out, NEW)
     assert os.listdir(out.parent) == ["out"]
     assert tree(out) == {**NEW, "README.md": "mine", "export.json": tree(out)["export.json"]}
 
 
 def test_partial_output_is_cleared(out: Path) -> None:
-    (out.parent / LEFT / "new" / "onnx").mkdir(parents=True)
-    (out.parent / LEFT / "new" / "model.onnx").write_text("half")
-    (out.parent / LEFT / ".new.reduced-x").mkdir()
+    new = new_directory(_made(out.parent / LEFT))
+    (new / "onnx").mkdir()
+    (new / "model.onnx").write_text("half")
+    (out.parent / LEFT / "new-").mkdir()
+    (out.parent / LEFT / f".{new.name}.reduced-x").mkdir()
     (out.parent / ".out.partial-00000000").mkdir()
     put(out, NEW)
     assert os.listdir(out.parent) == ["out"]
 
 
 def test_the_users_only_copy_is_kept(out: Path) -> None:
-    swapped = left(out, "swap-1")
+    swapped = left(out, "new-1")
     (swapped / "late").write_text("mine")
     (swapped / "saved").write_text("newer")
     (swapped / "saved").replace(swapped / "README.md")
@@ -62,13 +68,11 @@ def test_the_users_only_copy_is_kept(out: Path) -> None:
     assert tree(out) == {
         **NEW, "README.md": "mine", "late": "mine", "export.json": tree(out)["export.json"],
     }  # fmt: skip
-    assert tree(out.parent / LEFT) == {
-        "swap-1": None, "swap-1/out": None, "swap-1/out/README.md": "newer",
-    }  # fmt: skip
+    assert tree(out.parent / LEFT) == {"new-1": None, "new-1/README.md": "newer"}
 
 
 def test_a_deleted_file_does_not_come_back(out: Path) -> None:
-    left(out, "swap-1", made_here=True)
+    left(out, "new", made_here=True)
     (out / "README.md").unlink()
     put(out, NEW)
     assert "README.md" not in tree(out)
@@ -76,9 +80,7 @@ def test_a_deleted_file_does_not_come_back(out: Path) -> None:
 
 
 def test_the_previous_directory_is_restored_first(out: Path) -> None:
-    aside = out.parent / LEFT / "old"
-    aside.mkdir(parents=True)
-    out.rename(aside / "out")
+    out.rename(_made(out.parent / LEFT) / "old")
     with pytest.raises(ZeroDivisionError), replacing(out):
         raise ZeroDivisionError
     assert tree(out)["model.onnx"] == "old"
@@ -96,11 +98,11 @@ def test_links_are_not_followed(out: Path, tmp_path: Path, kind: str) -> None:
         trap.symlink_to("victim")
     elif kind == "inner":
         trap.mkdir()
-        for name in ("new", "old", "swap-1"):
+        for name in ("new-", "old", "new-1"):
             (trap / name).symlink_to("../victim")
     elif kind == "swapped":
-        (trap / "old").mkdir(parents=True)
-        (trap / "old" / "out").symlink_to("../../victim/out")
+        trap.mkdir()
+        (trap / "old").symlink_to("../victim/out")
     else:
         trap.write_text("theirs")
     before = tree(victim), tree(trap)
@@ -126,12 +128,12 @@ def test_foreign_files_in_a_workplace_are_kept(out: Path) -> None:
 
 
 def test_the_workplace_of_a_running_process_is_kept(out: Path) -> None:
-    (out.parent / LEFT / "new").mkdir(parents=True)
+    new = new_directory(_made(out.parent / LEFT))
     descriptor = os.open(out.parent / LEFT, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         put(out, NEW)
-        assert (out.parent / LEFT / "new").is_dir()
+        assert new.is_dir()
     finally:
         os.close(descriptor)
     put(out, NEW)
