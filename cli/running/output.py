@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from exporters.runtime.exported import Exported
     from exporters.runtime.generation import Continuation
     from exporters.runtime.graph import Floats
+    from exporters.runtime.model_inputs import ModelInputs
     from exporters.runtime.text import TextTokenizer
     from zoo.generation.sampling import Sampling
 
