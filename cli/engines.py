@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from cli.options import AsJson
 
 if TYPE_CHECKING:
     from exporters.engines.inventory import EngineState
 
+_VERSION = re.compile(r"[^\s-]*(-[a-z]+)?")
+"""A version without the date of its build and what it runs on."""
 
-def engines(as_json: AsJson = False) -> None:
+
+def engines(
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Print whole versions, every target and what each engine is.",
+            show_default=False,
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """List the engines that can prove an export: runtimes that compute its outputs, and compilers.
 
     Each engine is in an environment of its own, in the folder that ZOO_ENGINES names, or in the running interpreter. zoo
@@ -19,6 +36,7 @@ def engines(as_json: AsJson = False) -> None:
     \b
     Examples:
       zoo engines
+      zoo engines -v
       zoo engines --json
     """
     from dataclasses import asdict
@@ -31,23 +49,31 @@ def engines(as_json: AsJson = False) -> None:
     if as_json:
         print_json({"folder": str(engines_folder()), "engines": [asdict(state) for state in found]})
         return
-    print_table(
-        [
-            Column("engine", pinned=True),
-            Column("version", pinned=True),
-            Column("shows", rank=1),
-            Column("targets", rank=2, prose=16),
-            Column("description", rank=3, prose=20),
-        ],
-        [
-            (each.name, each.version or "-", each.shows, ", ".join(each.targets), each.description)
-            for each in found
-        ],
-    )
+    columns = [
+        Column("engine", pinned=True),
+        Column("version", pinned=True),
+        Column("shows"),
+        Column("targets", prose=16),
+    ]
+    if verbose:
+        described = Column("description", prose=20)
+        print_table([*columns, described], [(*_row(each, verbose), each.description) for each in found])
+    else:
+        print_table(columns, [_row(each, verbose) for each in found])
     for state in found:
         _say_missing(state)
     say()
     say(f"Folder of environments ({PLACE}): {engines_folder()}")
+
+
+def _row(state: EngineState, verbose: bool) -> tuple[str, str, str, str]:
+    from exporters.targets import TARGETS
+
+    if verbose:
+        return state.name, state.version or "-", state.shows, ", ".join(state.targets)
+    found = _VERSION.match(state.version)
+    targets = "all" if len(state.targets) == len(TARGETS) else ", ".join(state.targets)
+    return state.name, found[0] if found and found[0] else "-", state.shows, targets
 
 
 def _say_missing(state: EngineState) -> None:
