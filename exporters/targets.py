@@ -94,6 +94,8 @@ class Target:
     """Whether several products may read one quantized matrix: the weights of layers that share them are floats elsewhere."""
     whole_blocks: bool = False
     """Whether blocks divide the width of a matrix; elsewhere the last one may be shorter."""
+    small_blocks: bool = False
+    """Whether blocks of 16 are preferred to longer ones of which the last is shorter."""
     block_products: frozenset[str] = frozenset()
     """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
     attention_widths: range = range(1, 2**31)
@@ -171,6 +173,7 @@ TARGETS = {
             ),
             providers=(CPU,),
             operations={"Gelu": FLOATS, "MatMulInteger": FULL},
+            small_blocks=True,
             opsets={27: {"CausalConvWithState": FULL_AND_FLOAT16, "LinearAttention": FULL}},
         ),
         # --8<-- [end:portable]

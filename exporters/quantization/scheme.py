@@ -14,7 +14,7 @@ INT8_BLOCK = 128
 """The block size of 8-bit weights in blocks: smaller blocks hardly reduce their error."""
 
 LEAST_BLOCK = 16
-"""The block size of weights whose width no larger size divides, where the target takes only whole blocks."""
+"""The block size of weights whose width no larger size divides, where the target prefers whole blocks."""
 
 OWN_BLOCK_SIZES = (LEAST_BLOCK, *BLOCK_SIZES, 256)
 """The block sizes of checkpoints that the operations take."""
@@ -47,7 +47,7 @@ class Quantization:
 
     ``own`` gives blocks to weights by name (None: stored in float16). Blocks with one scale per row are multiplied as
     integers, with inputs rounded dynamically, or with calibrated scales where ``static_inputs``. With ``whole_blocks``
-    a matrix is quantized only if blocks divide its width.
+    a matrix is quantized only if blocks divide its width; with ``small_blocks`` those of 16 are used where larger ones do not.
     """
 
     matrices: Blocks
@@ -55,6 +55,7 @@ class Quantization:
     own: Mapping[str, Blocks | None] = field(default_factory=dict)
     static_inputs: bool = False
     whole_blocks: bool = False
+    small_blocks: bool = False
 
     def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
         """The blocks of stacked weights of the model, or None where they are not quantized.
@@ -68,7 +69,8 @@ class Quantization:
             return None
         if len(shape) == 3:
             return self._of_experts(*shape[1:])
-        return fitted(self.tables if is_table(names) else self.matrices, shape[1], whole=self.whole_blocks)
+        blocks = self.tables if is_table(names) else self.matrices
+        return fitted(blocks, shape[1], whole=self.whole_blocks, small=self.small_blocks)
 
     def _of_experts(self, *sizes: int) -> Blocks | None:
         """The blocks of the experts' matrices: symmetric, alike in all matrices of a mixture, and dividing both their
@@ -99,15 +101,16 @@ class Quantization:
         return names[0] in self.own and self.own[names[0]] is None
 
 
-def fitted(blocks: Blocks, width: int, *, whole: bool = False) -> Blocks | None:
+def fitted(blocks: Blocks, width: int, *, whole: bool = False, small: bool = False) -> Blocks | None:
     """Blocks of the requested size, or of the largest smaller one that divides the width; otherwise the last block is
     padded.
 
-    Of ``whole`` blocks sizes down to 16 are tried; the result is None where no size divides the width.
+    Of ``whole`` and ``small`` blocks sizes down to 16 are tried; of ``whole`` ones the result is None where no size divides
+    the width.
     """
     if blocks.size is None:
         return blocks
-    sizes = (LEAST_BLOCK, *BLOCK_SIZES) if whole else BLOCK_SIZES
+    sizes = (LEAST_BLOCK, *BLOCK_SIZES) if whole or small else BLOCK_SIZES
     fitting = [size for size in sizes if size <= blocks.size and width % size == 0]
     if whole and not fitting:
         return None

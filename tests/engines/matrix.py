@@ -1,7 +1,7 @@
 """Portable means portable: every structure on every engine in every precision: ``python -m tests.engines matrix``.
 
 Interrupted, it goes on where it was. Each of a number of rounds runs structures of every family in every precision, so that the results
-of a part of them say something of all. The page is written from the results that there are.
+of a part of them say something of all; slow engines come after the others. The page is written from the results that there are.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def run(place: Path) -> None:
     """Run what has no result yet in ``place``, and write the page."""
     done = read_results(place)
     with place.open("a", encoding="utf-8") as file:
-        for kind in kinds():
+        for kind, slow in [*((kind, False) for kind in kinds()), *((kind, True) for kind in kinds())]:
             found = done.setdefault((kind.preset, kind.precision), {})
-            if missing := [each for each in engines_of(kind.precision) if each.name not in found]:
+            engines = [each for each in engines_of(kind.precision) if (each.name in SLOW) is slow]
+            if missing := [each for each in engines if each.name not in found]:
                 new = cells(kind, missing)
                 found |= new
                 file.write(

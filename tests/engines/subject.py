@@ -26,6 +26,7 @@ from exporters.verification import VerificationError
 from exporters.verify import verify
 from exporters.verify_export import plan_of_export, proof_of_export
 from specs.errors import UserError
+from tests.engines.tensorrt_table import wide_heads
 from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import structure
 from zoo.weights.random import RandomWeights
@@ -46,11 +47,16 @@ class Kind:
 
     def plan(self) -> ExportPlan:
         """The plan of its export.  Raises :class:`specs.errors.UserError` where the combination is refused."""
-        options = Options(target=self.target, precision=self.precision, **dict(self.options))
-        plan = ExportPlan.make(structure(self.preset), options)
+        given = dict(option for option in self.options if option != WIDE)
+        options = Options(target=self.target, precision=self.precision, **given)
+        spec = wide_heads(self.preset) if WIDE in self.options else structure(self.preset)
+        plan = ExportPlan.make(spec, options)
         check_options(plan.model, plan.spec, options)
         return plan
 
+
+WIDE = ("heads", "wide")
+"""The option of kinds whose heads keep their width, on which fused attention of ``tensorrt`` depends."""
 
 CALIBRATED = ("activations", "static")
 """The option of kinds that need a checkpoint: all of them are one BERT, whatever the preset."""
