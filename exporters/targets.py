@@ -100,6 +100,8 @@ class Target:
     """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
     attention_widths: range = range(1, 2**31)
     """The widths of heads for which its Attention has a kernel."""
+    interleaved: frozenset[torch.dtype] = FLOATS
+    """The dtypes in which its RotaryEmbedding rotates pairs of neighbours."""
     biases_group_queries: bool = False
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     masks_keys: bool = True
@@ -267,6 +269,7 @@ TARGETS = {
             attention_beside_scans=False,
             profiles="tensorrt.json",
             attention_widths=range(9, 257),
+            interleaved=HALF,
         ),
         # --8<-- [start:webgpu]
         Target(
