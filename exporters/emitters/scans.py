@@ -13,6 +13,19 @@ import torch
 from exporters.emitters.registry import Call
 from exporters.graph import Body, Node, Value
 
+
+def padded(call: Call, x: Value, rank: int, axis: int, added: Value, filler: Value | None = None) -> Value:
+    """A tensor with more values at the end of an axis.
+
+    The amounts of all axes are stated: ONNX Runtime moves transpositions through a Pad of chosen axes without regard to these.
+    """
+    ints = call.graph.ints
+    after = [ints(*[0] * (rank - 1 - axis))] if axis < rank - 1 else []
+    amounts = call.op("Concat", ints(*[0] * (rank + axis)), added, *after, axis=0)
+    result: Value = call.op("Pad", x, amounts, filler)
+    return result
+
+
 Given = Sequence[tuple[Value, torch.dtype]]
 """Values that every step reads, with their dtypes."""
 

@@ -107,6 +107,27 @@ def test_openvino_computes_attention_wrongly_after_one_token_alone(run: Run) -> 
     assert abs(run("openvino", [one, many], *nodes, **axes)).max() > 2  # of values between -1 and 1
 
 
+@pytest.mark.parametrize("engine", ["onnxruntime", "onnxruntime-1.20.1"])
+def test_onnxruntime_moves_transpositions_wrongly_through_padding_of_chosen_axes(
+    run: Run, engine: str
+) -> None:
+    shape, axis, amounts = np.array([1, -1, 2]), np.array([2]), np.array([0, 3])
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["rows"]),
+        helper.make_node("Transpose", ["rows"], ["columns"], perm=[0, 2, 1]),
+        helper.make_node("Pad", ["columns", "amounts", "", "axis"], ["longer"]),
+        helper.make_node("Transpose", ["longer"], ["y"], perm=[0, 2, 1]),
+    ]
+    x = np.arange(8, dtype=np.float32)
+    constants = {"shape": shape, "axis": axis, "amounts": amounts}
+    right = run("onnx-reference", x, *nodes, **constants)
+    with pytest.raises(EngineError, match="indices element out of data bounds"):
+        run(engine, x, *nodes, **constants)
+    nodes[2] = helper.make_node("Pad", ["columns", "amounts"], ["longer"])
+    constants = {"shape": shape, "amounts": np.array([0, 0, 0, 0, 0, 3])}
+    np.testing.assert_array_equal(run(engine, x, *nodes, **constants), right)
+
+
 def blocks(width: int, size: int) -> tuple[tuple[onnx.NodeProto, ...], dict[str, Any]]:
     """The product of x with a matrix of 8-bit codes in blocks."""
     random = np.random.default_rng(0)

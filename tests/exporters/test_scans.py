@@ -70,3 +70,14 @@ def test_a_value_that_every_step_reads_is_a_state_that_stays() -> None:
                 == given.type.tensor_type.elem_type
                 != onnx.TensorProto.UNDEFINED
             )
+
+
+@pytest.mark.parametrize("preset", ["bamba-9b", "minimax-text-01", "qwen3-next-80b-a3b"])
+def test_padding_of_chunks_states_every_axis(preset: str) -> None:
+    """ONNX Runtime moves transpositions wrongly through padding of chosen axes."""
+    plan = ExportPlan.make(structure(preset), Options(target="portable"))
+    nodes = [node for message in plan.messages().values() for node in message.graph.node]
+    every = [*nodes, *(inner for node in nodes for body in bodies(node) for inner in body.node)]
+    pads = [node for node in every if node.op_type == "Pad"]
+    assert pads
+    assert all(len(node.input) < 4 for node in pads)
