@@ -36,8 +36,8 @@ HALF_ROUNDING = 8
 """The tolerance for files in half precision: as a multiple of the error that rounding causes in ONNX Runtime, whose CPU provider
 computes in float32 between roundings, and in units in the last place of the largest value. An engine may round every result."""
 
-EIGHT_BITS = 1 / 254
-"""Half a step of 8 bits, in which an engine may round the inputs of products with quantized weights where ONNX Runtime does not here:
+EIGHT_BITS = 1 / 127
+"""A step of 8 bits, to which an engine may round the inputs of products with quantized weights where ONNX Runtime does not here:
 its versions fuse different products into operations that do."""
 
 Outputs = Mapping[str, Tensor]

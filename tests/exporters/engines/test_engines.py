@@ -126,7 +126,7 @@ def test_an_export_is_proven_on_an_engine_later(tmp_path: Path) -> None:
     [
         (torch.float32, None, [0.0, 0.5], 2 * 0.5),  # a token of one case went to another expert
         (torch.float16, None, [0.25, 0.0], 8 * 0.25),
-        (torch.float32, 4, [0.0, 0.0], 1 / 254),  # another version rounds the inputs of another product
+        (torch.float32, 4, [0.0, 0.0], 1 / 127),  # another version rounds the inputs of another product
         (torch.float32, 4, [0.25, 0.0], 2 * 0.25),
     ],
 )
