@@ -26,7 +26,8 @@ KNOWN = {
     r"cannot be divided by block_size": "OpenVINO takes no last block of quantized weights that is shorter than the others, which ONNX "
     "allows (`test_openvino_takes_no_last_block_that_is_shorter`), and misreads blocks whose size is no power of two. These widths "
     "have no factor of 16: all but those of 7 presets (Qwen2-VL and Qwen2.5-VL) come from the reduction.",
-    r"at most 64 array objects": "The reference evaluator computes GatherElements with numpy.choose, which takes 64 arrays at most "
+    r"at most 64 array objects|cannot reshape array of size 1 into shape": "The reference evaluator computes GatherElements with "
+    "numpy.choose, which takes 64 arrays at most "
     "(`test_the_reference_evaluator_gathers_from_64_elements_at_most`).",
     r"zero scan-input length": "The reference evaluator refuses a Scan over no tokens, which ONNX allows.",
 }
@@ -47,10 +48,13 @@ COARSE = (
     "(`test_webgpu_computes_sines_that_are_coarse`); `--target webgpu` computes them itself."
 )
 
+UNDERFLOW = "With the random weights of this reduced model, features underflow to zeros in ONNX Runtime's float16; OpenVINO computes in float32."
+
 VALUES = {
     ("openvino", "falcon-rw-1b"): TRUNCATED,
     ("openvino", "hubert-base-ls960"): AFTER_ONE,
     ("openvino", "moonshine-base"): AFTER_ONE,
+    ("openvino", "parakeet-ctc-0.6b"): UNDERFLOW,
     ("openvino", "wav2vec2-base-960h"): AFTER_ONE,
 }
 """Why an engine computes other values of a structure; rotated positions on WebGPU aside."""
@@ -62,7 +66,7 @@ def write_page(done: Results) -> None:
     for cells in done.values():
         for name, cell in cells.items():
             versions[name] = versions.get(name) or cell["version"]
-    columns = list(versions)
+    columns = sorted(versions)
     lines = [
         "# Portability",
         "",
@@ -73,7 +77,8 @@ def write_page(done: Results) -> None:
         "prompts and steps. Outputs in fp32 are those of PyTorch to 2e-5; those of other precisions are ONNX Runtime's, within rounding.",
         "",
         f"{_tried(done, columns):,} of {len(structures()) * len(PRECISIONS) * len(columns):,} cells were run: {len(structures())} structures, "
-        f"{len(PRECISIONS)} precisions and {len(columns)} engines. The others are grey in the picture.",
+        f"{len(PRECISIONS)} precisions and {len(columns)} engines. The others are grey in the picture; WebGPU, which takes a minute a file "
+        "on a software adapter, runs fp32 alone.",
         "",
         f"| precision | {' | '.join(_title(name, versions[name]) for name in columns)} |",
         f"| --- | {' | '.join('---' for _ in columns)} |",
