@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from cli.options.options import AsJson
 
 if TYPE_CHECKING:
     from exporters.verification.engines.inventory import EngineState
 
+_VERSION = re.compile(r"[^\s-]*(-[a-z]+)?")
+"""A version without the date of its build and what it runs on."""
 
-def engines(as_json: AsJson = False) -> None:
+
+def engines(
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Print whole versions, every target and what each engine is.",
+            show_default=False,
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """List the engines that can prove an export: runtimes that compute its outputs, and compilers.
 
     Each engine is in an environment of its own, in the folder that ZOO_ENGINES names, or in the running interpreter. zoo
@@ -19,6 +36,7 @@ def engines(as_json: AsJson = False) -> None:
     \b
     Examples:
       zoo engines
+      zoo engines -v
       zoo engines --json
     """
     from dataclasses import asdict
@@ -31,23 +49,31 @@ def engines(as_json: AsJson = False) -> None:
     if as_json:
         print_json({"folder": str(engines_folder()), "engines": [asdict(state) for state in states]})
         return
-    print_table(
-        [
-            Column("engine", pinned=True),
-            Column("version", pinned=True),
-            Column("shows", rank=1),
-            Column("targets", rank=2, prose=16),
-            Column("description", rank=3, prose=20),
-        ],
-        [
-            (engine.name, engine.version or "-", engine.shows, ", ".join(engine.targets), engine.description)
-            for engine in states
-        ],
-    )
+    columns = [
+        Column("engine", pinned=True),
+        Column("version", pinned=True),
+        Column("shows"),
+        Column("targets", prose=16),
+    ]
+    if verbose:
+        described = Column("description", prose=20)
+        print_table([*columns, described], [(*_row(state, verbose), state.description) for state in states])
+    else:
+        print_table(columns, [_row(state, verbose) for state in states])
     for state in states:
         _say_missing(state)
     say()
     say(f"Folder of environments ({VARIABLE}): {engines_folder()}")
+
+
+def _row(state: EngineState, verbose: bool) -> tuple[str, str, str, str]:
+    from exporters.target.targets import TARGETS
+
+    if verbose:
+        return state.name, state.version or "-", state.shows, ", ".join(state.targets)
+    version = _VERSION.match(state.version)
+    targets = "all" if len(state.targets) == len(TARGETS) else ", ".join(state.targets)
+    return state.name, version[0] if version and version[0] else "-", state.shows, targets
 
 
 def _say_missing(state: EngineState) -> None:

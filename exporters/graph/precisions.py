@@ -90,6 +90,7 @@ def quantization_of(
             own=own,
             static_inputs=static_inputs,
             whole_blocks=target.whole_blocks,
+            small_blocks=target.small_blocks,
         )
     tables = blocks if table_bits == 4 else in_blocks
     return Quantization(
@@ -97,6 +98,7 @@ def quantization_of(
         tables=tables if lookups or (decodes and not in_half) else per_row,
         own=own,
         whole_blocks=target.whole_blocks,
+        small_blocks=target.small_blocks,
     )
 
 

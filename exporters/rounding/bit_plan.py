@@ -123,7 +123,8 @@ def _in_eight_bits(blocks: Blocks, shape: torch.Size, target: Target) -> Blocks 
     """The blocks of a matrix with 8 bits; all matrices of experts have the size that they have with fewer."""
     if len(shape) == 3:
         return replace(eight_bits(target, blocks.size), symmetric=blocks.symmetric)
-    return fitted(eight_bits(target, INT8_BLOCK), shape[1], whole=target.whole_blocks)
+    blocks = eight_bits(target, INT8_BLOCK)
+    return fitted(blocks, shape[1], whole=target.whole_blocks, small=target.small_blocks)
 
 
 def check_smallest(model: ZooModel, budget: SizeBudget, low: Sequence[Graph]) -> None:

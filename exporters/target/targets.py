@@ -94,10 +94,14 @@ class Target:
     """Whether several products may read one quantized matrix: the weights of layers that share them are floats elsewhere."""
     whole_blocks: bool = False
     """Whether blocks divide the width of a matrix; elsewhere the last one may be shorter."""
+    small_blocks: bool = False
+    """Whether blocks of 16 are preferred to longer ones of which the last is shorter."""
     block_products: frozenset[str] = frozenset()
     """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
     attention_widths: range = range(1, 2**31)
     """The widths of heads for which its Attention has a kernel."""
+    interleaved: frozenset[torch.dtype] = FLOATS
+    """The dtypes in which its RotaryEmbedding rotates pairs of neighbours."""
     biases_group_queries: bool = False
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
     masks_keys: bool = True
@@ -171,6 +175,7 @@ TARGETS = {
             ),
             providers=(CPU,),
             operations={"Gelu": FLOATS, "MatMulInteger": FULL},
+            small_blocks=True,
             opsets={27: {"CausalConvWithState": FULL_AND_FLOAT16, "LinearAttention": FULL}},
         ),
         # --8<-- [end:portable]
@@ -264,6 +269,7 @@ TARGETS = {
             attention_beside_scans=False,
             profiles="tensorrt.json",
             attention_widths=range(9, 257),
+            interleaved=HALF,
         ),
         # --8<-- [start:webgpu]
         Target(

@@ -1,6 +1,7 @@
 """Portable means portable: every structure on every engine in every precision: ``python -m tests.engines matrix``.
 
-Interrupted, it goes on where it was: structures in fp32 come first. The page is written from the results that there are.
+Interrupted, it goes on where it was. Each of a number of rounds runs structures of every family in every precision, so that the results
+of a part of them say something of all; slow engines come after the others. The page is written from the results that there are.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ OLD = ("onnxruntime-1.20.1", "onnxruntime-1.24.4")
 SLOW = ("webgpu",)
 """Engines that take a minute a file without a GPU: they run a structure in fp32 alone."""
 
+ROUNDS = 8
+"""The rounds; structures of one family follow one another by name, so that each round has others of it."""
+
 
 def engines_of(precision: str) -> Iterator[Engine]:
     """The engines to run in a precision, of those that are installed."""
@@ -42,18 +46,27 @@ def run(place: Path) -> None:
     """Run what has no result yet in ``place``, and write the page."""
     done = read_results(place)
     with place.open("a", encoding="utf-8") as file:
-        for precision in PRECISIONS:
-            engines = [*engines_of(precision)]
-            for preset in structures():
-                found = done.setdefault((preset, precision), {})
-                if missing := [each for each in engines if each.name not in found]:
-                    new = cells(Kind(preset, "portable", precision), missing)
-                    found |= new
-                    file.write(json.dumps({"preset": preset, "precision": precision, "engines": new}) + "\n")
-                    file.flush()
-                    wrong = {name: cell["words"][:70] for name, cell in new.items() if _failed(cell)}
-                    print(preset, precision, wrong, flush=True)
+        for kind, slow in [*((kind, False) for kind in kinds()), *((kind, True) for kind in kinds())]:
+            found = done.setdefault((kind.preset, kind.precision), {})
+            engines = [each for each in engines_of(kind.precision) if (each.name in SLOW) is slow]
+            if missing := [each for each in engines if each.name not in found]:
+                new = cells(kind, missing)
+                found |= new
+                file.write(
+                    json.dumps({"preset": kind.preset, "precision": kind.precision, "engines": new}) + "\n"
+                )
+                file.flush()
+                wrong = {name: cell["words"][:70] for name, cell in new.items() if _failed(cell)}
+                print(kind, wrong, flush=True)
     write_page(done)
+
+
+def kinds() -> Iterator[Kind]:
+    """Every structure in every precision, in rounds."""
+    every = structures()
+    for start in range(ROUNDS):
+        for precision in reversed(PRECISIONS):
+            yield from (Kind(preset, "portable", precision) for preset in every[start::ROUNDS])
 
 
 def read_results(place: Path) -> Results:

@@ -24,7 +24,7 @@ from exporters.verification.engines.engine import Engine
 from exporters.verification.engines.find import engines_here
 from exporters.verification.engines.table import RUNTIME_VERSION
 from exporters.verification.result import VerificationError
-from tests.engines.subject import CALIBRATED, Kind, graphs_of, shown_by
+from tests.engines.subject import CALIBRATED, WIDE, Kind, graphs_of, shown_by
 from tests.exporters.reduced_presets import structures
 
 PAGE = Path("docs/reference/runtimes.md")
@@ -54,6 +54,8 @@ def kinds() -> Iterator[Kind]:
         for precision in PRECISIONS:
             yield from (Kind(name, target, precision) for name in first)
     yield from (Kind("bert-base", target, "int8", (CALIBRATED,)) for target in ("portable", "cpu"))
+    for precision in ("fp16", "bf16", "int8", "int4"):
+        yield from (Kind(name, "tensorrt", precision, (WIDE,)) for name in first)
     yield from (Kind(name, "portable", "fp32", (("opset", 27),)) for name in every)
     for name in first:
         for bits in ("int8", "int4"):

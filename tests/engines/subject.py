@@ -28,6 +28,7 @@ from exporters.verification.request import VerificationRequest
 from exporters.verification.result import VerificationError
 from exporters.verification.verified_model import VerifiedModel
 from specs.base.errors import UserError
+from tests.engines.tensorrt_table import wide_heads
 from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import structure
 from zoo.weights.random import RandomWeights
@@ -48,11 +49,16 @@ class Kind:
 
     def plan(self) -> Plan:
         """The plan of its export.  Raises :class:`specs.base.errors.UserError` where the combination is refused."""
-        options = ExportOptions.of(target=self.target, precision=self.precision, **dict(self.options))
-        plan = Plan.make(structure(self.preset), options)
+        chosen = dict(option for option in self.options if option != WIDE)
+        options = ExportOptions.of(target=self.target, precision=self.precision, **chosen)
+        spec = wide_heads(self.preset) if WIDE in self.options else structure(self.preset)
+        plan = Plan.make(spec, options)
         check_options(plan.model, plan.spec, options)
         return plan
 
+
+WIDE = ("heads", "wide")
+"""The option of kinds whose heads keep their width, on which fused attention of ``tensorrt`` depends."""
 
 CALIBRATED = ("activations", "static")
 """The option of kinds that need a checkpoint: all of them are one BERT, whatever the preset."""

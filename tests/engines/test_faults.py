@@ -24,10 +24,13 @@ Run = Callable[..., np.ndarray[Any, Any]]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs nodes with input x and output y, both float, on an engine."""
+    """Runs nodes with input x and output y, both float, on an engine: of several inputs the last one counts."""
 
     def on(
-        engine: str, x: np.ndarray[Any, Any], *nodes: onnx.NodeProto, **constants: Any
+        engine: str,
+        x: np.ndarray[Any, Any] | list[np.ndarray[Any, Any]],
+        *nodes: onnx.NodeProto,
+        **constants: Any,
     ) -> np.ndarray[Any, Any]:
         weights = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
         given = helper.make_tensor_value_info("x", FLOAT, ["n"])
@@ -35,13 +38,16 @@ def run(tmp_path: Path) -> Run:
             nodes, "graph", [given], [helper.make_tensor_value_info("y", FLOAT, None)], weights
         )
         path = tmp_path / "model.onnx"
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
         python = interpreter_of(engine_named(engine))
         assert python is not None, f"{engine} is missing: run `make engines`"
         with started(engine_named(engine), python) as process:
-            options: dict[str, Any] = {"data": [], "entries": {}, "environment": {}}
+            options: dict[str, Any] = {"data": [], "entries": {}, "environment": {}, "nodes": {}}
             process.ask(do="load", graph="graph", path=str(path), options=options)
-            return process.run("graph", {"x": x})["y"]
+            *before, last = x if isinstance(x, list) else [x]
+            for each in before:
+                process.run("graph", {"x": each})
+            return process.run("graph", {"x": last})["y"]
 
     return on
 
@@ -84,3 +90,79 @@ def test_the_reference_evaluator_gathers_from_64_elements_at_most(run: Run) -> N
         np.testing.assert_array_equal(run("onnxruntime", x, node, places=places), np.zeros(count))
     with pytest.raises(EngineError, match="at most 64"):
         run("onnx-reference", x, node, places=places)
+
+
+def test_openvino_computes_attention_wrongly_after_one_token_alone(run: Run) -> None:
+    nodes = (
+        helper.make_node("Unsqueeze", ["x", "last"], ["column"]),
+        helper.make_node("Unsqueeze", ["x", "first"], ["row"]),
+        helper.make_node("MatMul", ["column", "row"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["shares"]),
+        helper.make_node("MatMul", ["shares", "column"], ["y"]),
+    )
+    axes = {"first": np.array([0]), "last": np.array([1])}
+    one, many = np.ones(1, np.float32), np.linspace(-1, 1, 24, dtype=np.float32)
+    right = run("onnxruntime", [one, many], *nodes, **axes)
+    np.testing.assert_allclose(run("openvino", many, *nodes, **axes), right, atol=1e-6)
+    assert abs(run("openvino", [one, many], *nodes, **axes)).max() > 2  # of values between -1 and 1
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "onnxruntime-1.20.1"])
+def test_onnxruntime_moves_transpositions_wrongly_through_padding_of_chosen_axes(
+    run: Run, engine: str
+) -> None:
+    shape, axis, amounts = np.array([1, -1, 2]), np.array([2]), np.array([0, 3])
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["rows"]),
+        helper.make_node("Transpose", ["rows"], ["columns"], perm=[0, 2, 1]),
+        helper.make_node("Pad", ["columns", "amounts", "", "axis"], ["longer"]),
+        helper.make_node("Transpose", ["longer"], ["y"], perm=[0, 2, 1]),
+    ]
+    x = np.arange(8, dtype=np.float32)
+    constants = {"shape": shape, "axis": axis, "amounts": amounts}
+    right = run("onnx-reference", x, *nodes, **constants)
+    with pytest.raises(EngineError, match="indices element out of data bounds"):
+        run(engine, x, *nodes, **constants)
+    nodes[2] = helper.make_node("Pad", ["columns", "amounts"], ["longer"])
+    constants = {"shape": shape, "amounts": np.array([0, 0, 0, 0, 0, 3])}
+    np.testing.assert_array_equal(run(engine, x, *nodes, **constants), right)
+
+
+def blocks(width: int, size: int) -> tuple[tuple[onnx.NodeProto, ...], dict[str, Any]]:
+    """The product of x with a matrix of 8-bit codes in blocks."""
+    random = np.random.default_rng(0)
+    nodes = (
+        helper.make_node("Unsqueeze", ["x", "first"], ["row"]),
+        helper.make_node("DequantizeLinear", ["codes", "scales"], ["matrix"], axis=0, block_size=size),
+        helper.make_node("MatMul", ["row", "matrix"], ["y"]),
+    )
+    constants = {
+        "first": np.array([0]),
+        "codes": random.integers(-127, 128, (width, 64)).astype(np.int8),
+        "scales": random.uniform(0.01, 0.02, (-(-width // size), 64)).astype(np.float32),
+    }
+    return nodes, constants
+
+
+def test_openvino_takes_no_last_block_that_is_shorter(run: Run) -> None:
+    nodes, constants = blocks(40, 16)
+    x = np.ones(40, np.float32)
+    expected = run("onnx-reference", x, *nodes, **constants)
+    np.testing.assert_allclose(run("onnxruntime", x, *nodes, **constants), expected, rtol=1e-4)
+    with pytest.raises(EngineError, match="cannot be divided by block_size"):
+        run("openvino", x, *nodes, **constants)
+
+
+def test_openvino_misreads_blocks_whose_size_is_no_power_of_two(run: Run) -> None:
+    for size, right in ((16, True), (30, False)):
+        nodes, constants = blocks(240 if right else 90, size)
+        x = np.ones(len(constants["codes"]), np.float32)
+        expected = run("onnxruntime", x, *nodes, **constants)
+        difference = abs(run("openvino", x, *nodes, **constants) - expected).max() / abs(expected).max()
+        assert difference < 1e-4 if right else difference > 0.1
+
+
+def test_webgpu_computes_sines_that_are_coarse(run: Run) -> None:
+    x = np.linspace(0, 3, 100, dtype=np.float32)
+    difference = abs(run("webgpu", x, helper.make_node("Sin", ["x"], ["y"])) - np.sin(x)).max()
+    assert 2e-6 < difference < 2**-11

@@ -37,6 +37,7 @@ STRUCTURES = [
     ("bert-base", "fp16"),
     ("albert-base-v2", "int4"),  # layers that share their weights
     ("gpt2", "fp32"),
+    ("neobert", "fp32"),  # pairs of neighbours are rotated
     ("gemma2-27b", "bf16"),  # soft caps
     ("mixtral-8x22b", "int8"),
     ("deepseek-v2-lite", "int4"),  # keys and values of two widths
@@ -88,6 +89,7 @@ SABOTAGE: list[tuple[str, str, Callable[[Target], Target], str]] = [
     ("dinov3-huge-plus-16", "int4", lambda row: replace(row, whole_blocks=False), "must divide into whole"),
     ("qwen3-next-80b-a3b", "fp16", lambda row: replace(row, chunks_delta_rules=True), "producer is not shape_call"),
     ("albert-base-v2", "int4", lambda row: replace(row, repeats_quantized=True), "_M_range_check"),
+    ("neobert", "fp32", lambda row: replace(row, interleaved=FLOATS), "ssa_validation"),
 ]  # fmt: skip
 """What the row of the target says, undone, and the compiler's own words."""
 

@@ -49,15 +49,15 @@ def _selective_scan(
     )
     steps = without_padding(call, steps, real)
     past = start_state(call, state, x, *a.info[0].shape)
-    names = ("state", "step", "x", "b", "c")
+    names = ("state", "rates", "step", "x", "b", "c")
     with call.graph.body("each_token", *((name, INSIDE) for name in names)) as each_token:
-        before, step, added, b_t, c_t = each_token.inputs
-        kept = op("Mul", op("Exp", op("Mul", op("Unsqueeze", step, ints(-1)), rates)), before)  # B D N
+        before, same, step, added, b_t, c_t = each_token.inputs
+        kept = op("Mul", op("Exp", op("Mul", op("Unsqueeze", step, ints(-1)), same)), before)  # B D N
         after = op("Add", kept, op("Mul", op("Unsqueeze", added, ints(-1)), op("Unsqueeze", b_t, ints(1))))
         y = op("Squeeze", op("MatMul", after, op("Unsqueeze", c_t, ints(-1))), ints(-1))  # B D
         each_token.outputs += [after, y]
     for result in each_token.outputs:
         result.dtype = INSIDE
     parts = [steps, op("Mul", steps, inputs), into, out]
-    new, outputs = scan(call, past, parts, [3] * 4, 1, each_token, 3)
+    new, outputs = scan(call, past, parts, [3] * 4, 1, each_token, 3, [(rates, INSIDE)])
     return call.cast(outputs, INSIDE, x.dtype), new

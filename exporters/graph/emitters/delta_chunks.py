@@ -12,7 +12,7 @@ import torch
 
 from exporters.graph.emitters.linear_attention import INSIDE
 from exporters.graph.emitters.registry import Call, Operand
-from exporters.graph.emitters.scans import scan
+from exporters.graph.emitters.scans import padded, scan
 from exporters.graph.emitters.traced import ROWS, Argument, emit_traced
 from exporters.graph.values import Value
 from zoo.functional.delta import CHUNK
@@ -134,12 +134,11 @@ def _in_chunks(
     graph = call.graph
     added = call.op("Mod", call.op("Neg", count), graph.ints(CHUNK))  # padding tokens in the last chunk
     chunks = call.op("Div", call.op("Add", count, added), graph.ints(CHUNK))
-    pads = call.op("Concat", graph.ints(0), added, axis=0)
 
     def in_chunks(x: RowInput) -> Argument:
         """R T ... -> (R N) C ..."""
-        padded = call.op("Pad", x.value, pads, None, graph.ints(1))
-        return _argument(call.op("Reshape", padded, graph.ints(-1, CHUNK, x.width)), CHUNK, x.width)
+        whole = padded(call, x.value, 3, 1, added)
+        return _argument(call.op("Reshape", whole, graph.ints(-1, CHUNK, x.width)), CHUNK, x.width)
 
     def of_rows(x: Value, shape: Shape) -> Value:
         """(R N) ... -> R N ..."""

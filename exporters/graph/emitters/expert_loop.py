@@ -12,6 +12,7 @@ import torch
 from exporters.graph.emitters.expert_matrices import ExpertMatrix, ExpertWeights, dtype_of
 from exporters.graph.emitters.mixture_call import MixtureCall
 from exporters.graph.emitters.registry import Call, Operand, emits
+from exporters.graph.emitters.scans import scan_with
 from exporters.graph.emitters.traced import ROWS, Argument, emit_traced
 from exporters.graph.values import Value
 from zoo import functional
@@ -19,8 +20,9 @@ from zoo import functional
 SUM = torch.float32
 """The dtype of the sum over experts: ScatterND does not add half floats on the CPU."""
 
-Step = Callable[[Value, Sequence[Sequence[Value]], Value], Value]
-"""Add one expert's result: (indices of the choices of this expert, its slices of each matrix, the result so far)."""
+Step = Callable[[Value, Sequence[Sequence[Value]], Value, Sequence[Value]], Value]
+"""Add one expert's result: (indices of the choices of this expert, its slices of each matrix, the result so far, the values that
+every expert reads)."""
 
 
 def expert_loop(experts: MixtureCall) -> Value:
@@ -30,7 +32,10 @@ def expert_loop(experts: MixtureCall) -> Value:
     matrices = [ExpertMatrix.of(call, matrix) for matrix in (*experts.into, experts.down)]
     start = call.cast(call.op("Mul", rows, graph.constant(0.0, dtype)), dtype, SUM)
 
-    def with_expert(choices: Value, slices: Sequence[Sequence[Value]], so_far: Value) -> Value:
+    def with_expert(
+        choices: Value, slices: Sequence[Sequence[Value]], so_far: Value, common: Sequence[Value]
+    ) -> Value:
+        rows, weights = common
         token = call.op(
             "Gather", choices, graph.constant(0, torch.int64), axis=0
         )  # N: rows; the others, which choice
@@ -41,37 +46,45 @@ def expert_loop(experts: MixtureCall) -> Value:
         )
         return added
 
-    total = _each_expert(call, chosen, matrices, start, SUM, with_expert)
+    given = [(rows, dtype), (weights, experts.weights.dtype)]
+    total = _each_expert(call, chosen, matrices, start, SUM, with_expert, given)
     return graph.reshape(call.cast(total, SUM, dtype), call.result.dims)
 
 
 def _each_expert(
-    call: Call, chosen: Value, matrices: Sequence[ExpertMatrix], start: Value, dtype: torch.dtype, step: Step
+    call: Call,
+    chosen: Value,
+    matrices: Sequence[ExpertMatrix],
+    start: Value,
+    dtype: torch.dtype,
+    step: Step,
+    common: Sequence[tuple[Value, torch.dtype]],
 ) -> Value:
-    """Run a step for each chosen expert, starting from ``start``, and return the result, which has ``dtype``."""
+    """Run a step for each chosen expert, starting from ``start``, and return the result, which has ``dtype``.
+
+    ``common``: values that every step reads, with their dtypes.
+    """
     graph, scanned = call.graph, [value for matrix in matrices for value in matrix.scanned]
     numbers = graph.constant(list(range(matrices[0].experts)), torch.int64)
+    kept = [(chosen, torch.int64), *common]
     inputs = [
-        ("result", dtype),
-        ("expert", torch.int64),
-        *((tensor.name, dtype_of(tensor)) for tensor in scanned),
-    ]
+        ("result", dtype), *(("given", kind) for _, kind in kept),
+        ("expert", torch.int64), *((tensor.name, dtype_of(tensor)) for tensor in scanned),
+    ]  # fmt: skip
     with graph.body("each_expert", *inputs) as each_expert:
-        so_far, expert, *rest = each_expert.inputs
-        held = iter(rest)
+        so_far, chosen_copy, *rest = each_expert.inputs
+        common_copies, expert, held = rest[: len(common)], rest[len(common)], iter(rest[len(common) + 1 :])
         slices = [[next(held) for _ in matrix.scanned] for matrix in matrices]
-        choices = call.op("NonZero", call.op("Equal", chosen, expert))  # axes of chosen, N
+        choices = call.op("NonZero", call.op("Equal", chosen_copy, expert))  # axes of chosen, N
         some = call.op("Greater", call.op("Size", choices), graph.constant(0, torch.int64))
         with graph.body("chosen") as taken:
-            taken.outputs.append(step(choices, slices, so_far))
+            taken.outputs.append(step(choices, slices, so_far, common_copies))
         with graph.body("not_chosen") as not_taken:
             not_taken.outputs.append(call.op("Identity", so_far))
         each_expert.outputs.append(call.op("If", some, then_branch=taken, else_branch=not_taken))
     for body in (each_expert, taken, not_taken):
         body.outputs[0].dtype = dtype
-    result: Value = call.op(
-        "Scan", start, numbers, *scanned, body=each_expert, num_scan_inputs=1 + len(scanned)
-    )
+    result, *_ = scan_with(call, start, kept, [numbers, *scanned], each_expert)
     return result
 
 
@@ -110,12 +123,14 @@ def _expert_linear(call: Call, x: Operand, weight: Operand, bias: Operand | None
     sizes = call.op("Concat", call.op("Shape", chosen), graph.ints(weight.static(1)), axis=0)
     start = call.op("Expand", graph.constant(0.0, weight.dtype), sizes)
 
-    def with_expert(choices: Value, slices: Sequence[Sequence[Value]], so_far: Value) -> Value:
+    def with_expert(
+        choices: Value, slices: Sequence[Sequence[Value]], so_far: Value, common: Sequence[Value]
+    ) -> Value:
         choice = call.op("Squeeze", choices, graph.ints(0))  # N
         row = choice if readers == 1 else call.op("Div", choice, graph.constant(readers, torch.int64))
-        product = matrix.product(call, call.op("Gather", rows, row, axis=0), slices[0])
+        product = matrix.product(call, call.op("Gather", common[0], row, axis=0), slices[0])
         written: Value = call.op("ScatterND", so_far, call.op("Unsqueeze", choice, graph.ints(-1)), product)
         return written
 
-    result = _each_expert(call, chosen, [matrix], start, weight.dtype, with_expert)
+    result = _each_expert(call, chosen, [matrix], start, weight.dtype, with_expert, [(rows, x.dtype)])
     return graph.reshape(result, call.result.dims)

@@ -12,7 +12,7 @@ import torch
 
 from exporters.graph.emitters.linear_attention import INSIDE, linear_attention
 from exporters.graph.emitters.registry import Call, Operand, emits
-from exporters.graph.emitters.scans import scan
+from exporters.graph.emitters.scans import padded, scan
 from exporters.graph.fusing.recurrences import OPERATION
 from exporters.graph.values import Value
 from zoo import functional
@@ -63,10 +63,9 @@ class Chunks:
         """The tokens of a tensor in chunks, padded with 0: B ... T ... -> B, ``before``, N, C, ``after``."""
         call, ints = self.call, self.call.graph.ints
         wide = call.cast(x.value, x.dtype, INSIDE)
-        pads = call.op("Concat", ints(0), self.padding, axis=0)
-        padded = call.op("Pad", wide, pads, call.graph.constant(0.0, INSIDE), ints(axis))
+        whole = padded(call, wide, x.ndim, axis, self.padding, call.graph.constant(0.0, INSIDE))
         shape = call.op("Concat", ints(0, *before), self.count, self.length, ints(*after), axis=0)
-        result: Value = call.op("Reshape", padded, shape)
+        result: Value = call.op("Reshape", whole, shape)
         return result
 
 

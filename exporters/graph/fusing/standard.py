@@ -32,7 +32,8 @@ def fuse_standard(rewriter: Rewriter, target: Target) -> list[str]:
     for node, call in rewriter.semantic_calls(functional.rotary_embedding):
         x, cos, _ = (part.meta["info"] for part in call.args)
         rows = all(x[run].shape[0] == cos[run].shape[0] for run in (0, 1))
-        if rows and target.takes("RotaryEmbedding", dtype_of(node)):
+        apart = not call.kwargs["interleaved"] or dtype_of(node) in target.interleaved
+        if rows and apart and target.takes("RotaryEmbedding", dtype_of(node)):
             rewriter.replace(node, rewriter.insert(node, whole_rotation, *call.args, **call.kwargs))
     unfit: dict[str, str] = {}
     recurrent = {_block(node) for function in RECURRENCES for node in rewriter.calls(function)}

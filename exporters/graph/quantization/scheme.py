@@ -14,7 +14,7 @@ INT8_BLOCK = 128
 """The block size of 8-bit weights: smaller blocks hardly reduce their error."""
 
 LEAST_BLOCK = 16
-"""The smallest block size, for widths that no larger size divides on targets that take only whole blocks."""
+"""The smallest block size, for widths that no larger size divides on targets that prefer whole blocks."""
 
 OWN_BLOCK_SIZES = (LEAST_BLOCK, *BLOCK_SIZES, 256)
 """The block sizes of quantized checkpoints that the operations support."""
@@ -46,7 +46,7 @@ class Quantization:
 
     ``own`` has the blocks of single weights by name (None: stored in float16). Blocks with one scale per row are multiplied
     as integers: inputs are rounded dynamically, or with calibrated scales if ``static_inputs``. With ``whole_blocks``, a
-    matrix is quantized only if blocks divide its width.
+    matrix is quantized only if blocks divide its width; with ``small_blocks``, blocks of 16 are used if larger ones do not.
     """
 
     matrices: Blocks
@@ -54,6 +54,7 @@ class Quantization:
     own: Mapping[str, Blocks | None] = field(default_factory=dict)
     static_inputs: bool = False
     whole_blocks: bool = False
+    small_blocks: bool = False
 
     def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
         """The blocks of stacked weights of the model, or None if they are not quantized.
@@ -67,7 +68,8 @@ class Quantization:
             return None
         if len(shape) == 3:
             return self._of_experts(*shape[1:])
-        return fitted(self.tables if is_table(names) else self.matrices, shape[1], whole=self.whole_blocks)
+        blocks = self.tables if is_table(names) else self.matrices
+        return fitted(blocks, shape[1], whole=self.whole_blocks, small=self.small_blocks)
 
     def _of_experts(self, *sizes: int) -> Blocks | None:
         """The blocks of the experts' matrices: symmetric, the same in all matrices of a mixture, and dividing both widths;
@@ -98,15 +100,15 @@ class Quantization:
         return names[0] in self.own and self.own[names[0]] is None
 
 
-def fitted(blocks: Blocks, width: int, *, whole: bool = False) -> Blocks | None:
+def fitted(blocks: Blocks, width: int, *, whole: bool = False, small: bool = False) -> Blocks | None:
     """Blocks of the requested size, or of the largest smaller size that divides the width; otherwise the last block is
     padded.
 
-    With ``whole``, sizes down to 16 are tried, and the result is None if none divides the width.
+    With ``whole`` or ``small``, sizes down to 16 are tried; with ``whole``, the result is None if none divides the width.
     """
     if blocks.size is None:
         return blocks
-    sizes = (LEAST_BLOCK, *BLOCK_SIZES) if whole else BLOCK_SIZES
+    sizes = (LEAST_BLOCK, *BLOCK_SIZES) if whole or small else BLOCK_SIZES
     fitting = [size for size in sizes if size <= blocks.size and width % size == 0]
     if whole and not fitting:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
+from exporters.target.targets import TARGETS
+from exporters.verification.engines import inventory
 from exporters.verification.engines.find import VARIABLE
+from exporters.verification.engines.inventory import EngineState
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from tests.zoo.tiny import bert
@@ -75,6 +79,35 @@ def test_engines_are_listed_with_what_is_missing(spec: Path, tmp_path: Path) -> 
     assert (tmp_path / "engines" / "openvino" / "bin" / "python").exists()
     broken = {each["name"]: each for each in json.loads(zoo("engines", "--json").output)["engines"]}
     assert "No module named" in broken["openvino"]["problem"]
+
+
+def state(name: str, version: str, targets: tuple[str, ...]) -> EngineState:
+    return EngineState(name, "what it is", "computes", targets, version, "python", "", "", ())
+
+
+def test_the_table_of_engines_fits_80_columns_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = [
+        state("onnxruntime-1.24.10", "1.24.10", tuple(TARGETS)),
+        state("webgpu", "0.4.0 on ONNX Runtime 1.32.0", ("portable", "webgpu")),
+        state("wasm", "1.26.0-dev.20260416-b7804b056c", ("portable",)),
+        state("cuda", "", ("portable", "cuda")),
+    ]
+    monkeypatch.setattr(inventory, "inventory", lambda: states)
+    short = zoo("engines").output.partition("\n\n")[0].splitlines()
+    assert max(map(len, short)) <= 80
+    rows = [re.split(r" {3,}", line.rstrip()) for line in short[2:]]
+    assert rows == [
+        ["onnxruntime-1.24.10", "1.24.10", "computes", "all"],
+        ["webgpu", "0.4.0", "computes", "portable, webgpu"],
+        ["wasm", "1.26.0-dev", "computes", "portable"],
+        ["cuda", "-", "computes", "portable, cuda"],
+    ]
+    whole = zoo("engines", "-v").output
+    for each in states:
+        assert re.search(
+            rf"{each.name} +{re.escape(each.version or '-')} +computes +{', '.join(each.targets)} +what it is\n",
+            whole,
+        )
 
 
 def test_a_provider_and_an_engine_exclude_each_other(tmp_path: Path) -> None:

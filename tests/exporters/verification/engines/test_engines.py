@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
 
 from exporters.export import export
 from exporters.exported.verify_export import verify_export
@@ -118,6 +119,30 @@ def test_an_export_is_proven_on_an_engine_later(tmp_path: Path) -> None:
     assert found.verification is not None
     assert found.verification.engines[0].outcome == "computed"
     assert f"{REFERENCE} {onnx.__version__}: computed" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits", "moved", "explained"),
+    [
+        (torch.float32, None, [0.0, 0.5], 2 * 0.5),  # a token of one case went to another expert
+        (torch.float16, None, [0.25, 0.0], 8 * 0.25),
+        (torch.float32, 4, [0.0, 0.0], 1 / 127),  # another version rounds the inputs of another product
+        (torch.float32, 4, [0.25, 0.0], 2 * 0.25),
+    ],
+)
+def test_rounding_explains_as_much_in_every_case_as_in_any(
+    dtype: torch.dtype, bits: int | None, moved: list[float], explained: float
+) -> None:
+    proof: Any = SimpleNamespace(dtype=dtype, precision=SimpleNamespace(bits=bits), cache=None)
+    expected: Any = SimpleNamespace(cases=["one", "two"])
+    compare: Any = SimpleNamespace(places=lambda each, output: slice(None))
+    here = [({"logits": torch.tensor([4.0, 0.0])}, {"logits": torch.tensor([4.0, 4.0 * by])}) for by in moved]
+    found = prove._roundings(proof, expected, here, compare)
+    assert found == {"logits": pytest.approx(explained)}
+    exact = torch.tensor([4.0, 0.0])
+    prove._moved("x", slice(None), exact, exact + 4 * explained, dtype, found["logits"])  # type: ignore[arg-type]
+    with pytest.raises(prove._DifferenceError, match="allowed for rounding"):
+        prove._moved("x", slice(None), exact, exact + 4.1 * explained + 0.04, dtype, found["logits"])  # type: ignore[arg-type]
 
 
 def test_a_changed_file_is_not_computed(tmp_path: Path) -> None:
