@@ -65,9 +65,9 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
     The family is ``model_type``, the checkpoint's, or the first whose config can express all of the spec. Raises
     :class:`zoo.configs.exporting.NoFamilyError`.
     """
-    stated = stated_in(origin / CONFIG)
-    config = write_config(spec, model_type, preferred=stated.get("model_type"))
-    carried = _carried_fields(stated, config)
+    origin_config = stated_in(origin / CONFIG)
+    config = write_config(spec, model_type, preferred=origin_config.get("model_type"))
+    carried = _carried_fields(origin_config, config)
     if len(carried.get("id2label", ())) != getattr(spec.head, "labels", 0):
         carried = {name: value for name, value in carried.items() if name not in _LABELS}
     return {**config, **carried}
@@ -93,9 +93,9 @@ def carry_files(origin: Path, directory: Path) -> None:
         return
     for name in FILES:
         carry(origin, directory, name)
-    stated = {} if os.path.lexists(origin / GENERATION) else generation_fields(stated_in(origin / CONFIG))
-    if stated:
-        (directory / GENERATION).write_text(json.dumps(stated, indent=2) + "\n", encoding="utf-8")
+    settings = {} if os.path.lexists(origin / GENERATION) else generation_fields(stated_in(origin / CONFIG))
+    if settings:
+        (directory / GENERATION).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 
 def carry(origin: Path, directory: Path, name: str) -> None:
@@ -119,8 +119,8 @@ def special_tokens(origin: Path) -> dict[str, Any]:
 
 def token_fields(origin: Path) -> dict[str, Any]:
     """Return the fields of a config that name special tokens, as :func:`special_tokens` has them."""
-    stated = special_tokens(origin)
-    return {name: stated[name] for name in _TOKENS if stated.get(name) is not None}
+    tokens = special_tokens(origin)
+    return {name: tokens[name] for name in _TOKENS if tokens.get(name) is not None}
 
 
 def stated_in(path: Path) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def stated_in(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _carried_fields(stated: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+def _carried_fields(origin_config: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the labels of a checkpoint, and the special tokens that the config lacks."""
     fields = [*_LABELS, *(name for name in _TOKENS if config.get(name) is None)]
-    return {name: stated[name] for name in fields if name in stated}
+    return {name: origin_config[name] for name in fields if name in origin_config}

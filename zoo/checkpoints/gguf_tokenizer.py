@@ -81,17 +81,17 @@ def gguf_tokenizer(path: Path) -> dict[str, str]:
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, modified: int, size: int) -> Mapping[str, str]:
     """Return the files; the last path's files are cached, as reading lists of strings takes seconds."""
-    stated = _Stated(read_header(path, whole=_KEYS).metadata)
+    metadata = _Metadata(read_header(path, whole=_KEYS).metadata)
     files: dict[str, Data] = {}
-    if (tokenizer := _tokenizer(stated)) is not None:
-        files |= {"tokenizer.json": tokenizer, "tokenizer_config.json": _config(stated)}
-    ids = {ours: stated.id_of(theirs) for theirs, ours in GENERATION.items()}
-    if found := {name: token for name, token in ids.items() if token is not None}:
-        files["generation_config.json"] = found
+    if (tokenizer := _tokenizer(metadata)) is not None:
+        files |= {"tokenizer.json": tokenizer, "tokenizer_config.json": _config(metadata)}
+    ids = {ours: metadata.id_of(theirs) for theirs, ours in GENERATION.items()}
+    if special_ids := {name: token for name, token in ids.items() if token is not None}:
+        files["generation_config.json"] = special_ids
     return {name: json.dumps(data, indent=2, ensure_ascii=False) + "\n" for name, data in files.items()}
 
 
-class _Stated:
+class _Metadata:
     """The tokenizer metadata of a file; values of a wrong type count as absent."""
 
     def __init__(self, metadata: Mapping[str, Any]) -> None:
@@ -128,43 +128,45 @@ class _Stated:
 
     def _list(self, key: str, kind: type) -> list[Any]:
         value = self._metadata.get(f"tokenizer.ggml.{key}")
-        return value if isinstance(value, list) and all(isinstance(each, kind) for each in value) else []
+        return value if isinstance(value, list) and all(isinstance(entry, kind) for entry in value) else []
 
 
-def _tokenizer(stated: _Stated) -> Data | None:
-    vocabulary = {token: number for number, token in enumerate(stated.tokens)}
-    if not vocabulary or len(vocabulary) != len(stated.tokens):
+def _tokenizer(metadata: _Metadata) -> Data | None:
+    vocabulary = {token: number for number, token in enumerate(metadata.tokens)}
+    if not vocabulary or len(vocabulary) != len(metadata.tokens):
         return None
-    if stated.kind == "gpt2" and stated.pre in _SPLITS and stated.merges:
-        parts = _byte_level_parts(stated, vocabulary)
-    elif stated.kind == "llama" and len(stated.scores) == len(vocabulary):
-        parts = _sentencepiece_parts(stated, vocabulary)
+    if metadata.kind == "gpt2" and metadata.pre in _SPLITS and metadata.merges:
+        parts = _byte_level_parts(metadata, vocabulary)
+    elif metadata.kind == "llama" and len(metadata.scores) == len(vocabulary):
+        parts = _sentencepiece_parts(metadata, vocabulary)
     else:
         return None
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": list(_added(stated)),
+        "added_tokens": list(_added(metadata)),
         **parts,
-        "post_processor": _template(stated),
+        "post_processor": _template(metadata),
     }
 
 
-def _byte_level_parts(stated: _Stated, vocabulary: Mapping[str, int]) -> Data:
-    model = _bpe(vocabulary, [merge.split(" ") for merge in stated.merges], ignore=stated.pre in _WHOLE_WORDS)
-    normalizer = {"type": "NFC"} if stated.pre in ("qwen2", "deepseek-r1-qwen") else None
+def _byte_level_parts(metadata: _Metadata, vocabulary: Mapping[str, int]) -> Data:
+    model = _bpe(
+        vocabulary, [merge.split(" ") for merge in metadata.merges], ignore=metadata.pre in _WHOLE_WORDS
+    )
+    normalizer = {"type": "NFC"} if metadata.pre in ("qwen2", "deepseek-r1-qwen") else None
     return {
         "normalizer": normalizer,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": _SPLITS[stated.pre]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": _SPLITS[metadata.pre]},
         "decoder": _byte_level(regex=True),
         "model": model,
     }
 
 
-def _sentencepiece_parts(stated: _Stated, vocabulary: Mapping[str, int]) -> Data:
+def _sentencepiece_parts(metadata: _Metadata, vocabulary: Mapping[str, int]) -> Data:
     replace = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE}
-    prefixed = stated.flag("add_space_prefix", True)
+    prefixed = metadata.flag("add_space_prefix", True)
     prepend = [{"type": "Prepend", "prepend": _SPACE}] if prefixed else []
     strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if prefixed else []
     decoders = [
@@ -174,10 +176,11 @@ def _sentencepiece_parts(stated: _Stated, vocabulary: Mapping[str, int]) -> Data
         *strip,
     ]
     unknown = next(
-        (token for token, kind in zip(stated.tokens, stated.types, strict=False) if kind == _UNKNOWN), None
+        (token for token, kind in zip(metadata.tokens, metadata.types, strict=False) if kind == _UNKNOWN),
+        None,
     )
     model = {
-        **_bpe(vocabulary, _merges(vocabulary, stated.scores)),
+        **_bpe(vocabulary, _merges(vocabulary, metadata.scores)),
         "unk_token": unknown,
         "fuse_unk": True,
         "byte_fallback": "<0x00>" in vocabulary,
@@ -216,7 +219,7 @@ def _merges(vocabulary: Mapping[str, int], scores: Sequence[float]) -> list[tupl
     return [(left, right) for *_, left, right in sorted(merges)]
 
 
-def _added(stated: _Stated) -> list[Data]:
+def _added(metadata: _Metadata) -> list[Data]:
     """Return the added tokens, which are never split, in the order of their ids."""
     return [
         {
@@ -228,15 +231,15 @@ def _added(stated: _Stated) -> list[Data]:
             "normalized": False,
             "special": kind != _USER_DEFINED,
         }
-        for number, (token, kind) in enumerate(zip(stated.tokens, stated.types, strict=False))
+        for number, (token, kind) in enumerate(zip(metadata.tokens, metadata.types, strict=False))
         if kind in (_UNKNOWN, _CONTROL, _USER_DEFINED) and token
     ]
 
 
-def _template(stated: _Stated) -> Data | None:
+def _template(metadata: _Metadata) -> Data | None:
     """The special tokens around a text."""
-    first = stated.token("bos_token_id") if stated.begins else None
-    last = stated.token("eos_token_id") if stated.flag("add_eos_token", False) else None
+    first = metadata.token("bos_token_id") if metadata.begins else None
+    last = metadata.token("eos_token_id") if metadata.flag("add_eos_token", False) else None
     if first is None and last is None:
         return None
 
@@ -248,7 +251,7 @@ def _template(stated: _Stated) -> Data | None:
             pieces += [_special(last, type_id)] if last is not None else []
         return pieces
 
-    used = {token: stated.tokens.index(token) for token in (first, last) if token is not None}
+    used = {token: metadata.tokens.index(token) for token in (first, last) if token is not None}
     return {
         "type": "TemplateProcessing",
         "single": around("A"),
@@ -263,12 +266,12 @@ def _special(token: str, type_id: int) -> Data:
     return {"SpecialToken": {"id": token, "type_id": type_id}}
 
 
-def _config(stated: _Stated) -> Data:
+def _config(metadata: _Metadata) -> Data:
     """Return the tokenizer_config.json that transformers reads in addition."""
     names = {"bos_token": "bos_token_id", "eos_token": "eos_token_id", "unk_token": "unknown_token_id",
              "pad_token": "padding_token_id"}  # fmt: skip
-    tokens = {ours: stated.token(theirs) for ours, theirs in names.items()}
+    tokens = {ours: metadata.token(theirs) for ours, theirs in names.items()}
     config: Data = {name: token for name, token in tokens.items() if token is not None}
-    if stated.template:
-        config["chat_template"] = stated.template
+    if metadata.template:
+        config["chat_template"] = metadata.template
     return {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, **config}

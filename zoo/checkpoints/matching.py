@@ -41,17 +41,17 @@ class TensorLocation:
         """Return the parameter, or a row of it, in its own shape and the file's dtype."""
         return self._part(self.stored[row].read())
 
-    def place(self, row: int = 0) -> tuple[int, int] | None:
+    def extent(self, row: int = 0) -> tuple[int, int] | None:
         """Return the offset and length in bytes of the parameter, or of a row of it, where the file holds it in order."""
         stored = self.stored[row]
-        if stored.place is None:
+        if stored.extent is None:
             return None
         outline = stored.outline()
         part = self._part(outline)
         copied = part.untyped_storage()._cdata != outline.untyped_storage()._cdata
         if copied or not part.is_contiguous():
             return None
-        return stored.place[0] + int(part.storage_offset()) * part.dtype.itemsize, part.nbytes
+        return stored.extent[0] + int(part.storage_offset()) * part.dtype.itemsize, part.nbytes
 
     def order(self, rows: int) -> Tensor:
         """Return the stored rows of the parameter in order, where the tensor's transform preserves rows."""
@@ -69,7 +69,7 @@ class Match:
     Of the ``unused`` tensors, by their plain names, those in ``ignored`` are read by models of other specs.
     """
 
-    found: dict[str, TensorLocation] = field(default_factory=dict)
+    locations: dict[str, TensorLocation] = field(default_factory=dict)
     fixed: dict[str, Tensor] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
     unused: dict[str, StoredTensor] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class _Matching:
                 elif one.dtype is None:
                     self._wrong[name] = f"{one.name} {kind_fault(one.kind)}"
             if stored[0] is first[0]:
-                self.match.found[parameter] = TensorLocation(stored, slot, shapes)
+                self.match.locations[parameter] = TensorLocation(stored, slot, shapes)
             else:
                 self._copies += [_Copy(parameter, *pair) for pair in zip(first, stored, strict=False)]
 
@@ -241,7 +241,7 @@ class _Matching:
         if "head.vocabulary.weight" in self._missing.values():
             yield "If the checkpoint ties its embeddings, set head.tie_embeddings: true."
         yield from (remedy for name, remedy in self._names.remedies.items() if name in self._missing)
-        if (self._files.path / "config.json").is_file() and self.match.found:
+        if (self._files.path / "config.json").is_file() and self.match.locations:
             yield "To derive weights for this spec from those of the checkpoint, use zoo adapt."
 
     def check_copies(self) -> None:
@@ -286,6 +286,6 @@ def _equal(first: StoredTensor, second: StoredTensor) -> bool:
 
 def _flat(stored: StoredTensor) -> Iterator[Tensor]:
     """Yield the values of a tensor in order, piece by piece."""
-    if stored.place is not None and stored.dtype is not None and stored.outline().is_contiguous():
-        return read_pieces(stored.path, stored.name, stored.dtype, stored.place, _COMPARED)
+    if stored.extent is not None and stored.dtype is not None and stored.outline().is_contiguous():
+        return read_pieces(stored.path, stored.name, stored.dtype, stored.extent, _COMPARED)
     return iter(stored.read().flatten().split(_COMPARED))

@@ -39,17 +39,17 @@ def original(
 
     A config that names code of its own is not kept, as the code does not come along.
     """
-    stated = stated_in(origin / CONFIG)
+    fields = stated_in(origin / CONFIG)
     unused = source.unused if isinstance(source, CheckpointWeights) else {}
-    same = (stated.get("model_type"), stated.get("architectures")) == (
+    same = (fields.get("model_type"), fields.get("architectures")) == (
         config["model_type"],
         config["architectures"],
     )
     tensors = functools.partial(tensors_beside, origin)
     readable = all(map(_is_kept, unused, unused.values()))
-    if not same or not readable or "auto_map" in stated or not describes(spec, stated, config, tensors):
+    if not same or not readable or "auto_map" in fields or not describes(spec, fields, config, tensors):
         return config, {}
-    kept = {name: value for name, value in stated.items() if name not in _OF_FILES}
+    kept = {name: value for name, value in fields.items() if name not in _OF_FILES}
     return kept, unused
 
 
@@ -78,8 +78,8 @@ def kept_tensors(unused: Unused, dtype: torch.dtype) -> Iterator[tuple[str, Tens
         if stored.dtype is not None:
             yield name, stored.read().to(dtype).contiguous()
             continue
-        assert stored.place is not None
-        values = read_bytes(stored.path, stored.name, stored.place).view(INTEGERS[stored.kind])
+        assert stored.extent is not None
+        values = read_bytes(stored.path, stored.name, stored.extent).view(INTEGERS[stored.kind])
         yield name, values.view(tuple(stored.shape))
 
 

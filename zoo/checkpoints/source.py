@@ -46,7 +46,7 @@ class CheckpointWeights(WeightSource):
         self.dtype = dtype
         self.ignored: tuple[str, ...] = tuple(matched.ignored)
         self.unused = {names.full(name, spec.head.kind): stored for name, stored in matched.unused.items()}
-        self._found, self._fixed = matched.found, matched.fixed
+        self._locations, self._fixed = matched.locations, matched.fixed
         self.description = f"{files.path} ({names.name} names)"
         if self.ignored:
             more = ", ..." if len(self.ignored) > 3 else ""
@@ -57,15 +57,15 @@ class CheckpointWeights(WeightSource):
         if name in self._fixed:
             yield self._fixed[name].reshape(-1).to(self.dtype)
             return
-        location = self._found[name]
+        location = self._locations[name]
         for row, stored in enumerate(location.stored):
             for piece in self._read(location, row):
                 yield self._finite(piece.to(self.dtype), stored)
 
     def part(self, name: str, begin: int, end: int) -> Iterator[Tensor]:
         """As ``pieces``, without reading the rest of the file where that holds the values in order."""
-        location = self._found.get(name)
-        extent = None if location is None or len(location.stored) > 1 else location.place()
+        location = self._locations.get(name)
+        extent = None if location is None or len(location.stored) > 1 else location.extent()
         if location is None or extent is None or location.stored[0].dtype is None:
             yield from super().part(name, begin, end)
             return
@@ -77,7 +77,7 @@ class CheckpointWeights(WeightSource):
     @staticmethod
     def _read(location: TensorLocation, row: int) -> Iterator[Tensor]:
         """Yield the values of a parameter, or of a row of it, in the file's dtype: in pieces where the file holds them in order."""
-        stored, extent = location.stored[row], location.place(row)
+        stored, extent = location.stored[row], location.extent(row)
         width = max(1, math.prod(location.shapes[location.slot.index][1:]))
         step = max(1, PIECE // width)
         if extent is not None and stored.dtype is not None:
@@ -100,15 +100,15 @@ class CheckpointWeights(WeightSource):
         """Return the file, offset and length in bytes where a parameter's values are stored as ``pieces`` yields them, or None."""
         if name in self._fixed:
             return None
-        location = self._found[name]
-        (origin, *others), extent = location.stored, location.place()
+        location = self._locations[name]
+        (origin, *others), extent = location.stored, location.extent()
         if others or location.slot.field or extent is None or origin.dtype != self.dtype:
             return None
         return (origin.path, *extent)
 
     def codes(self, name: str) -> Codes | None:
         """Return the codes of a quantized matrix, in the parameter's order of rows; None for other tensors."""
-        location = self._found.get(name)
+        location = self._locations.get(name)
         if (
             location is None
             or len(location.stored) > 1
@@ -126,7 +126,7 @@ class CheckpointWeights(WeightSource):
 
     def format(self, name: str) -> str | None:
         """Return the quantized format of a stored parameter, or None."""
-        location = self._found.get(name)
+        location = self._locations.get(name)
         origin = None if location is None else location.stored[0]
         return origin.format if isinstance(origin, Packed) else None
 

@@ -51,7 +51,7 @@ class RowDifference:
         return self.matrix.dtype and torch.float32
 
     @property
-    def place(self) -> None:
+    def extent(self) -> None:
         """No bytes of the file: the values are computed."""
         return
 
@@ -68,10 +68,10 @@ class RowDifference:
 
     def _row(self, index: int) -> Tensor:
         matrix = self.matrix
-        if matrix.place is None or matrix.dtype is None or not matrix.outline().is_contiguous():
+        if matrix.extent is None or matrix.dtype is None or not matrix.outline().is_contiguous():
             return matrix.read()[index].float()
         size = math.prod(matrix.shape[1:]) * matrix.dtype.itemsize
-        values = read_bytes(matrix.path, matrix.name, (matrix.place[0] + index * size, size))
+        values = read_bytes(matrix.path, matrix.name, (matrix.extent[0] + index * size, size))
         return values.view(matrix.dtype).float()
 
 

@@ -52,7 +52,7 @@ def write_config(model: Model, model_type: str | None = None, *, preferred: str 
     misfits = []
     first = model_type or (preferred if preferred in MODEL_TYPES else None)
     start = [family(first)] if first else []
-    others = () if model_type else (each for each in families() if each.model_type != first)
+    others = () if model_type else (other for other in families() if other.model_type != first)
     for candidate in itertools.chain(start, others):
         for class_name, sentence in _candidates(model, candidate):
             fitted = _fitted(model, candidate, class_name, sentence=sentence)
@@ -81,8 +81,8 @@ def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
         yield bare, True
 
 
-def describes(model: Model, stated: Data, written: Data, tensors: Callable[[], Collection[str]]) -> bool:
-    """Return whether a stated config describes a spec, training and input length included, for the class of the config that
+def describes(model: Model, config: Data, written: Data, tensors: Callable[[], Collection[str]]) -> bool:
+    """Return whether a config describes a spec, training and input length included, for the class of the config that
     :func:`write_config` wrote for it.  ``tensors`` gives the names of the tensors beside the config."""
     (class_name,) = written["architectures"]
     head = family(written["model_type"]).classes[class_name].kind
@@ -91,7 +91,7 @@ def describes(model: Model, stated: Data, written: Data, tensors: Callable[[], C
         model = as_encoder(model) if sentence else model
         read = _reading(model, sentence=sentence)
         back = spec_of_config(
-            Config(stated, "the stated config", tensors=tensors), name=model.name, read=read
+            Config(config, "the stated config", tensors=tensors), name=model.name, read=read
         )
     except (UnfitError, ConfigError):
         return False

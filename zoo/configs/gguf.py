@@ -230,8 +230,8 @@ def _scaling(header: Header, theta: float, dimensions: int) -> dict[str, Any] | 
         )
     if (factors := long_rope_factors(header)) is not None:
         amplitude = header.get("rope.scaling.attn_factor")
-        stated = {} if amplitude is None else {"attention_factor": _real(header, "rope.scaling.attn_factor")}
-        return {"rope_type": "longrope", **factors, **stated}
+        fields = {} if amplitude is None else {"attention_factor": _real(header, "rope.scaling.attn_factor")}
+        return {"rope_type": "longrope", **factors, **fields}
     divisors = frequency_divisors(header)
     if divisors is not None:
         if kind == "yarn" or (kind == "linear" and factor not in (None, 1.0)):
@@ -282,7 +282,7 @@ def _llama3(
                     "original_max_position_embeddings": length,
                 }
     raise WeightError(
-        f"{header.path} divides rotary frequencies by numbers ({FREQUENCIES}) other than those of llama3 scaling\n  {_REMEDY}"
+        f"{header.path} divides rotary frequencies by numbers ({FREQUENCIES}) other than the divisors of llama3 scaling\n  {_REMEDY}"
     )
 
 

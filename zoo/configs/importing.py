@@ -107,14 +107,14 @@ def spec_of_config(
 
 def _check_quantization(config: Config) -> None:
     """Raise :class:`ConfigError` for an unsupported quantization method; the rest is read with the weights."""
-    stated = config.any("quantization_config")
-    if stated is None:
+    quantization = config.any("quantization_config")
+    if quantization is None:
         return
     from zoo.packed.formats import method_of
     from zoo.weights.source import WeightError
 
     try:
-        method_of(stated, config.where)
+        method_of(quantization, config.where)
     except WeightError as error:
         raise ConfigError(str(error)) from None
 
@@ -147,7 +147,7 @@ def _attends(stack: Data) -> bool:
     """Return whether a block that a layer uses has an attention."""
     layers = stack["layers"]
     runs: list[Data] = [{"repeat": layers}] if isinstance(layers, int) else layers
-    used = {run.get("use") for each in runs for run in each.get("pattern", [each])}
+    used = {run.get("use") for entry in runs for run in entry.get("pattern", [entry])}
     block = stack["block"]
     blocks = [block if name is None else merge(block, stack["blocks"][name]) for name in used]
     return any(map(_has_attention, blocks))

@@ -144,8 +144,8 @@ def _pooling(config: Config, d_model: int) -> PoolingName:
     _width(config, d_model, "word_embedding_dimension", "embedding_dimension")
     config.must("include_prompt", True, "graphs cannot tell which tokens belong to the prompt")
     flagged = [mode for flag, mode in _FLAGS.items() if config.bool(flag, default=False)] or ["mean"]
-    stated = config.any("pooling_mode") or flagged
-    modes = [stated] if isinstance(stated, str) else stated
+    pooling = config.any("pooling_mode") or flagged
+    modes = [pooling] if isinstance(pooling, str) else pooling
     name = "pooling_mode" if config.has("pooling_mode") else next(
         (flag for flag, mode in _FLAGS.items() if mode in flagged), "pooling_mode")  # fmt: skip
     if not isinstance(modes, list) or len(modes) != 1:
@@ -228,7 +228,7 @@ def _following(head: Pooled, d_model: int) -> Iterator[tuple[str, Data]]:
         raise UnfitError(f"head.transform {head.transform}")
     yield (
         "Pooling",
-        {"word_embedding_dimension": d_model, **{flag: each == mode for flag, each in _FLAGS.items()}},
+        {"word_embedding_dimension": d_model, **{flag: kind == mode for flag, kind in _FLAGS.items()}},
     )
     if head.activation is not None:
         yield DENSE, _dense_config(d_model, d_model, head.activation, head.dense_bias)

@@ -169,7 +169,7 @@ MODEL_TYPES = tuple(name for name in MODULES if name not in ("zoo", "torch"))
 def family(model_type: str) -> Family:
     """The family of a known model_type."""
     families: tuple[Family, ...] = importlib.import_module(f"zoo.families.{MODULES[model_type]}").FAMILIES
-    return next(each for each in families if each.model_type == model_type)
+    return next(candidate for candidate in families if candidate.model_type == model_type)
 
 
 def families() -> Iterator[Family]:
@@ -211,7 +211,9 @@ def family_of_config(config: Config) -> Family:
 def _remedy(config: Config) -> str:
     """Return the family to add to a config without one, if the class it names belongs to a family."""
     named = config.any("architectures")
-    for each in families():
-        if isinstance(named, list) and any(name in each.classes for name in named if isinstance(name, str)):
-            return f'Add "model_type": "{each.model_type}", the family of {named[0]}.'
+    for candidate in families():
+        if isinstance(named, list) and any(
+            name in candidate.classes for name in named if isinstance(name, str)
+        ):
+            return f'Add "model_type": "{candidate.model_type}", the family of {named[0]}.'
     return 'Add it, such as "model_type": "bert".'

@@ -58,7 +58,7 @@ class PackedMatrix:
         return torch.float32
 
     @property
-    def place(self) -> None:
+    def extent(self) -> None:
         return None
 
     def outline(self) -> Tensor:
@@ -78,11 +78,11 @@ class PackedMatrix:
 def values_of(stored: StoredTensor) -> Tensor:
     """The values of a tensor of any dtype."""
     dtype = KINDS.get(stored.kind)
-    if dtype is None or stored.place is None:
+    if dtype is None or stored.extent is None:
         raise WeightError(
             f"{stored.path}: {stored.name} has unsupported type {stored.kind}\n  Use the checkpoint's safetensors."
         )
-    return read_bytes(stored.path, stored.name, stored.place).view(dtype).view(stored.shape)
+    return read_bytes(stored.path, stored.name, stored.extent).view(dtype).view(stored.shape)
 
 
 def grouped_parts(

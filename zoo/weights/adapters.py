@@ -42,8 +42,8 @@ def refuse_adapter(directory: Path) -> None:
     """Raise :class:`WeightError` where a directory has an adapter, alone or beside the weights of its base model."""
     settings = directory / SETTINGS
     if os.path.lexists(settings):
-        stated = read_object(settings, WeightError, directory)
-        raise WeightError("\n".join(_message(directory, stated)))
+        adapter_config = read_object(settings, WeightError, directory)
+        raise WeightError("\n".join(_message(directory, adapter_config)))
 
 
 def refuse_adapter_file(path: Path, names: Iterator[str]) -> None:
@@ -56,8 +56,8 @@ def refuse_adapter_file(path: Path, names: Iterator[str]) -> None:
         )
 
 
-def _message(directory: Path, stated: dict[str, Any]) -> Iterator[str]:
-    kind, base = stated.get("peft_type"), stated.get("base_model_name_or_path")
+def _message(directory: Path, adapter_config: dict[str, Any]) -> Iterator[str]:
+    kind, base = adapter_config.get("peft_type"), adapter_config.get("base_model_name_or_path")
     embedded = (directory / _CONFIG).exists()
     whose = (
         "for the weights beside it"
@@ -80,20 +80,20 @@ def _message(directory: Path, stated: dict[str, Any]) -> Iterator[str]:
     else:
         yield "  Merge it, and pass the merged model:"
     source = str(directory) if embedded else str(base or "BASE MODEL")
-    program = _program(_class_of(directory, stated), source, str(adapter), merged)
+    program = _program(_class_of(directory, adapter_config), source, str(adapter), merged)
     tokenizer = next((candidate for candidate in (str(directory), source) if _has_tokenizer(candidate)), None)
-    if tokenizer is None and stated.get("task_type") in _CLASSES and not Path(source).exists():
+    if tokenizer is None and adapter_config.get("task_type") in _CLASSES and not Path(source).exists():
         tokenizer = source
     if tokenizer is not None:
         program += f"; from transformers import AutoTokenizer as T; T.from_pretrained({_text(tokenizer)}).save_pretrained({_text(merged)})"
     yield f"    python -c {shlex.quote(program)}"
 
 
-def _class_of(directory: Path, stated: dict[str, Any]) -> str:
+def _class_of(directory: Path, adapter_config: dict[str, Any]) -> str:
     """Return the class of transformers that the adapter's base model has."""
-    if stated.get("task_type") in _CLASSES:
-        return _CLASSES[stated["task_type"]]
-    mapping = stated.get("auto_mapping")
+    if adapter_config.get("task_type") in _CLASSES:
+        return _CLASSES[adapter_config["task_type"]]
+    mapping = adapter_config.get("auto_mapping")
     named = [mapping.get("base_model_class")] if isinstance(mapping, dict) else []
     config = directory / _CONFIG
     if config.is_file() and isinstance(

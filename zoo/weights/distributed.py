@@ -44,11 +44,11 @@ class Shard:
     begin: tuple[int, ...]
     sizes: tuple[int, ...]
     path: Path
-    place: tuple[int, int]
+    extent: tuple[int, int]
 
     def read(self, name: str) -> Tensor:
         """The values, as saved by ``torch.save``."""
-        stored = read_bytes(self.path, name, self.place).numpy().tobytes()
+        stored = read_bytes(self.path, name, self.extent).numpy().tobytes()
         try:
             values: Tensor = torch.load(io.BytesIO(stored), map_location="cpu", weights_only=True)
         except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
@@ -71,7 +71,7 @@ class DistributedTensor:
         return str(self.dtype) if self.dtype is None else _KINDS.get(self.dtype, str(self.dtype))
 
     @property
-    def place(self) -> None:
+    def extent(self) -> None:
         return None
 
     def outline(self) -> Tensor:

@@ -44,7 +44,7 @@ class GgufTensor:
         return FLOATS.get(self.kind, torch.float32 if _is_quantized(self.kind) else None)
 
     @property
-    def place(self) -> tuple[int, int] | None:
+    def extent(self) -> tuple[int, int] | None:
         return (self._entry.offset, self._entry.nbytes) if self.kind in FLOATS else None
 
     @property
@@ -55,8 +55,8 @@ class GgufTensor:
         return torch.empty(self.shape, dtype=self.dtype, device="meta")
 
     def read(self) -> Tensor:
-        if self.place is not None:
-            return read_bytes(self.path, self.name, self.place).view(FLOATS[self.kind]).view(self.shape)
+        if self.extent is not None:
+            return read_bytes(self.path, self.name, self.extent).view(FLOATS[self.kind]).view(self.shape)
         return self._made()
 
     @property

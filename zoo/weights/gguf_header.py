@@ -34,7 +34,7 @@ FREQUENCIES = "rope_freqs.weight"
 
 @dataclass(frozen=True)
 class GGUFTensor:
-    """A tensor of a GGUF file: ggml's name of its type, and the place of its bytes."""
+    """A tensor of a GGUF file: ggml's name of its type, and the extent of its bytes."""
 
     kind: str
     shape: tuple[int, ...]

@@ -49,7 +49,7 @@ def snapshot_of(directory: Path) -> Path:
     snapshots_directory = directory / "snapshots"
     if not os.path.isdir(snapshots_directory) or not directory.resolve().name.startswith(_REPOSITORY):
         return directory
-    snapshots = sorted(each.name for each in snapshots_directory.iterdir() if each.is_dir())
+    snapshots = sorted(entry.name for entry in snapshots_directory.iterdir() if entry.is_dir())
     if (main := _branch_main(directory)) in snapshots:
         return snapshots_directory / main
     if len(snapshots) != 1:

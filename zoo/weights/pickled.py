@@ -47,7 +47,7 @@ class ArchivedTensor:
         return FLOATS.get(self.kind)
 
     @property
-    def place(self) -> tuple[int, int]:
+    def extent(self) -> tuple[int, int]:
         return self.offset, self.nbytes
 
     def outline(self) -> Tensor:
@@ -55,7 +55,7 @@ class ArchivedTensor:
 
     def read(self) -> Tensor:
         assert self.dtype is not None
-        flat = read_bytes(self.path, self.name, self.place).view(self.dtype)
+        flat = read_bytes(self.path, self.name, self.extent).view(self.dtype)
         return flat.as_strided(self.shape, self.strides)
 
 
@@ -74,7 +74,7 @@ class LoadedTensor:
         return FLOATS.get(self.kind)
 
     @property
-    def place(self) -> None:
+    def extent(self) -> None:
         return None
 
     def outline(self) -> Tensor:

@@ -43,7 +43,7 @@ class SafeTensor:
         return FLOATS.get(self.kind)
 
     @property
-    def place(self) -> tuple[int, int]:
+    def extent(self) -> tuple[int, int]:
         return self.offset, self.nbytes
 
     def outline(self) -> Tensor:
@@ -51,7 +51,7 @@ class SafeTensor:
 
     def read(self) -> Tensor:
         assert self.dtype is not None
-        return read_bytes(self.path, self.name, self.place).view(self.dtype).view(self.shape)
+        return read_bytes(self.path, self.name, self.extent).view(self.dtype).view(self.shape)
 
 
 def begins_safetensors(start: bytes) -> bool:

@@ -46,12 +46,12 @@ class StoredTensor(Protocol):
         ...
 
     @property
-    def place(self) -> tuple[int, int] | None:
+    def extent(self) -> tuple[int, int] | None:
         """The offset and number of the bytes that ``read`` returns, or None where it computes values."""
         ...
 
     def outline(self) -> Tensor:
-        """A tensor on the meta device with the memory layout of the bytes at ``place``."""
+        """A tensor on the meta device with the memory layout of the bytes at ``extent``."""
         ...
 
     def read(self) -> Tensor:
@@ -93,13 +93,13 @@ def kind_fault(kind: str) -> str:
     return fault
 
 
-def read_bytes(path: Path, name: str, place: tuple[int, int]) -> Tensor:
-    """Bytes of the file that a tensor is in.
+def read_bytes(path: Path, name: str, extent: tuple[int, int]) -> Tensor:
+    """Return the bytes of a tensor: ``extent`` is their offset in the file and their number.
 
     They are read, not mapped: if the file became shorter meanwhile, mapped pages would kill the process. Raises
     :class:`WeightError` naming the tensor.
     """
-    offset, nbytes = place
+    offset, nbytes = extent
     values = torch.empty(nbytes, dtype=torch.uint8)
     left = values.numpy().data
     try:
@@ -118,10 +118,10 @@ def read_bytes(path: Path, name: str, place: tuple[int, int]) -> Tensor:
 
 
 def read_pieces(
-    path: Path, name: str, dtype: torch.dtype, place: tuple[int, int], step: int
+    path: Path, name: str, dtype: torch.dtype, extent: tuple[int, int], step: int
 ) -> Iterator[Tensor]:
-    """Yield the values at a place in a file, in flat pieces. Raises as :func:`read_bytes`."""
-    offset, nbytes = place
+    """Yield the values in an extent of a file, in flat pieces. Raises as :func:`read_bytes`."""
+    offset, nbytes = extent
     for start in range(0, nbytes, step * dtype.itemsize):
         length = min(step * dtype.itemsize, nbytes - start)
         yield read_bytes(path, name, (offset + start, length)).view(dtype)

@@ -358,8 +358,8 @@ def test_opening_an_archive_reads_no_values(tmp_path):
     with open(tmp_path / "x.pt", "wb") as file:
         torch.save({"a": torch.zeros(2**20)}, file)
     stored = read_archive(tmp_path / "x.pt")["a"]
-    assert stored.place is not None
-    assert (stored.place[1], stored.shape) == (2**22, (2**20,))
+    assert stored.extent is not None
+    assert (stored.extent[1], stored.shape) == (2**22, (2**20,))
     assert not stored.read().any()
 
 

@@ -337,6 +337,6 @@ def test_reading_headers_reads_no_tensors(tmp_path):
     save_file({"a": torch.ones(5)}, tmp_path / "x.safetensors")
     files = TensorFiles.open(tmp_path / "x.safetensors")
     assert files.tensors["a"].shape == (5,)
-    place = files.tensors["a"].place
-    assert place is not None
-    assert place[1] == 20
+    extent = files.tensors["a"].extent
+    assert extent is not None
+    assert extent[1] == 20

@@ -17,7 +17,7 @@ class Heads(Field):
     """The kind of an attention, and the number and width of its heads and of its key/value heads.
 
     ``kv_heads`` is the default of num_key_value_heads (default: the number of heads), and ``head_dim`` the default of the
-    field of this name; a family without the field has ``stated`` false.
+    field of this name; a family without the field sets ``has_head_dim`` to False.
     """
 
     component = MultiHeadShape
@@ -29,11 +29,11 @@ class Heads(Field):
         *,
         kv_heads: int | None = None,
         head_dim: int | None = None,
-        stated: bool = True,
+        has_head_dim: bool = True,
     ) -> None:
-        self.d_model, self.heads, self.kv_heads, self.stated = d_model, heads, kv_heads, stated
+        self.d_model, self.heads, self.kv_heads, self.has_head_dim = d_model, heads, kv_heads, has_head_dim
         even = per_head(d_model, heads)
-        self.width = f.Int("head_dim", default=head_dim or even) if stated else even
+        self.width = f.Int("head_dim", default=head_dim or even) if has_head_dim else even
 
     def read(self, config: Config) -> Data:
         heads, width = self.heads.read(config), self.width.read(config)
@@ -45,7 +45,7 @@ class Heads(Field):
         return shape if width * heads == self.d_model.read(config) else {**shape, "head_dim": width}
 
     def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
-        width = {"head_dim": context.head_width()} if self.stated else {}
+        width = {"head_dim": context.head_width()} if self.has_head_dim else {}
         return {
             **self.heads.write(value.heads, context),
             "num_key_value_heads": value.key_value_heads,

@@ -216,12 +216,12 @@ class Config:
     def any(self, *names: str) -> Any:
         """Return the value of a field unchecked, or None; refuse names of one field that state different values."""
         self._read.update(names)
-        stated = [name for name in names if self.has(name)]
-        for other in stated[1:]:
-            if self.data[other] != self.data[stated[0]]:
-                rule = f"must equal {stated[0]}, another name of the field, which is {shorten(self.data[stated[0]])}"
+        aliases = [name for name in names if self.has(name)]
+        for other in aliases[1:]:
+            if self.data[other] != self.data[aliases[0]]:
+                rule = f"must equal {aliases[0]}, another name of the field, which is {shorten(self.data[aliases[0]])}"
                 self.refuse(other, rule, "Delete the name whose value is wrong.")
-        return self.data[stated[0]] if stated else None
+        return self.data[aliases[0]] if aliases else None
 
     def _typed(
         self, names: tuple[str, ...], types: tuple[type, ...], what: str, default: Value
@@ -258,8 +258,8 @@ class Config:
 
     def bool(self, *names: str, default: Any = None, null: builtins.bool = False) -> Any:
         """Return a boolean. A stated null is false, as Python reads it, or ``null`` in references that compare with false."""
-        stated = any(map(self.null, names))
-        return self._typed(names, (bool,), "true or false", null if stated else default)
+        has_null = any(map(self.null, names))
+        return self._typed(names, (bool,), "true or false", null if has_null else default)
 
     def text(self, *names: str, default: Any = None) -> Any:
         """Return a string."""

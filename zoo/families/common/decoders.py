@@ -50,5 +50,5 @@ def query_key_value(block: str) -> tuple[str, str, str]:
 def grouped(spec: Model) -> Grouped:
     """Queries, keys and values fused group by group: as many groups as the first such attention has, or one."""
     attentions = (block.attention for block in spec.last_stack.layer_blocks())
-    heads = (each.key_value_heads for each in attentions if isinstance(each, MultiHeadShape))
+    heads = (attention.key_value_heads for attention in attentions if isinstance(attention, MultiHeadShape))
     return Grouped(next(heads, 1))

@@ -66,8 +66,8 @@ _ROW = ".experts.{expert}."
 
 
 def stacked_experts(slot: StoredParameter, parameters: Collection[str]) -> StoredParameter | None:
-    """Return the slot of the stacked experts, where ``slot`` holds a tensor for each: one tensor for those of a layer, in which
-    the rows of up follow those of gate. None for other parameters."""
+    """Return the slot of a layer's stacked experts if ``slot`` holds a tensor per expert: one tensor for all of them, in which
+    the rows of up follow the rows of gate. None for other parameters."""
     parameter = slot.parameters[slot.index]
     own = _MATRIX.search(parameter)
     stored = [name[: name.index(_ROW)] for name in slot.stored if _ROW in name]

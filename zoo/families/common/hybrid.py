@@ -31,12 +31,12 @@ def kind_of(block: BlockParts) -> str:
 
 def read_kinds(config: Config, name: str, depth: int, words: Sequence[str]) -> list[str] | None:
     """The words for all layers; None where the config has no list."""
-    stated = config.list(name)
-    if stated is None:
+    entries = config.list(name)
+    if entries is None:
         return None
-    if len(stated) != depth:
+    if len(entries) != depth:
         config.refuse(name, f"must have an entry for each of the {depth} layers")
-    kinds = [OLD_WORDS.get(word, word) for word in map(str, stated)]
+    kinds = [OLD_WORDS.get(word, word) for word in map(str, entries)]
     for kind in kinds:
         if kind not in words:
             config.refuse(name, "must have supported kinds only", suggestion(kind, [*words]))
@@ -44,17 +44,17 @@ def read_kinds(config: Config, name: str, depth: int, words: Sequence[str]) -> l
 
 
 class LayersOf(LayerVariation):
-    """The layers of one kind; ``kinds`` reads the words for all layers, and ``stated`` writes them."""
+    """The layers of one kind; ``kinds`` reads the words for all layers, and ``write_kinds`` writes them."""
 
     def __init__(
         self,
         kind: str,
         differs: Mapping[str, Template],
         kinds: Callable[[Config, int], Sequence[str]],
-        stated: Callable[[Sequence[str]], Data],
+        write_kinds: Callable[[Sequence[str]], Data],
     ) -> None:
         self.name = {FULL: "attention"}.get(kind, kind)
-        self.kind, self.differs, self.kinds, self.stated = kind, differs, kinds, stated
+        self.kind, self.differs, self.kinds, self.write_kinds = kind, differs, kinds, write_kinds
 
     def read(self, config: Config, depth: int) -> list[bool]:
         return [kind == self.kind for kind in self.kinds(config, depth)]
@@ -63,4 +63,4 @@ class LayersOf(LayerVariation):
         return kind_of(block) == self.kind
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return self.stated([kind_of(block) for block in context.stack.layer_blocks()])
+        return self.write_kinds([kind_of(block) for block in context.stack.layer_blocks()])

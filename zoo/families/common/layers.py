@@ -118,12 +118,14 @@ class Layers(Field):
     def read(self, config: Config) -> Data:
         depth = self.depth.read(config)
         base = read(self.block, config)
-        where = [each.read(config, depth) for each in self.varies]
-        differs = [read(each.differs, config) for each in self.varies]
+        where = [variation.read(config, depth) for variation in self.varies]
+        differs = [read(variation.differs, config) for variation in self.varies]
         names: list[str | None] = []
         variants: dict[str, Data] = {}
         for holding in zip(*where, strict=True) if where else [()] * depth:
-            name = "_".join(each.name for each, holds in zip(self.varies, holding, strict=True) if holds)
+            name = "_".join(
+                variation.name for variation, holds in zip(self.varies, holding, strict=True) if holds
+            )
             names.append(name or None)
             if name and name not in variants:
                 laid: Data = {}
@@ -137,7 +139,9 @@ class Layers(Field):
         """The first block without variations, or else the first block.  Blocks that differ otherwise show up in reading back."""
         blocks = stack.layer_blocks()
         plain = (
-            block for i, block in enumerate(blocks) if not any(each.holds(block, i) for each in self.varies)
+            block
+            for i, block in enumerate(blocks)
+            if not any(variation.holds(block, i) for variation in self.varies)
         )
         return next(plain, blocks[0])
 
@@ -147,12 +151,12 @@ class Layers(Field):
         blocks = value.layer_blocks()
         context = FieldContext(context.model, value, self.standing_for(value), context.key)
         data = {**self.depth.write(value.depth, context), **write(self.more, value, context)}
-        for each in self.varies:
-            where = [each.holds(block, i) for i, block in enumerate(blocks)]
-            data |= each.write(where, context)
+        for variation in self.varies:
+            where = [variation.holds(block, i) for i, block in enumerate(blocks)]
+            data |= variation.write(where, context)
             if any(where):
                 varied = blocks[where.index(True)]
-                data |= write(each.differs, varied, replace(context, block=varied))
+                data |= write(variation.differs, varied, replace(context, block=varied))
         for key, part in self.block.items():
             block = self._showing(key, blocks)
             if block is not None:
@@ -164,12 +168,18 @@ class Layers(Field):
 
         def first_without(varies: Sequence[LayerVariation]) -> BlockParts | None:
             plain = (
-                block for i, block in enumerate(blocks) if not any(each.holds(block, i) for each in varies)
+                block
+                for i, block in enumerate(blocks)
+                if not any(variation.holds(block, i) for variation in varies)
             )
             return next(plain, None)
 
-        changing = [each for each in self.varies if key in each.differs]
-        replacing = [each for each in changing if each.differs[key] is None or "kind" in each.differs[key]]
+        changing = [variation for variation in self.varies if key in variation.differs]
+        replacing = [
+            variation
+            for variation in changing
+            if variation.differs[key] is None or "kind" in variation.differs[key]
+        ]
         return first_without(changing) or first_without(replacing)
 
 
@@ -206,17 +216,17 @@ class Windows(LayerVariation):
 
 def read_layer_types(config: Config, usual: list[bool]) -> list[bool]:
     """Which layers have a window."""
-    stated = config.list("layer_types")
-    if stated is None:
+    kinds = config.list("layer_types")
+    if kinds is None:
         return usual
-    if len(stated) != len(usual):
+    if len(kinds) != len(usual):
         config.refuse("layer_types", f"must have an entry for each of the {len(usual)} layers")
-    for kind in stated:
+    for kind in kinds:
         if kind not in (FULL, SLIDING):
             config.refuse(
                 "layer_types", "must have supported kinds only", suggestion(str(kind), [FULL, SLIDING])
             )
-    return [kind == SLIDING for kind in stated]
+    return [kind == SLIDING for kind in kinds]
 
 
 class SingleWindow(Int):

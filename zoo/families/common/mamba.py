@@ -49,10 +49,10 @@ class Steps(Field):
     """The bounds of step sizes; those from 0 to infinity are none."""
 
     def read(self, config: Config) -> Data | None:
-        stated = config.list("time_step_limit", default=[0.0, INFINITY])
-        if len(stated) != 2 or not all(_is_bound(each) for each in stated):
+        limits = config.list("time_step_limit", default=[0.0, INFINITY])
+        if len(limits) != 2 or not all(_is_bound(limit) for limit in limits):
             config.refuse("time_step_limit", "must be two numbers")
-        least, most = (math.inf if each in (INFINITY, math.inf) else float(each) for each in stated)
+        least, most = (math.inf if limit in (INFINITY, math.inf) else float(limit) for limit in limits)
         if most == math.inf:
             return {"least": least} if least > 0 else None
         return {"least": least, "most": most}

@@ -67,7 +67,7 @@ class SparseStep(DenseLayers):
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if all(where):
             raise UnfitError("layers that all have an ordinary feed-forward")
-        dense = [layer for layer, each in enumerate(where) if each]
+        dense = [layer for layer, ordinary in enumerate(where) if ordinary]
         return {"decoder_sparse_step": 1, "mlp_only_layers": dense}
 
 

@@ -37,19 +37,19 @@ class SectionedRope(RopeField):
     usual: tuple[int, int, int] = (16, 24, 24)
     interleaved: bool = False
 
-    def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
-        pairs = stated.list(_SECTION, default=[*self.usual])
+    def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
+        pairs = parameters.list(_SECTION, default=[*self.usual])
         if len(pairs) != 3 or not all(type(count) is int and count >= 0 for count in pairs):
-            stated.refuse(
+            parameters.refuse(
                 _SECTION, "must be the numbers of pairs for frame, row and column", "Use [16, 24, 24]."
             )
         mine = (
             _SECTION,
             _INTERLEAVED,
-            *(name for name in ("rope_type", "type") if stated.data.get(name) == "mrope"),
+            *(name for name in ("rope_type", "type") if parameters.data.get(name) == "mrope"),
         )
-        rest = {name: value for name, value in stated.data.items() if name not in mine}
-        position = super().read_parameters(config, stated.of(rest), theta)
+        rest = {name: value for name, value in parameters.data.items() if name not in mine}
+        position = super().read_parameters(config, parameters.of(rest), theta)
         turns = {"interleaved": True} if self.interleaved else {}
         return {**position, "sections": {"pairs": pairs, **turns}}
 
@@ -69,10 +69,10 @@ class AxialRopeField(Field):
     component = AxialRope
 
     def read(self, config: Config) -> Data:
-        stated = config.part("rope_parameters") or Config({}, config.where)
-        stated.must("rope_type", "axial", "images rotate by row and column")
-        theta = stated.float("rope_theta", default=10000.0)
-        stated.finish()
+        parameters = config.part("rope_parameters") or Config({}, config.where)
+        parameters.must("rope_type", "axial", "images rotate by row and column")
+        theta = parameters.float("rope_theta", default=10000.0)
+        parameters.finish()
         return {"kind": "axial_rope", "coordinates": "index", "theta": theta}
 
     def write(self, value: AxialRope, context: FieldContext) -> Data:

@@ -59,27 +59,27 @@ class RopeField(Field):
     def read(self, config: Config) -> Data:
         if self.names[0] != "rope_theta":
             config.pass_over("rope_theta")
-        stated = stated_parameters(config)
-        return self.read_parameters(config, stated or Config(self.unstated or {}, config.where))
+        parameters = stated_parameters(config)
+        return self.read_parameters(config, parameters or Config(self.unstated or {}, config.where))
 
-    def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
-        """The position of a config whose parameters are in this part of it; ``theta`` is the base where they state none."""
+    def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
+        """The position of a config with these rotary ``parameters``; ``theta`` is the base if they state none."""
         width, context = read(self.width, config), self.context.read(config)
         theta_name, fraction_name = self.names
         old_theta = (config.float(theta_name) or self.theta) if theta is None else theta
         usual = read(self.fraction, config)  # in any case: another field may state it
         old_fraction = config.float(fraction_name) or usual
         outside = config.int(_ORIGINAL, default=self.original)
-        for holder, length in ((config, outside), (stated, stated.int(_ORIGINAL))):
+        for holder, length in ((config, outside), (parameters, parameters.int(_ORIGINAL))):
             if length is not None and length < 2:
                 holder.refuse(_ORIGINAL, "must be at least 2")
-        base = stated.float("rope_theta", default=old_theta)
-        part = stated.float("partial_rotary_factor", default=old_fraction)
-        kind = stated.text("rope_type", default=stated.text("type", default="default"))
-        stated.ignore("rope_type", "type", "finetuned", *self.ignored)
+        base = parameters.float("rope_theta", default=old_theta)
+        part = parameters.float("partial_rotary_factor", default=old_fraction)
+        kind = parameters.text("rope_type", default=parameters.text("type", default="default"))
+        parameters.ignore("rope_type", "type", "finetuned", *self.ignored)
         if not 0 <= width * part < width + 1:
-            inside = stated.has("partial_rotary_factor")
-            holder, name = (stated, "partial_rotary_factor") if inside else (config, fraction_name)
+            inside = parameters.has("partial_rotary_factor")
+            holder, name = (parameters, "partial_rotary_factor") if inside else (config, fraction_name)
             holder.refuse(name, "must be from 0 to 1, the rotated share of a head")
         position: Data = {"kind": "rope", "theta": base, **read(self.more, config)}
         proportional = self.scalings.get(kind) == "proportional"
@@ -89,12 +89,12 @@ class RopeField(Field):
             position["dimensions"] = int(width * part)
         if kind != "default":
             if kind not in self.scalings:
-                name = "rope_type" if stated.has("rope_type") else "type"
-                stated.refuse(name, "is not supported", suggestion(kind, ["default", *self.scalings]))
-            position["scaling"] = _SCALINGS[self.scalings[kind]](stated, context, outside)
+                name = "rope_type" if parameters.has("rope_type") else "type"
+                parameters.refuse(name, "is not supported", suggestion(kind, ["default", *self.scalings]))
+            position["scaling"] = _SCALINGS[self.scalings[kind]](parameters, context, outside)
             if proportional:
                 position["scaling"]["fraction"] = part
-        stated.finish()
+        parameters.finish()
         return position
 
     def write(self, value: PositionKind, context: FieldContext) -> Data:
@@ -110,13 +110,16 @@ class RopeField(Field):
             fields[_ORIGINAL] = original
         if rope.scaling is None:
             return {**fields, "rope_scaling": {"rope_type": "default"}} if self.unstated else fields
-        stated: dict[str, Any] = rope.scaling.model_dump(mode="json", exclude_none=True)
-        kind = stated.pop("kind")
+        parameters: dict[str, Any] = rope.scaling.model_dump(mode="json", exclude_none=True)
+        kind = parameters.pop("kind")
         if kind not in _KINDS:
             raise UnfitError(f"rope scaling {kind}")
         if kind == "dynamic_ntk":  # whose reference takes the context for the original one
-            fields |= self.context.write(stated.pop("original_context_length"), context)
-        scaling = {"rope_type": _KINDS[kind], **{_FIELDS.get(key, key): each for key, each in stated.items()}}
+            fields |= self.context.write(parameters.pop("original_context_length"), context)
+        scaling = {
+            "rope_type": _KINDS[kind],
+            **{_FIELDS.get(key, key): parameter for key, parameter in parameters.items()},
+        }
         return {**fields, "rope_scaling": scaling}
 
 
@@ -129,56 +132,56 @@ def stated_parameters(config: Config) -> Config | None:
     return scaling
 
 
-def _original(stated: Config, context: int | None, outside: int | None) -> int:
+def _original(parameters: Config, context: int | None, outside: int | None) -> int:
     """Return the context length before scaling: a field outside the scaling overrides the one inside."""
     usual = REQUIRED if context is None and outside is None else context
-    inside: int = stated.int(_ORIGINAL, default=usual)
+    inside: int = parameters.int(_ORIGINAL, default=usual)
     return inside if outside is None else outside
 
 
-def _factor(stated: Config, context: int | None, original: int) -> float:
+def _factor(parameters: Config, context: int | None, original: int) -> float:
     """Return the factor, by default the growth of the context length."""
-    factor: float = stated.float("factor", default=REQUIRED if context is None else context / original)
+    factor: float = parameters.float("factor", default=REQUIRED if context is None else context / original)
     return factor
 
 
-def _linear(stated: Config, context: int | None, outside: int | None) -> Data:
-    stated.ignore(_ORIGINAL)
-    return {"kind": "linear", "factor": stated.float("factor", default=REQUIRED)}
+def _linear(parameters: Config, context: int | None, outside: int | None) -> Data:
+    parameters.ignore(_ORIGINAL)
+    return {"kind": "linear", "factor": parameters.float("factor", default=REQUIRED)}
 
 
-def _proportional(stated: Config, context: int | None, outside: int | None) -> Data:
-    return {"kind": "proportional", "factor": stated.float("factor", default=1.0)}
+def _proportional(parameters: Config, context: int | None, outside: int | None) -> Data:
+    return {"kind": "proportional", "factor": parameters.float("factor", default=1.0)}
 
 
-def _dynamic(stated: Config, context: int | None, outside: int | None) -> Data:
+def _dynamic(parameters: Config, context: int | None, outside: int | None) -> Data:
     if context is None:
-        stated.refuse("rope_type", "must not be dynamic in a model without a context length")
-    stated.ignore(_ORIGINAL)  # the reference takes max_position_embeddings
-    factor = stated.float("factor", default=REQUIRED)
+        parameters.refuse("rope_type", "must not be dynamic in a model without a context length")
+    parameters.ignore(_ORIGINAL)  # the reference takes max_position_embeddings
+    factor = parameters.float("factor", default=REQUIRED)
     return {"kind": "dynamic_ntk", "factor": factor, "original_context_length": context}
 
 
-def _llama3(stated: Config, context: int | None, outside: int | None) -> Data:
+def _llama3(parameters: Config, context: int | None, outside: int | None) -> Data:
     fields = ("factor", "low_freq_factor", "high_freq_factor")
-    numbers = {name: stated.float(name, default=REQUIRED) for name in fields}
-    return {"kind": "llama3", **numbers, "original_context_length": _original(stated, context, outside)}
+    numbers = {name: parameters.float(name, default=REQUIRED) for name in fields}
+    return {"kind": "llama3", **numbers, "original_context_length": _original(parameters, context, outside)}
 
 
-def _yarn(stated: Config, context: int | None, outside: int | None) -> Data:
-    original = _original(stated, context, outside)
-    factor = _factor(stated, context, original)
-    amplitude = stated.float("attention_factor")
-    mscale, mscale_all_dim = stated.float("mscale"), stated.float("mscale_all_dim")
+def _yarn(parameters: Config, context: int | None, outside: int | None) -> Data:
+    original = _original(parameters, context, outside)
+    factor = _factor(parameters, context, original)
+    amplitude = parameters.float("attention_factor")
+    mscale, mscale_all_dim = parameters.float("mscale"), parameters.float("mscale_all_dim")
     if amplitude is None and mscale and mscale_all_dim:
         amplitude = yarn_amplitude(factor, mscale) / yarn_amplitude(factor, mscale_all_dim)
     scaling = {
         "kind": "yarn",
         "factor": factor,
         "original_context_length": original,
-        "beta_fast": stated.float("beta_fast") or 32.0,
-        "beta_slow": stated.float("beta_slow") or 1.0,
-        "truncate": stated.bool("truncate", default=True),
+        "beta_fast": parameters.float("beta_fast") or 32.0,
+        "beta_slow": parameters.float("beta_slow") or 1.0,
+        "truncate": parameters.bool("truncate", default=True),
     }
     return scaling if amplitude is None else {**scaling, "attention_factor": amplitude}
 
@@ -193,14 +196,14 @@ def yarn_mscale(factor: float, amplitude: float) -> float:
     return float(f"{(amplitude - 1.0) / (0.1 * math.log(factor)):.13g}")
 
 
-def _longrope(stated: Config, context: int | None, outside: int | None) -> Data:
-    original = _original(stated, context, outside)
-    factor = _factor(stated, context, original)
-    amplitude = stated.float("attention_factor")
+def _longrope(parameters: Config, context: int | None, outside: int | None) -> Data:
+    original = _original(parameters, context, outside)
+    factor = _factor(parameters, context, original)
+    amplitude = parameters.float("attention_factor")
     if amplitude is None:
         amplitude = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
     factors = {
-        name: [float(value) for value in stated.list(name, default=REQUIRED)]
+        name: [float(value) for value in parameters.list(name, default=REQUIRED)]
         for name in ("short_factor", "long_factor")
     }
     return {"kind": "longrope", **factors, "original_context_length": original, "attention_factor": amplitude}

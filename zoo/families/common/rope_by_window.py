@@ -18,18 +18,18 @@ _OF_HEADS = (
 )
 
 
-def kind_of_layer(config: Config, stated: Config | None) -> tuple[Config, Config]:
+def kind_of_layer(config: Config, parameters: Config | None) -> tuple[Config, Config]:
     """The fields of heads, and the parameters of one kind of layer.
 
     The reference reads no ``type`` and no ``truncate`` of a kind, and no length before scaling from outside.
     """
     config.ignore("partial_rotary_factor")
     heads = {name: value for name, value in config.data.items() if name in _OF_HEADS}
-    stated = stated or Config({}, config.where)
-    if not stated.has("rope_type") and stated.any("type") not in (None, "default"):
-        stated.refuse("type", "must be called rope_type: transformers 5 passes over this name here")
-    stated.must("truncate", True, "the reference rounds the range of YaRN for each kind of layer")
-    return Config(heads, config.where, config.path), stated
+    parameters = parameters or Config({}, config.where)
+    if not parameters.has("rope_type") and parameters.any("type") not in (None, "default"):
+        parameters.refuse("type", "must be called rope_type: transformers 5 passes over this name here")
+    parameters.must("truncate", True, "the reference rounds the range of YaRN for each kind of layer")
+    return Config(heads, config.where, config.path), parameters
 
 
 class RopeByWindow(RopeField):

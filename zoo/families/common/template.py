@@ -66,7 +66,7 @@ class FieldContext:
     def head_width(self) -> int:
         """The width of a head in the block, or else in the first that has any.  Raises :class:`UnfitError` for none."""
         attentions = (block.attention for block in (self.block, *self.stack.layer_blocks()))
-        attention = next((each for each in attentions if each is not None), None)
+        attention = next((candidate for candidate in attentions if candidate is not None), None)
         if not isinstance(attention, MultiHeadShape | Latent):
             raise UnfitError(f"attention kind {getattr(attention, 'kind', None)}")
         return attention.head_width(self.model.d_model)
@@ -96,8 +96,10 @@ class FieldContext:
 @functools.cache
 def _alike(spec: type[Component], kind: str, key: str) -> bool:
     """Whether a key of a component has the type that it has in another kind of the same slot."""
-    ours = [kinds(slot) for slot in slots() if any(each.spec is spec for each in kinds(slot).values())]
-    wanted = [each[kind].spec.model_fields[key].annotation for each in ours if kind in each]
+    ours = [
+        kinds(slot) for slot in slots() if any(component.spec is spec for component in kinds(slot).values())
+    ]
+    wanted = [components[kind].spec.model_fields[key].annotation for components in ours if kind in components]
     return key in spec.model_fields and spec.model_fields[key].annotation in wanted
 
 

@@ -69,7 +69,7 @@ def projections(
 ) -> dict[str, str]:
     """Return the projections of an attention by the stored names of query, key, value and output, as far as given."""
     own = ("query", "key", "value", "output")
-    return {f"{stored}{name}": f"{ours}.{each}" for name, each in zip(names.split(), own, strict=False)}
+    return {f"{stored}{name}": f"{ours}.{role}" for name, role in zip(names.split(), own, strict=False)}
 
 
 def transposed(stored: str, module: str) -> tuple[Rule, Rule]:
@@ -262,7 +262,7 @@ class TensorRules:
             if all(name in self._parameters for name in needed):
                 if self._places and "layer" in numbers:
                     numbers |= {field: str(i) for field, i in self._places[int(numbers["layer"])].items()}
-                unknown = dict.fromkeys(each for each in _FIELD.findall(rule.stored) if each not in numbers)
+                unknown = dict.fromkeys(name for name in _FIELD.findall(rule.stored) if name not in numbers)
                 if len(unknown) > 1:
                     continue  # names of layers that the spec does not have
                 row = next(iter(unknown), "")

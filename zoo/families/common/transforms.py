@@ -169,8 +169,8 @@ class GroupedByKey:
 
         joined, gate = parts
         keys, values = (self.groups * rows for rows in self._rows(len(joined), len(gate)))
-        each = (*joined.split([keys, keys, values]), gate)
-        return torch.cat([part.unflatten(0, (self.groups, -1)) for part in each], 1).flatten(0, 1)
+        pieces = (*joined.split([keys, keys, values]), gate)
+        return torch.cat([part.unflatten(0, (self.groups, -1)) for part in pieces], 1).flatten(0, 1)
 
     def _rows(self, joined: int, gates: int) -> tuple[int, int]:
         """The rows of a key and of the values of one key head."""

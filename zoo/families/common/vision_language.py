@@ -161,7 +161,7 @@ def image_rules(rules: tuple[Rule, ...], prefix: str, also: str | None = None) -
     body = (rule for rule in rules if not rule.parameters[0].startswith("head."))
     return tuple(
         replace(rule, also=() if also is None else (rule.stored.replace(prefix, also, 1),))
-        for rule in rules_of_tower("image", tuple({each.parameters: each for each in body}.values()), prefix)
+        for rule in rules_of_tower("image", tuple({rule.parameters: rule for rule in body}.values()), prefix)
     )
 
 

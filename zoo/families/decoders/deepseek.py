@@ -122,7 +122,7 @@ def _body(
     mixture: Template,
     dense: Template,
     dense_layers: int,
-    stated: f.Stated,
+    constants: f.Stated,
 ) -> Template:
     """The body: by default the first ``dense_layers`` have the feed-forward ``dense``, and the others a mixture."""
     rope = RopeField(_ROTATED, fields.context, whole="qk_rope_head_dim says what is rotated", layout=layout)
@@ -131,7 +131,7 @@ def _body(
         position=rope,
         feed_forward=mixture,
         varies=(FirstLayers(dense, dense_layers),),
-        more={"*": stated},
+        more={"*": constants},
     )
 
 
@@ -193,7 +193,7 @@ V2 = Family(
         },
         dense=_V2_DENSE,
         dense_layers=0,
-        stated=f.Stated(num_experts_per_tok=1, scoring_func="softmax"),
+        constants=f.Stated(num_experts_per_tok=1, scoring_func="softmax"),
     ),
     decoder_classes("DeepseekV2", without=("ForQuestionAnswering", "ForTokenClassification")),
     fixed={**_fixed(_V2, "softmax"), "norm_topk_prob": (False, "the reference does not normalise")},
@@ -221,7 +221,7 @@ V3 = Family(
         ),
         dense=_V3.feed_forward(),
         dense_layers=3,
-        stated=f.Stated(scoring_func="sigmoid", topk_method="noaux_tc", num_nextn_predict_layers=0),
+        constants=f.Stated(scoring_func="sigmoid", topk_method="noaux_tc", num_nextn_predict_layers=0),
     ),
     decoder_classes("DeepseekV3", without=("ForQuestionAnswering",)),
     fixed={**_fixed(_V3, "sigmoid"), "topk_method": ("noaux_tc", "the reference has no other")},

@@ -27,13 +27,13 @@ class _EqualWidths(f.Int):
     """The width of the feed-forwards, stated once or layer by layer."""
 
     def read(self, config: Config) -> int:
-        stated = config.data.get(self.names[0])
-        if not isinstance(stated, list):
+        widths = config.data.get(self.names[0])
+        if not isinstance(widths, list):
             return int(super().read(config))
         config.ignore(*self.names)
-        if not stated or any(width != stated[0] or not isinstance(width, int) for width in stated):
+        if not widths or any(width != widths[0] or not isinstance(width, int) for width in widths):
             config.refuse(self.names[0], "must be the same whole number for every layer")
-        return int(stated[0])
+        return int(widths[0])
 
 
 _FIELDS = LlamaFields(
@@ -71,12 +71,12 @@ class _Sparse(LayerVariation):
         return shares.pop() if shares else None
 
     def _shares(self, config: Config, depth: int) -> list[float]:
-        stated = config.list(self.field)
-        if stated is None:
+        shares = config.list(self.field)
+        if shares is None:
             return [0.95 if depth > 10 and layer < 10 else 0.0 for layer in range(depth)]
-        if len(stated) != depth or any(type(share) not in (int, float) for share in stated):
+        if len(shares) != depth or any(type(share) not in (int, float) for share in shares):
             config.refuse(self.field, f"must have a number for each of the {depth} layers")
-        return [float(share) for share in stated]
+        return [float(share) for share in shares]
 
 
 def _usual_windows(config: Config, depth: int) -> list[bool]:

@@ -47,14 +47,15 @@ def _of_images(config: Config) -> str | None:
 
 def _overrides(config: Config) -> Data | None:
     """The fields that a config states for layers without a window, by layer; None if it states them once."""
-    stated = config.part(_OVERRIDES)
-    if stated is None:
+    overrides = config.part(_OVERRIDES)
+    if overrides is None:
         return None
-    layers = list(stated.data.values())
-    named = {name.lstrip("0") or "0" for name in stated.data}  # transformers 5.24 writes 05
+    layers = list(overrides.data.values())
+    named = {name.lstrip("0") or "0" for name in overrides.data}  # transformers 5.24 writes 05
     allowed = {"head_dim", "num_key_value_heads"}
     if any(
-        not isinstance(each, dict) or each != layers[0] or not allowed.issuperset(each) for each in layers
+        not isinstance(fields, dict) or fields != layers[0] or not allowed.issuperset(fields)
+        for fields in layers
     ):
         config.refuse(
             _OVERRIDES, "must state head_dim and num_key_value_heads, equal in all layers that it names"
@@ -76,19 +77,19 @@ class _GlobalHeads(Field):
 
     def width(self, config: Config) -> int:
         """The width of a head."""
-        stated = _overrides(config)
+        overrides = _overrides(config)
         width: int = config.int(_GLOBAL_WIDTH, default=512)
         return (
             width
-            if stated is None
-            else Config(stated, config.where).int("head_dim", default=_WIDTH.read(config))
+            if overrides is None
+            else Config(overrides, config.where).int("head_dim", default=_WIDTH.read(config))
         )
 
     def read(self, config: Config) -> Data:
-        stated, usual = _overrides(config), _KV_HEADS.read(config)
+        overrides, usual = _overrides(config), _KV_HEADS.read(config)
         kv_heads = config.int(_GLOBAL_KV_HEADS, default=usual)
-        if stated is not None:
-            kv_heads = Config(stated, config.where).int("num_key_value_heads", default=usual)
+        if overrides is not None:
+            kv_heads = Config(overrides, config.where).int("num_key_value_heads", default=usual)
         elif not _SAME.read(config):  # otherwise the reference does not read the field
             kv_heads = usual
         return {"heads": _HEADS.read(config), "kv_heads": kv_heads, "head_dim": self.width(config)}
@@ -211,8 +212,8 @@ class PerLayer(Field):
 
     def read(self, config: Config) -> Data | None:
         rows, width = self.rows.read(config), self.width.read(config)
-        stated = None if rows == self.fields.vocab_size.read(config) else rows
-        part = {"width": width, "vocab_size": stated, "activation": ACTIVATION, "norm": self.fields.norm}
+        vocab_size = None if rows == self.fields.vocab_size.read(config) else rows
+        part = {"width": width, "vocab_size": vocab_size, "activation": ACTIVATION, "norm": self.fields.norm}
         return read(part, config) if width else None
 
     def write(self, value: PerLayerEmbedding | None, context: FieldContext) -> Data:

@@ -31,17 +31,17 @@ class _LocalByType(Windows):
 
 
 def _local(config: Config, depth: int) -> list[bool]:
-    stated = config.list("attention_layers")
-    if stated is None:
+    kinds = config.list("attention_layers")
+    if kinds is None:
         return [kind == "local" for kind in _repeated(config, depth)]
     config.ignore("attention_types")
-    if not all(kind in ("global", "local") for kind in stated):
+    if not all(kind in ("global", "local") for kind in kinds):
         config.refuse("attention_layers", "must have only types global and local")
-    if len(stated) != depth:
+    if len(kinds) != depth:
         config.refuse(
             "attention_layers", f"must have an entry for each layer of num_layers, which is {depth}"
         )
-    return [kind == "local" for kind in stated]
+    return [kind == "local" for kind in kinds]
 
 
 def _repeated(config: Config, depth: int) -> list[str]:

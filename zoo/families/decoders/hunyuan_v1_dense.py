@@ -16,16 +16,19 @@ _FIELDS = LlamaFields(vocab_size=290943, eps=1e-5)
 class _HunyuanRope(RopeField):
     """A rotary position whose base may be stretched once for all lengths: ``dynamic`` with an ``alpha``."""
 
-    def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
-        alpha = stated.float("alpha")
-        if not alpha or stated.text("rope_type", default=stated.text("type", default="default")) != "dynamic":
-            return super().read_parameters(config, stated, theta)
+    def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
+        alpha = parameters.float("alpha")
+        if (
+            not alpha
+            or parameters.text("rope_type", default=parameters.text("type", default="default")) != "dynamic"
+        ):
+            return super().read_parameters(config, parameters, theta)
         width: int = read(self.width, config)
-        base = stated.float("rope_theta", default=config.float("rope_theta", default=self.theta))
-        stated.ignore("rope_type", "type", "factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim")
+        base = parameters.float("rope_theta", default=config.float("rope_theta", default=self.theta))
+        parameters.ignore("rope_type", "type", "factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim")
         plain = Config({}, config.where)
         stretched: Data = super().read_parameters(config, plain, theta)
-        stated.finish()
+        parameters.finish()
         return {**stretched, "theta": base * alpha ** (width / (width - 2))}
 
 

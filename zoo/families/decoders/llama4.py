@@ -39,15 +39,15 @@ _CHUNKED, _ROTATED, _ROUTED = "chunked_attention", "no_rope_layers", "moe_layers
 
 def _rotated(config: Config, depth: int) -> list[bool]:
     """Which layers rotate queries and keys, which a field says by 1, in spite of its name: by default all but every fourth."""
-    stated = config.list(_ROTATED)
+    flags = config.list(_ROTATED)
     every = config.int("no_rope_layer_interval", default=4)
-    if not stated:
+    if not flags:
         if every < 1:
             config.refuse("no_rope_layer_interval", "must be at least 1")
         return [(layer + 1) % every != 0 for layer in range(depth)]
-    if len(stated) < depth or not all(type(each) is int and each in (0, 1) for each in stated):
+    if len(flags) < depth or not all(type(flag) is int and flag in (0, 1) for flag in flags):
         config.refuse(_ROTATED, f"must have a 1 or a 0 for each of the {depth} layers")
-    return [each == 1 for each in stated[:depth]]
+    return [flag == 1 for flag in flags[:depth]]
 
 
 class _Growth(Field):
@@ -115,7 +115,9 @@ class _Norms(Field):
 
     def write(self, value: object, context: FieldContext) -> Data:
         attentions = (block.attention for block in context.stack.layer_blocks())
-        return {"use_qk_norm": any(getattr(each, "qk_norm", None) is not None for each in attentions)}
+        return {
+            "use_qk_norm": any(getattr(attention, "qk_norm", None) is not None for attention in attentions)
+        }
 
 
 class _RoutedStep(DenseLayers):
@@ -154,12 +156,12 @@ FAMILIES = (
         "llama4_text",
         llama_tensors(
             "llama4_text",
-            *layer_modules({f"feed_forward.{each}_proj": f"feed_forward.{each}" for each in _PROJECTIONS}),
+            *layer_modules({f"feed_forward.{name}_proj": f"feed_forward.{name}" for name in _PROJECTIONS}),
             *layer_weights(
                 {"feed_forward.router": "feed_forward.router"}
                 | {
-                    f"feed_forward.shared_expert.{each}_proj": f"feed_forward.shared.{each}"
-                    for each in _PROJECTIONS
+                    f"feed_forward.shared_expert.{name}_proj": f"feed_forward.shared.{name}"
+                    for name in _PROJECTIONS
                 }
             ),
             Rule(

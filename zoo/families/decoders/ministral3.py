@@ -29,25 +29,25 @@ _YARN = {
 class _Ministral3Rope(RopeField):
     """A rotary position with the growth of queries, which a config states among the parameters of the rotation."""
 
-    def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
-        beta = stated.float("llama_4_scaling_beta", default=REQUIRED)
-        length = stated.int(_ORIGINAL, default=REQUIRED)
-        stated.ignore("max_position_embeddings")
-        position: Data = super().read_parameters(config, stated, theta)
+    def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
+        beta = parameters.float("llama_4_scaling_beta", default=REQUIRED)
+        length = parameters.int(_ORIGINAL, default=REQUIRED)
+        parameters.ignore("max_position_embeddings")
+        position: Data = super().read_parameters(config, parameters, theta)
         return {**position, "query_scaling": {"beta": beta, "length": length}} if beta else position
 
     def write(self, value: PositionKind, context: FieldContext) -> Data:
         fields: dict[str, Any] = super().write(value, context)
         growth = rope_of(value).query_scaling
-        stated = {
+        parameters = {
             "rope_type": "default",
             **(fields.pop("rope_scaling") or {}),
             "rope_theta": fields.pop("rope_theta"),
         }
-        beta, length = (0.0, stated.get(_ORIGINAL, 2)) if growth is None else (growth.beta, growth.length)
-        if stated.get(_ORIGINAL, length) != length:
+        beta, length = (0.0, parameters.get(_ORIGINAL, 2)) if growth is None else (growth.beta, growth.length)
+        if parameters.get(_ORIGINAL, length) != length:
             raise UnfitError(f"position.query_scaling.length {length}: it is {_ORIGINAL}")
-        return {**fields, "rope_parameters": {**stated, "llama_4_scaling_beta": beta, _ORIGINAL: length}}
+        return {**fields, "rope_parameters": {**parameters, "llama_4_scaling_beta": beta, _ORIGINAL: length}}
 
 
 FAMILIES = (

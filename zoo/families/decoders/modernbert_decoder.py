@@ -32,9 +32,10 @@ class _OneSidedWindow(f.Int):
     def read(self, config: Config) -> int:
         window: int = super().read(config)
         if window < 1:
-            stated = config.has("sliding_window")
+            has_window = config.has("sliding_window")
             config.refuse(
-                self.names[0] if stated else "local_attention", f"must be {1 if stated else 2} or more"
+                self.names[0] if has_window else "local_attention",
+                f"must be {1 if has_window else 2} or more",
             )
         config.ignore("local_attention")
         return window

@@ -13,7 +13,7 @@ from zoo.families.common.rope import RopeField
 from zoo.families.common.tensors import modules, projections
 
 _D_MODEL = f.Int("hidden_size", default=2048)
-_HEADS = Heads(_D_MODEL, f.Int("num_attention_heads", default=32), stated=False)
+_HEADS = Heads(_D_MODEL, f.Int("num_attention_heads", default=32), has_head_dim=False)
 _CONTEXT = f.ContextLength("max_position_embeddings", default=2048)
 _NORM = layer_norm("layer_norm_eps")
 _BODY = {

@@ -25,13 +25,15 @@ _NORMS = {"input_layernorm": "attention_norm", "post_attention_layernorm": "feed
 class _LongRope(RopeField):
     """LongRoPE whose amplitude is stated for short and for long inputs, which must agree."""
 
-    def read_parameters(self, config: Config, stated: Config, theta: float | None = None) -> Data:
-        short, long = stated.float("short_mscale"), stated.float("long_mscale")
-        position = super().read_parameters(config, stated, theta)
+    def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
+        short, long = parameters.float("short_mscale"), parameters.float("long_mscale")
+        position = super().read_parameters(config, parameters, theta)
         if "scaling" in position:
-            position["scaling"]["attention_factor"] = stated.float("short_mscale", default=REQUIRED)
+            position["scaling"]["attention_factor"] = parameters.float("short_mscale", default=REQUIRED)
             if long != short:
-                stated.refuse("long_mscale", "must equal short_mscale: one amplitude holds for all lengths")
+                parameters.refuse(
+                    "long_mscale", "must equal short_mscale: one amplitude holds for all lengths"
+                )
         return position
 
     def write(self, value: PositionKind, context: FieldContext) -> Data:

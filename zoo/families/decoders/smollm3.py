@@ -28,16 +28,16 @@ class _NotRotated(LayerVariation):
         if interval < 1:
             config.refuse("no_rope_layer_interval", "must be at least 1")
         usual = [(layer + 1) % interval != 0 for layer in range(depth)]
-        stated = config.list("no_rope_layers", default=usual)
-        if len(stated) < depth or any(each not in (0, 1) for each in stated):
+        flags = config.list("no_rope_layers", default=usual)
+        if len(flags) < depth or any(flag not in (0, 1) for flag in flags):
             config.refuse("no_rope_layers", f"must be 0 or 1 for each of the {depth} layers")
-        return [not each for each in stated[:depth]]
+        return [not flag for flag in flags[:depth]]
 
     def holds(self, block: BlockParts, index: int) -> bool:
         return isinstance(getattr(block.attention, "position", None), NoPosition)
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {"no_rope_layers": [int(not each) for each in where]}
+        return {"no_rope_layers": [int(not unrotated) for unrotated in where]}
 
 
 class _SmolWindows(Windows):
@@ -46,7 +46,7 @@ class _SmolWindows(Windows):
     def __init__(self) -> None:
         def usual(config: Config, depth: int) -> list[bool]:
             using = config.bool("use_sliding_window", default=False) and config.has("sliding_window")
-            return [using and each for each in _NotRotated().read(config, depth)]
+            return [using and unrotated for unrotated in _NotRotated().read(config, depth)]
 
         missing = ("layer_types", f"has {SLIDING} without a window", "set sliding_window")
         super().__init__("windowed", f.Int("sliding_window"), usual, missing)

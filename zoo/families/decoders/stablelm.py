@@ -13,7 +13,7 @@ from zoo.families.common.rope import RopeField
 from zoo.families.common.tensors import modules, projections, same, weights
 
 _D_MODEL = f.Int("hidden_size", default=2560)
-_HEADS = Heads(_D_MODEL, f.Int("num_attention_heads", default=32), kv_heads=32, stated=False)
+_HEADS = Heads(_D_MODEL, f.Int("num_attention_heads", default=32), kv_heads=32, has_head_dim=False)
 _CONTEXT = f.ContextLength("max_position_embeddings", default=4096)
 _BIAS = f.Bool("use_qkv_bias", default=False)
 _QK_NORM = {"norm": layer_norm("layer_norm_eps", bias=False), "over": "each_head"}

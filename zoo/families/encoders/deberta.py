@@ -58,8 +58,8 @@ class _Distances(Field):
         }
 
     def _read_terms(self, config: Config) -> str:
-        stated = config.any("pos_att_type")
-        names = stated.lower().split("|") if isinstance(stated, str) else stated
+        value = config.any("pos_att_type")
+        names = value.lower().split("|") if isinstance(value, str) else value
         strings = isinstance(names, list) and all(isinstance(name, str) for name in names)
         terms = self._terms.get(frozenset(name.strip() for name in names)) if strings else None
         if terms is None:

@@ -33,8 +33,8 @@ class _Pooling(Field):
         return {"pooling": pooling, "transform": transform}
 
     def write(self, value: Any, context: FieldContext) -> Data:
-        stated = (value.pooling, value.transform)
-        word = next((word for word, meaning in self.words.items() if meaning == stated), None)
+        pair = (value.pooling, value.transform)
+        word = next((word for word, meaning in self.words.items() if meaning == pair), None)
         if word is None:
             raise UnfitError(f"head.pooling {value.pooling} of {value.transform}")
         return {self.names[0]: word}

@@ -44,7 +44,7 @@ class _ModernBertRope(RopeField):
         if both is None:
             return self.read_parameters(*kind_of_layer(config, config.part("rope_scaling")), theta)
         config.must("rope_scaling", None, "rope_parameters hold it")
-        parts = {each: both.part(each) for each in _THETAS}
+        parts = {layer_kind: both.part(layer_kind) for layer_kind in _THETAS}
         both.finish()
         return self.read_parameters(*kind_of_layer(config, parts[kind]), theta)
 
@@ -61,7 +61,7 @@ class _ModernBertRope(RopeField):
                 raise UnfitError(f"position.dimensions: {_WHOLE}")
             fields[_THETAS[kind][0]] = written["rope_theta"]
             parameters[kind] = {"rope_theta": written["rope_theta"], **(written["rope_scaling"] or {})}
-        scaled = any(len(stated) > 1 for stated in parameters.values())
+        scaled = any(len(entry) > 1 for entry in parameters.values())
         return {**fields, **({"rope_parameters": parameters} if scaled else {})}
 
 
@@ -122,8 +122,8 @@ _TOKENS = tuple(f"{name}_token_id" for name in ("pad", "bos", "eos", "cls", "sep
 """Special tokens, whose defaults may be beyond the vocabulary."""
 
 
-def modernbert_body(architecture: str, window: Field, **stated: int | None) -> dict[str, Template]:
-    """The template of an encoder or a decoder; ``window`` is the field of its windows, ``stated`` are constant fields."""
+def modernbert_body(architecture: str, window: Field, **constants: int | None) -> dict[str, Template]:
+    """The template of an encoder or a decoder; ``window`` is the field of its windows, ``constants`` are constant fields."""
     layers = Layers(
         f.Depth("num_hidden_layers", default=22),
         {
@@ -145,7 +145,7 @@ def modernbert_body(architecture: str, window: Field, **stated: int | None) -> d
     )
     return {
         "architecture": architecture,
-        "*": f.Stated(**stated),
+        "*": f.Stated(**constants),
         "vocab_size": f.Int("vocab_size", default=50368),
         "d_model": _D_MODEL,
         "context_length": _CONTEXT,
@@ -206,7 +206,7 @@ def modernbert_tensors(
         prefix="model.",
         outside=outside,
         heads=heads,
-        optional=tuple(f"{each}*" for each in outside),
+        optional=tuple(f"{prefix}*" for prefix in outside),
         unused=("rotary_emb.*", "layers.*.attn.rotary_emb.*"),
     )
 

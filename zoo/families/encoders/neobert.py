@@ -25,10 +25,10 @@ class _TwoThirds(Field):
     name, multiple = "intermediate_size", 8
 
     def read(self, config: Config) -> int:
-        stated = config.int(self.name, default=3072)
-        if stated < 1:
+        width = config.int(self.name, default=3072)
+        if width < 1:
             config.refuse(self.name, "must be at least 1")
-        return self.multiple * -(-int(2 * stated / 3) // self.multiple) or self.multiple
+        return self.multiple * -(-int(2 * width / 3) // self.multiple) or self.multiple
 
     def write(self, value: Any, context: FieldContext) -> Data:
         if value % self.multiple:
@@ -108,7 +108,7 @@ FAMILIES = (
             "dim_head": (per_head(_D_MODEL, _HEADS), "heads divide the width of the model evenly"),
         },
         ignored=(
-            *(f"{each}_init_range" for each in ("embedding", "decoder", "classifier")),
+            *(f"{part}_init_range" for part in ("embedding", "decoder", "classifier")),
             "classifier_dropout",
             "flash_attention",
             "base_scale",

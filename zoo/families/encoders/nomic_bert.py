@@ -41,10 +41,10 @@ class _NomicRope(RopeField):
     """Rotary positions, whose base has a name of its own in the first releases: the present class does not read it."""
 
     def read(self, config: Config) -> Data:
-        stated = stated_parameters(config)
+        parameters = stated_parameters(config)
         names = ("rope_theta", "rotary_emb_base") if config.has("n_embd") else ("rope_theta",)
         base = config.float(*names, default=self.theta)
-        return self.read_parameters(config, stated or Config({}, config.where), base)
+        return self.read_parameters(config, parameters or Config({}, config.where), base)
 
 
 _D_MODEL = f.Int("hidden_size", "n_embd", default=768)

@@ -31,10 +31,12 @@ class _Multipliers(Field):
         self.name, self.keys = name, keys
 
     def read(self, config: Config) -> Data:
-        stated = config.list(self.name, default=[1.0] * len(self.keys))
-        if len(stated) != len(self.keys) or not all(type(each) in (int, float) for each in stated):
+        multipliers = config.list(self.name, default=[1.0] * len(self.keys))
+        if len(multipliers) != len(self.keys) or not all(
+            type(multiplier) in (int, float) for multiplier in multipliers
+        ):
             config.refuse(self.name, f"must be {len(self.keys)} numbers")
-        return dict(zip(self.keys, map(float, stated), strict=True))
+        return dict(zip(self.keys, map(float, multipliers), strict=True))
 
     def write(self, value: Spec, context: FieldContext) -> Data:
         return {self.name: [getattr(value, key) for key in self.keys]}
@@ -60,7 +62,7 @@ def _quotient(product: float, factor: float) -> float:
     """The number whose product with ``factor`` is nearest to ``product``: the shortest of those that rounding leaves."""
     quotient = product / factor
     near = (quotient, math.nextafter(quotient, 0.0), math.nextafter(quotient, math.inf))
-    return min((float(f"{quotient:.15g}"), *near), key=lambda each: abs(each * factor - product))
+    return min((float(f"{quotient:.15g}"), *near), key=lambda candidate: abs(candidate * factor - product))
 
 
 def _width(config: Config) -> int:

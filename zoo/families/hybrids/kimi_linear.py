@@ -42,8 +42,8 @@ def _kinds(config: Config, depth: int) -> list[str]:
     listed = read_kinds(config, "layer_types", depth, MIXERS)
     if listed is not None:
         return listed
-    stated = config.part("linear_attn_config")
-    attending = None if stated is None else stated.list("full_attn_layers")
+    linear_config = config.part("linear_attn_config")
+    attending = None if linear_config is None else linear_config.list("full_attn_layers")
     if attending is None:
         return [FULL if layer and layer % 4 == 0 else LINEAR for layer in range(depth)]
     return [FULL if layer + 1 in attending else LINEAR for layer in range(depth)]
@@ -62,8 +62,8 @@ class _Linear(f.Int):
 
     def read(self, config: Config) -> int:
         own: int = super().read(config)
-        stated = config.part("linear_attn_config")
-        return own if stated is None else stated.int(self.inner, default=own)
+        linear_config = config.part("linear_attn_config")
+        return own if linear_config is None else linear_config.int(self.inner, default=own)
 
 
 class _ListedFeedForwards(DenseLayers):
@@ -77,7 +77,7 @@ class _ListedFeedForwards(DenseLayers):
         return [kind == DENSE for kind in kinds]
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {"mlp_layer_types": [DENSE if each else SPARSE for each in where]}
+        return {"mlp_layer_types": [DENSE if dense else SPARSE for dense in where]}
 
 
 _FIELDS = LlamaFields(

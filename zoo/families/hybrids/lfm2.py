@@ -72,7 +72,7 @@ class _Convolutions(LayerVariation):
         return block.attention is None
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {"layer_types": [CONVOLUTION if each else FULL for each in where]}
+        return {"layer_types": [CONVOLUTION if convolutional else FULL for convolutional in where]}
 
 
 _NORM = {"kind": "rms_norm", "eps": f.Float("norm_eps", default=1e-5)}

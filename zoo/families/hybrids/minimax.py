@@ -83,7 +83,7 @@ class _FeedForwardResidual(Field):
 def _heads(spec: Model) -> Grouped:
     """Queries, keys and values, head by head."""
     mixers = (block.mixer for block in spec.last_stack.layer_blocks())
-    return Grouped(next(each.heads for each in mixers if isinstance(each, LinearAttention)))
+    return Grouped(next(mixer.heads for mixer in mixers if isinstance(mixer, LinearAttention)))
 
 
 _FIELDS = LlamaFields(intermediate_size=14336, kv_heads=8, context=131072, eps=1e-5)

@@ -28,10 +28,10 @@ _USUAL = [LINEAR, "moe", FULL, "mlp"]
 def _kinds(config: Config, depth: int | None = None) -> list[str]:
     """The kind of every layer, which a list or a text of letters states."""
     text = config.text("hybrid_override_pattern")
-    name = next((each for each in ("layers_block_type", "layer_types") if config.has(each)), None)
+    name = next((field for field in ("layers_block_type", "layer_types") if config.has(field)), None)
     if name is not None:
-        stated = config.list(name)
-        return read_kinds(config, name, len(stated), _KINDS) or []
+        entries = config.list(name)
+        return read_kinds(config, name, len(entries), _KINDS) or []
     if text is None:
         return _USUAL
     if unknown := set(text) - _LETTERS.keys():

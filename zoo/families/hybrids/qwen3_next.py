@@ -62,7 +62,7 @@ def _body(fields: LlamaFields, *varies: LayerVariation, feed_forward: Template =
 def _heads(spec: Model) -> Transform:
     """Queries and their gates, head by head."""
     attentions = (block.attention for block in spec.last_stack.layer_blocks())
-    return Grouped(next(each.heads for each in attentions if each is not None))  # type: ignore[attr-defined]
+    return Grouped(next(attention.heads for attention in attentions if attention is not None))  # type: ignore[attr-defined]
 
 
 def _key_heads(transform: Callable[[int], Transform]) -> Callable[[Model], Transform]:
@@ -70,7 +70,7 @@ def _key_heads(transform: Callable[[int], Transform]) -> Callable[[Model], Trans
 
     def of_spec(spec: Model) -> Transform:
         mixers = (block.mixer for block in spec.last_stack.layer_blocks())
-        return transform(next(each.key_heads for each in mixers if isinstance(each, GatedDeltaNet)))
+        return transform(next(mixer.key_heads for mixer in mixers if isinstance(mixer, GatedDeltaNet)))
 
     return of_spec
 

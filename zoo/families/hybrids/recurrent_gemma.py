@@ -68,7 +68,7 @@ _HIDDEN = f.Mapped(
 
 _CONTEXT = _NoLimit("")
 _D_MODEL = f.Int("hidden_size", default=2560)
-_HEADS = Heads(_D_MODEL, f.Int("num_attention_heads", default=10), stated=False)
+_HEADS = Heads(_D_MODEL, f.Int("num_attention_heads", default=10), has_head_dim=False)
 _WINDOW, _BIAS = (
     f.Int("attention_window_size", "sliding_window", default=2048),
     f.Bool("attention_bias", default=False),

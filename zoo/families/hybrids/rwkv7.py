@@ -79,8 +79,8 @@ class _HeadsOfModel(Field):
     component = RWKV7
 
     def read(self, config: Config) -> Data:
-        d_model, stated = _D_MODEL.read(config), config.data.get("head_dim", 64)
-        if stated is None:
+        d_model, head_dim = _D_MODEL.read(config), config.data.get("head_dim", 64)
+        if head_dim is None:
             config.ignore("head_dim")
             heads = config.int("num_heads", default=0)
             if heads < 1 or d_model % heads:
@@ -105,9 +105,9 @@ class _ChannelWidth(Field):
     def read(self, config: Config) -> int:
         ratio = config.data.get("hidden_ratio")
         config.ignore("hidden_ratio")
-        stated = config.int("intermediate_size")
-        if stated is not None:
-            return int(stated)
+        width = config.int("intermediate_size")
+        if width is not None:
+            return int(width)
         hidden = int(_D_MODEL.read(config) * (4 if ratio is None else ratio))
         return -(-hidden // 32) * 32
 

@@ -106,7 +106,7 @@ _HYBRID = {
 
 def _heads(spec: Model) -> int:
     mixers = (block.mixer for block in spec.decoder.layer_blocks()) if spec.decoder else ()
-    return next((each.heads for each in mixers if isinstance(each, Mamba)), 1)
+    return next((mamba.heads for mamba in mixers if isinstance(mamba, Mamba)), 1)
 
 
 def _by_head(spec: Model) -> Transform:

@@ -33,12 +33,12 @@ class _GatedOrNot(Field):
         self.word = word
 
     def read(self, config: Config) -> Data:
-        stated = config.text("feed_forward_proj", default=self.word)
-        gated, word = stated.startswith("gated-"), stated.removeprefix("gated-")
+        projection = config.text("feed_forward_proj", default=self.word)
+        gated, word = projection.startswith("gated-"), projection.removeprefix("gated-")
         if word not in f.ACTIVATIONS:
             known = {f"{form}{name}": None for form in ("", "gated-") for name in f.ACTIVATIONS}
             config.choice("feed_forward_proj", known)
-        usual = "gelu_new" if stated == "gated-gelu" else word
+        usual = "gelu_new" if projection == "gated-gelu" else word
         activation = config.choice("dense_act_fn", f.ACTIVATIONS, usual)
         gated = config.bool("is_gated_act", default=gated)
         return {"kind": "gated" if gated else "mlp", "activation": activation}

@@ -29,7 +29,7 @@ class _TorchNames(Tensors):
 def _attention(stored: str, module: str) -> tuple[Rule, ...]:
     projections = [f"{module}.{projection}" for projection in ("query", "key", "value")]
     fused = (
-        Rule(f"{stored}.in_proj_{leaf}", tuple(f"{each}.{leaf}" for each in projections), STACKED)
+        Rule(f"{stored}.in_proj_{leaf}", tuple(f"{projection}.{leaf}" for projection in projections), STACKED)
         for leaf in ("weight", "bias")
     )
     return *fused, *affine(f"{stored}.out_proj", f"{module}.output")

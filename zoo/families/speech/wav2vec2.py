@@ -47,7 +47,7 @@ class _FeatureConvolutions(Field):
         return [dict(zip(sizes, values, strict=True)) for values in zip(*sizes.values(), strict=True)]
 
     def write(self, value: Any, context: FieldContext) -> Data:
-        return {name: [getattr(each, key) for each in value] for key, (name, _) in self.sizes.items()}
+        return {name: [getattr(layer, key) for layer in value] for key, (name, _) in self.sizes.items()}
 
 
 class _SumNorm(Field):
@@ -156,7 +156,7 @@ _RULES = (
 )
 
 _MASKS = tuple(
-    f"mask_{axis}_{each}" for axis in ("time", "feature") for each in ("prob", "length", "min_masks")
+    f"mask_{axis}_{setting}" for axis in ("time", "feature") for setting in ("prob", "length", "min_masks")
 )
 _OF_PRETRAINING = (
     *(

@@ -111,7 +111,7 @@ _TENSORS = Tensors(
     prefix="wav2vec2_conformer.",
     outside=_HEADS,
     heads=HEAD_RULES,
-    optional=("masked_spec_embed", *(f"{each}*" for each in _HEADS)),
+    optional=("masked_spec_embed", *(f"{prefix}*" for prefix in _HEADS)),
     unused=(
         "encoder.pos_conv_embed.*",
         "encoder.embed_positions.inv_freq",

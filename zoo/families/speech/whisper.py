@@ -54,7 +54,7 @@ _TENSORS = Tensors(
 )
 
 _NOISE = tuple(
-    f"mask_{axis}_{each}" for axis in ("time", "feature") for each in ("prob", "length", "min_masks")
+    f"mask_{axis}_{setting}" for axis in ("time", "feature") for setting in ("prob", "length", "min_masks")
 )
 _OF_GENERATION = ("median_filter_width", "forced_decoder_ids", "alignment_heads")
 _OF_CLASSIFIER = ("use_weighted_layer_sum", "classifier_proj_size")

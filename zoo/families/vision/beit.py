@@ -33,7 +33,7 @@ class _BeitPosition(Field):
     component = Learned | RelativeBias2d | NoPosition
 
     def read(self, config: Config) -> Data:
-        absolute, per_layer, shared = (each.read(config) for each in (_ABSOLUTE, _PER_LAYER, _SHARED))
+        absolute, per_layer, shared = (field.read(config) for field in (_ABSOLUTE, _PER_LAYER, _SHARED))
         if absolute + per_layer + shared > 1:
             config.refuse(
                 _SHARED.names[0] if shared else _PER_LAYER.names[0],

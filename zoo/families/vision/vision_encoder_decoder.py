@@ -75,8 +75,8 @@ class _VisionEncoderDecoder(Family):
         images, class_of_images = _ENCODERS[encoder.data["model_type"]]
         words, class_of_words = _DECODERS[decoder.data["model_type"]]
         seen, said = images.body_spec(encoder, class_of_images), words.spec(decoder, class_of_words)
-        stated = config.data["decoder"].get(_WIDTH)
-        if stated != seen["d_model"] and (stated is not None or seen["d_model"] != said["d_model"]):
+        width = config.data["decoder"].get(_WIDTH)
+        if width != seen["d_model"] and (width is not None or seen["d_model"] != said["d_model"]):
             remedy = "Models that map the encoder's output to the decoder's width are not supported."
             decoder.refuse(_WIDTH, f"must be {seen['d_model']}, the width of the encoder", remedy)
         own = {name: seen[name] for name in ("d_model", "embedding", "position")}

@@ -46,8 +46,8 @@ class _PaliGemma(Family):
     """A SigLIP and a Gemma or Gemma 2."""
 
     def spec(self, config: Config, class_name: str) -> Data:
-        stated = ("vocab_size", "projector_hidden_act", "num_positions", _USE_HEAD, _COUNT, _WIDTH)
-        seen = config.model(VISION_CONFIG, (SIGLIP.model_type,), stated)
+        unread = ("vocab_size", "projector_hidden_act", "num_positions", _USE_HEAD, _COUNT, _WIDTH)
+        seen = config.model(VISION_CONFIG, (SIGLIP.model_type,), unread)
         images = SIGLIP.body_spec(seen, _IMAGE_CLASS)
         text = config.model(TEXT_CONFIG, _TEXTS, (TIED, _BOTH_WAYS, _COUNT))
         family, text_class = _TEXTS[text.data["model_type"]]
