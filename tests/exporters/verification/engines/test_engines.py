@@ -135,7 +135,7 @@ def test_rounding_explains_as_much_in_every_case_as_in_any(
 ) -> None:
     proof: Any = SimpleNamespace(dtype=dtype, precision=SimpleNamespace(bits=bits), cache=None)
     expected: Any = SimpleNamespace(cases=["one", "two"])
-    compare: Any = SimpleNamespace(places=lambda each, output: slice(None))
+    compare: Any = SimpleNamespace(compared=lambda each, output: slice(None))
     here = [({"logits": torch.tensor([4.0, 0.0])}, {"logits": torch.tensor([4.0, 4.0 * by])}) for by in moved]
     found = prove._roundings(proof, expected, here, compare)
     assert found == {"logits": pytest.approx(explained)}
