@@ -282,7 +282,7 @@ def _llama3(
                     "original_max_position_embeddings": length,
                 }
     raise WeightError(
-        f"{header.path} divides rotary frequencies by numbers ({FREQUENCIES}) other than those of llama3 scaling\n  {_REMEDY}"
+        f"{header.path} divides rotary frequencies by numbers ({FREQUENCIES}) that llama3 scaling does not give\n  {_REMEDY}"
     )
 
 

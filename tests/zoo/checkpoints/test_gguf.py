@@ -195,7 +195,7 @@ def test_scaled_frequencies_must_be_the_specs(reference, spec, path):
     )
     assert "Llama 3.1 has {kind: llama3, factor: 8," in message
     assert (
-        "divides rotary frequencies by numbers (rope_freqs.weight) other than those of llama3 scaling"
+        "divides rotary frequencies by numbers (rope_freqs.weight) that llama3 scaling does not give"
         in config_refused(path)
     )
     write(reference, path, extra={"rope_freqs.weight": torch.ones(3)})
@@ -205,7 +205,7 @@ def test_scaled_frequencies_must_be_the_specs(reference, spec, path):
         for message in (refused(path, spec), config_refused(path)):
             assert f"rope_freqs.weight must be a list of F32\n  value: {shape}" in message
     write(reference, path, extra={"rope_freqs.weight": torch.full((3,), 2.0)})
-    assert "other than those of llama3 scaling" in config_refused(path)
+    assert "that llama3 scaling does not give" in config_refused(path)
 
 
 def test_missing_and_left_over_tensors(reference, spec, path):
