@@ -69,7 +69,7 @@ def _cache(costs: Report) -> str:
 
 
 def artefact_details(entry: CatalogEntry, directory: str) -> str:
-    """The HTML about an artefact in the directory ``place``: how to load it, its proof, quality, files and inputs."""
+    """The HTML about an artefact in ``directory``: how to load it, its proof, quality, files and inputs."""
     return render(
         "catalog_artefact.html",
         entry=entry,

@@ -185,7 +185,7 @@ def compare(
 ) -> TrainingComparison:
     """Train specs that fit the task, on a GPU if available: in turn, or ``jobs`` at once, each in a process of its own.
 
-    Results are saved at ``place``: interrupted runs resume and finished ones are reused, unless ``fresh``.  Raises
+    Results are saved in ``directory``: interrupted runs resume and finished ones are reused, unless ``fresh``.  Raises
     :class:`UserError` for a damaged file there, and if a process ends before its model is trained.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

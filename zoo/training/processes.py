@@ -77,7 +77,7 @@ def train_in_processes(
 
 
 class TrainingProcess:
-    """A process that trains one model; a thread reads its events.  ``place``: its number among those that run at once."""
+    """A process that trains one model; a thread reads its events.  ``slot``: its number among the processes that run at once."""
 
     def __init__(self, label: str, slot: int, arguments: bytes, events: Events) -> None:
         self.label, self.slot, self._events = label, slot, events
