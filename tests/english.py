@@ -1,48 +1,26 @@
-"""The lint over English: names that hold a noun, first sentences and messages in the field's words.
-
-``english.json`` has what remains, per room and kind: ``python -m tests.english`` lowers it to the present figures, and refuses to
-raise it. A room without an entry has none left.
-"""
+"""The lint over English: names that hold a noun, first sentences and messages in the field's words."""
 
 from __future__ import annotations
 
 import ast
-import json
-import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from tests.house import NOUNLESS, PACKAGES, REFUSED, first_sentences, sources
 
-ALLOWANCE = Path(__file__).with_suffix(".json")
-
-Findings = dict[str, dict[str, list[str]]]
-"""The places that the lint refuses, by kind and room."""
+PUBLIC = "specs/kinds/embedding.py:158: place"
+"""The key ``embedding.projection.place`` of the spec language."""
 
 
-def room_of(path: Path) -> str:
-    """The package and the folder of a file inside it: ``exporters/graph``."""
-    return "/".join(path.parts[: min(2, len(path.parts) - 1)])
-
-
-def findings() -> Findings:
-    """Every name, first sentence and message that the lint refuses, in the working directory."""
+def findings() -> list[str]:
+    """The place of every name, first sentence and message that the lint refuses, in the working directory."""
     trees = {path: ast.parse(path.read_text("utf-8")) for path in sources(*PACKAGES)}
     errors = _error_classes(trees.values())
-    found: Findings = {kind: defaultdict(list) for kind in ("names", "sentences", "messages")}
+    refused: list[str] = []
     for path, tree in trees.items():
-        room = room_of(path)
-        found["names"][room] += [f"{path}:{line}: {name}" for line, name in _nounless(tree)]
-        for kind, texts in (("sentences", first_sentences(tree)), ("messages", _messages(tree, errors))):
-            found[kind][room] += [f"{path}: {text}" for text in texts if REFUSED.search(text)]
-    return {kind: {room: lines for room, lines in rooms.items() if lines} for kind, rooms in found.items()}
-
-
-def allowance() -> dict[str, dict[str, int]]:
-    """The number of refused places that each room may still have, by kind."""
-    recorded: dict[str, dict[str, int]] = json.loads(ALLOWANCE.read_text("utf-8"))
-    return recorded
+        refused += [f"{path}:{line}: {name}" for line, name in _nounless(tree)]
+        texts = [*first_sentences(tree), *_messages(tree, errors)]
+        refused += [f"{path}: {text}" for text in texts if REFUSED.search(text)]
+    return refused
 
 
 def _nounless(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -82,25 +60,3 @@ def _text(node: ast.expr) -> str:
     if isinstance(node, ast.JoinedStr):
         return "".join(_text(value) if isinstance(value, ast.Constant) else "..." for value in node.values)
     return ""
-
-
-def counts(found: Findings) -> dict[str, dict[str, int]]:
-    """The number of findings by kind and room, in order."""
-    return {kind: {room: len(rooms[room]) for room in sorted(rooms)} for kind, rooms in found.items()}
-
-
-def main() -> None:
-    now, before = counts(findings()), allowance()
-    more = [
-        f"{kind} of {room}: {count}, {before[kind].get(room, 0)} allowed"
-        for kind, rooms in now.items()
-        for room, count in rooms.items()
-        if count > before[kind].get(room, 0)
-    ]
-    if more:
-        sys.exit("\n".join(more))
-    ALLOWANCE.write_text(json.dumps(now, indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    main()

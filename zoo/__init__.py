@@ -209,11 +209,11 @@ def convert(
     from zoo.files.destination import CONVERSION, replacing
     from zoo.remote_code.write import convert_with_code
 
-    with replacing(Path(directory), CONVERSION) as place:
+    with replacing(Path(directory), CONVERSION) as output:
         if remote_code:
-            convert_with_code(_spec(spec), os.fspath(weights), place, dtype=dtype)
+            convert_with_code(_spec(spec), os.fspath(weights), output, dtype=dtype)
             return
-        convert_checkpoint(_spec(spec), os.fspath(weights), place, model_type=family, dtype=dtype)
+        convert_checkpoint(_spec(spec), os.fspath(weights), output, model_type=family, dtype=dtype)
 
 
 def adapt(
@@ -227,7 +227,7 @@ def adapt(
     dtype: str = "fp32",
     seed: int = 0,
 ) -> Adaptation:
-    """Write a checkpoint of a spec whose weights are derived from those of another spec, as far as rules allow.
+    """Write a checkpoint of a spec whose weights are derived from another spec's weights, as far as rules allow.
 
     ``weights`` is a checkpoint, ``source`` its spec (default: that of its config), ``layers`` say which of its layers become those
     of the spec, such as ``["0-23,8-31"]`` (default: evenly spaced); ``directory``, ``family`` and ``dtype`` are as for
@@ -239,11 +239,11 @@ def adapt(
     from zoo.adapting.adapt import adapt as adapt_checkpoint
     from zoo.files.destination import CONVERSION, replacing
 
-    with replacing(Path(directory), CONVERSION) as place:
+    with replacing(Path(directory), CONVERSION) as output:
         return adapt_checkpoint(
             _spec(spec),
             os.fspath(weights),
-            place,
+            output,
             source=source,
             layers=layers,
             model_type=family,
@@ -269,7 +269,7 @@ def report(
     precision: str = "fp16",
     devices: Sequence[str] = (),
 ) -> Report:
-    """What a spec's model costs at some sizes: parameters by role, FLOPs, memory, training, and bounds on devices.
+    """The costs of a spec's model at some sizes: parameters by role, FLOPs, memory, training, and bounds on devices.
 
     ``precision`` is fp32, fp16 or bf16; ``devices`` are names, YAML files, or "this" for the machine at hand.
     Raises :class:`specs.base.errors.UserError` for sizes that the model does not take, and unknown devices.
@@ -345,7 +345,7 @@ def verify(
 
 
 def diff(a: Spec, b: Spec, *, batch: int = 1, length: int | None = None) -> ModelDifference:
-    """What differs between two specs, module by module, and in what they cost.
+    """The differences between two specs, module by module, and in their costs.
 
     A side may also be the path of an exported directory or of a checkpoint.  Raises :class:`specs.base.errors.UserError`.
     """

@@ -66,10 +66,10 @@ def _in_the_way(name: str) -> Path | None:
     loaded = sys.modules.get(name)
     spec = getattr(loaded, "__spec__", None) if loaded is not None else find_spec(name)
     places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
-    found = getattr(loaded, "__file__", None) or next(filter(None, places), None)
-    if found is None:
+    file = getattr(loaded, "__file__", None) or next(filter(None, places), None)
+    if file is None:
         return None
-    return None if Path(found).resolve().parent in (ROOT, ROOT / name) else Path(found)
+    return None if Path(file).resolve().parent in (ROOT, ROOT / name) else Path(file)
 
 
 def command_of(module: str) -> list[str]:

@@ -201,7 +201,7 @@ def check_length(
     """
     if new_tokens and spec.head.kind != "language_modeling":
         raise UserError(
-            f"--max-new-tokens needs a head of kind language_modeling, and that of {spec.name} is {spec.head.kind}.\n"
+            f"--max-new-tokens needs a head of kind language_modeling, and the head of {spec.name} is {spec.head.kind}.\n"
             f"  value: {new_tokens}\n  Remove the option."
         )
     lengths = dict[Reader, int]()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def catalog(
-    place: Annotated[
+    source: Annotated[
         Path | None,
         typer.Argument(
             metavar="[FILE|DIR]",
@@ -58,7 +58,7 @@ def catalog(
             f"--output must end in .html.\n  value: {str(output)!r}\n  {output.with_suffix('.html')} would work."
         )
     check_place(output, ".html", "--output")
-    path = place or Path()
+    path = source or Path()
     if (path / ZOO_FILE).is_file():
         path = path / ZOO_FILE
     earlier = _earlier(output)

@@ -50,16 +50,16 @@ def print_made(plan: MakePlan, made: Sequence[BuildResult]) -> None:
             ],
             [
                 (
-                    each.step.artefact.name,
-                    styled(each.state, "bold red" if each.state == "failed" else "green"),
-                    time_text(each.seconds) if each.seconds else "",
-                    each.step.why.partition("\n")[0],
+                    result.step.artefact.name,
+                    styled(result.state, "bold red" if result.state == "failed" else "green"),
+                    time_text(result.seconds) if result.seconds else "",
+                    result.step.why.partition("\n")[0],
                 )
-                for each in made
+                for result in made
             ],
         )
         say()
-    counts = Counter(each.state for each in made)
+    counts = Counter(result.state for result in made)
     current = len(plan.steps) - len(made)
     parts = [f"{count:,} {state}" for state, count in sorted(counts.items())]
     parts += [f"{current:,} already up to date"] if current else []
@@ -68,9 +68,9 @@ def print_made(plan: MakePlan, made: Sequence[BuildResult]) -> None:
 
 def print_failures(made: Sequence[BuildResult]) -> None:
     """Print the errors of artefacts that could not be built, on standard error."""
-    for each in made:
-        if each.state == "failed":
-            say(f"\n{each.step.artefact.name}: {each.error}", "red", err=True)
+    for result in made:
+        if result.state == "failed":
+            say(f"\n{result.step.artefact.name}: {result.error}", "red", err=True)
 
 
 def _artefacts(count: int) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def make_progress(
     plan: MakePlan, *, quiet: bool
 ) -> Iterator[tuple[Callable[[str, Stage], None], Callable[[BuildResult], None]]]:
-    """What to call with every stage of a build, by artefact, and with everything made."""
+    """The callbacks for every stage of a build, by artefact, and for every result."""
     if quiet or not plan.stale:
         yield lambda name, stage: end_if_asked(), lambda made: end_if_asked()
         return

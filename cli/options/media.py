@@ -31,7 +31,7 @@ class Sounds:
     column_seconds: float
 
 
-def read_image_files(given: Sequence[Path], spec: Model, directory: Path) -> tuple[Floats, list[Path]]:
+def read_image_files(files: Sequence[Path], spec: Model, directory: Path) -> tuple[Floats, list[Path]]:
     """Images as a model reads them, B C H W, and the file of each, a directory standing for all in it.
 
     Raises :class:`specs.base.errors.UserError` for files that are no images.
@@ -39,7 +39,7 @@ def read_image_files(given: Sequence[Path], spec: Model, directory: Path) -> tup
     from exporters.preprocessing.images import Pixels, image_files, read_images
 
     form = Pixels.beside(directory)
-    paths = [path for each in given for path in image_files(each)]
+    paths = [path for file in files for path in image_files(file)]
     pixels, _ = read_images(paths, form, spec)
     if form is None:
         _tell("images are resized to the model's size, with values from -1 to 1")
@@ -47,7 +47,7 @@ def read_image_files(given: Sequence[Path], spec: Model, directory: Path) -> tup
 
 
 def read_tiled_image_files(
-    given: Sequence[Path], spec: Model, directory: Path
+    files: Sequence[Path], spec: Model, directory: Path
 ) -> tuple[Floats, list[Path], list[Grid]] | None:
     """Images in tiles, M C H W, the file of each image and its grid; None where the checkpoint has images whole.
 
@@ -58,13 +58,13 @@ def read_tiled_image_files(
     form = Pixels.beside(directory)
     if form is None or form.tiles is None:
         return None
-    paths = [path for each in given for path in image_files(each)]
+    paths = [path for file in files for path in image_files(file)]
     pixels, grids = read_tiles(paths, form, spec)
     return pixels, paths, grids
 
 
 def read_packed_image_files(
-    given: Sequence[Path], spec: Model, directory: Path
+    files: Sequence[Path], spec: Model, directory: Path
 ) -> tuple[PackedImages, list[Path]]:
     """Images of any size as a model reads them, and the file of each, a directory standing for all in it.
 
@@ -74,14 +74,14 @@ def read_packed_image_files(
     from exporters.preprocessing.packed import Packing, read_packed
 
     form = Pixels.beside(directory)
-    paths = [path for each in given for path in image_files(each)]
+    paths = [path for file in files for path in image_files(file)]
     images = read_packed(paths, form, Packing.beside(directory), spec)
     if form is None:
         _tell("images are resized and normalized as by Qwen2-VL")
     return images, paths
 
 
-def read_audio_files(given: Sequence[Path], spec: Model, directory: Path) -> Sounds:
+def read_audio_files(files: Sequence[Path], spec: Model, directory: Path) -> Sounds:
     """Recordings as a model reads them: cut into inputs of its length, or whole where inputs have any length.
 
     Raises :class:`specs.base.errors.UserError` for unsuitable files.
@@ -89,7 +89,7 @@ def read_audio_files(given: Sequence[Path], spec: Model, directory: Path) -> Sou
     from exporters.preprocessing.audio import LogMel, audio_files, read_audio
     from exporters.preprocessing.recordings import form_kind, read_whole
 
-    paths = [path for each in given for path in audio_files(each)]
+    paths = [path for file in files for path in audio_files(file)]
     if spec.embedding_of(spec.first_stack).any_length:
         settings = form_kind(spec).beside(directory)
         whole = settings or form_kind(spec).usual(spec)
@@ -97,12 +97,12 @@ def read_audio_files(given: Sequence[Path], spec: Model, directory: Path) -> Sou
         if settings is None:
             _tell(whole.described)
         return Sounds(inputs, paths, whole.column / whole.rate)
-    stated = LogMel.beside(directory)
-    form = stated or LogMel.usual(spec)
-    found = [(path, read_audio(path, form, spec)[0]) for path in paths]
-    if stated is None:
+    stored = LogMel.beside(directory)
+    form = stored or LogMel.usual(spec)
+    recordings = [(path, read_audio(path, form, spec)[0]) for path in paths]
+    if stored is None:
         _tell("spectrograms are those of Whisper, at 16 kHz")
-    parts = [(path, part[None]) for path, features in found for part in features]
+    parts = [(path, part[None]) for path, features in recordings for part in features]
     return Sounds([part for _, part in parts], [path for path, _ in parts], form.hop / form.rate)
 
 

@@ -13,9 +13,11 @@ def complete_spec(incomplete: str) -> list[str]:
     from specs.language.catalog import preset_names
 
     directory = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
-    here = directory.glob("*") if directory.is_dir() else ()
+    entries = directory.glob("*") if directory.is_dir() else ()
     files = [
-        f"{path}/" if path.is_dir() else str(path) for path in here if path.is_dir() or path.suffix == ".yaml"
+        f"{path}/" if path.is_dir() else str(path)
+        for path in entries
+        if path.is_dir() or path.suffix == ".yaml"
     ]
     return [name for name in [*preset_names(), *sorted(files)] if name.startswith(incomplete)]
 

@@ -20,9 +20,9 @@ def print_matches(exported: Exported, texts: RunInputs, images: RunInputs, *, as
 
     runner = DualEncoderRunner(exported)
     begun = time.perf_counter()
-    match = runner.match(texts.given, images.given)  # type: ignore[arg-type]
+    match = runner.match(texts.values, images.values)  # type: ignore[arg-type]
     took = time.perf_counter() - begun
-    said = [name or ",".join(map(str, ids)) for name, ids in zip(texts.names, texts.given, strict=True)]
+    said = [name or ",".join(map(str, ids)) for name, ids in zip(texts.names, texts.values, strict=True)]
     if as_json:
         facts = {"model": exported.spec.name, "provider": runner.provider}
         times = {"load_seconds": runner.load_seconds, "seconds": took}

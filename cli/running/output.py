@@ -36,9 +36,9 @@ class RunContext:
     as_json: bool
 
     @property
-    def given(self) -> ModelInputs:
+    def values(self) -> ModelInputs:
         """The inputs of the model."""
-        return self.inputs.given
+        return self.inputs.values
 
     @property
     def column(self) -> Column:
@@ -55,7 +55,7 @@ class RunContext:
 
     def label(self, index: int) -> str:
         """The name of a file, or a prompt; cut to fit a table row."""
-        words = self.inputs.names[index] or " ".join(self.words(cast(Any, self.given[index])).split())
+        words = self.inputs.names[index] or " ".join(self.words(cast(Any, self.values[index])).split())
         return words if len(words) <= 60 else f"{words[:57]}..."
 
 
@@ -66,11 +66,11 @@ def print_generated(
     from exporters.runtime.generation import Generator
 
     exported = shown.exported
-    prompts: Any = shown.given
+    prompts: Any = shown.values
     generator = Generator(exported)
     _tell_not_applied(exported, sampling)
     first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
-    streamed = not shown.as_json and len(shown.given) == 1
+    streamed = not shown.as_json and len(shown.values) == 1
     tell = _token_printer(shown) if streamed else lambda tokens: None
     done = generator.generate(
         prompts, most, sampling, stop=stop, start=first_id, images=shown.inputs.images, tell=tell
@@ -125,7 +125,7 @@ def _token_printer(shown: RunContext) -> Callable[[list[int]], None]:
     """Print the prompt if it is continued, and return a callback that prints each new token."""
     piece = _ids_with_commas() if shown.text is None else Stream(shown.text).piece
     if shown.exported.spec.architecture == "decoder":
-        say_piece("".join(map(piece, shown.given[0])))
+        say_piece("".join(map(piece, shown.values[0])))
     return lambda tokens: say_piece(piece(tokens[0]))
 
 
@@ -161,7 +161,7 @@ def print_encoded(shown: RunContext) -> None:
         facts = {"model": shown.exported.spec.name, "provider": encoder.provider}
         print_json({**facts, "load_seconds": encoder.load_seconds, "seconds": took, **data})
     else:
-        count = len(shown.given)
+        count = len(shown.values)
         tell_how(
             encoder.provider,
             encoder.load_seconds,
@@ -170,7 +170,7 @@ def print_encoded(shown: RunContext) -> None:
 
 
 def _print_vectors(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    vectors = encoder.vectors(shown.given)
+    vectors = encoder.vectors(shown.values)
     if not shown.as_json:
         _vector_tables(shown, vectors)
     return {
@@ -195,8 +195,8 @@ def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
         Column("length", right=True),
     ]
     print_table(columns, rows)
-    if len(shown.given) > 1:
-        names = [str(row) for row in range(len(shown.given))]
+    if len(shown.values) > 1:
+        names = [str(row) for row in range(len(shown.values))]
         cosines = [
             [name, *(f"{value:.4f}" for value in row)]
             for name, row in zip(names, vectors.similarities, strict=True)
@@ -206,7 +206,7 @@ def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
 
 
 def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    probabilities = encoder.classes(shown.given)
+    probabilities = encoder.classes(shown.values)
     names = shown.exported.labels
     if not shown.as_json:
         print_table(
@@ -229,7 +229,7 @@ def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
             "Filling masks needs a tokenizer with a [MASK] or <mask> token.\n"
             "  Pass --tokenizer PATH, or run the graph with onnxruntime."
         )
-    prompts = [*shown.given]
+    prompts = [*shown.values]
     if not any(mask in prompt for prompt in prompts):
         raise UserError(f"No text has a {shown.name(mask)} token to fill.\n  Replace a word with it.")
     probabilities = encoder.masked(prompts, mask)
@@ -265,7 +265,7 @@ def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
 def _print_spoken(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     from exporters.runtime.transcripts import CharacterVocabulary, spoken_text
 
-    spoken = encoder.spoken(shown.given)
+    spoken = encoder.spoken(shown.values)
     characters = CharacterVocabulary.beside(shown.exported.directory)
     texts = [spoken_text(labels, encoder.blank, characters, shown.text) for labels in spoken]
     if not shown.as_json:

@@ -103,7 +103,7 @@ def referred(names: Sequence[str], assignments: Sequence[str]) -> list[NamedMode
 def variants(
     references: Sequence[NamedModel], choice: VariantChoice, folder: Path, progress: Progress
 ) -> Iterator[Variant]:
-    """Yield the variants of each model; specs are exported below ``place``.
+    """Yield the variants of each model; specs are exported below ``folder``.
 
     Raises :class:`specs.base.errors.UserError` for a model that cannot be exported.
     """

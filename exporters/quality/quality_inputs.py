@@ -155,8 +155,8 @@ def speech_of(origin: Path) -> Speech:
     """The start and end tokens of an encoder-decoder's output, from its checkpoint."""
     tokens = special_tokens(origin)
     start, ends = tokens.get("decoder_start_token_id"), tokens.get("eos_token_id")
-    found = ends if isinstance(ends, list) else [ends]
-    return Speech(start if isinstance(start, int) else 0, [end for end in found if isinstance(end, int)])
+    end_tokens = ends if isinstance(ends, list) else [ends]
+    return Speech(start if isinstance(start, int) else 0, [end for end in end_tokens if isinstance(end, int)])
 
 
 def with_costs(

@@ -39,7 +39,12 @@ class BitPlan:
     @property
     def more_bits(self) -> dict[str, Blocks | None]:
         """The blocks of the weights that get more bits than the precision has."""
-        return {name: each.form.blocks for each in self.choices if each.raised for name in each.group.weights}
+        return {
+            name: choice.form.blocks
+            for choice in self.choices
+            if choice.raised
+            for name in choice.group.weights
+        }
 
     @property
     def record(self) -> MixedRecord:
@@ -48,7 +53,7 @@ class BitPlan:
             budget=self.budget.text,
             size=self.size.data,
             bits_per_weight=round(self.size.bits, 4),
-            groups=tuple(_record(each) for each in self.choices),
+            groups=tuple(_record(choice) for choice in self.choices),
         )
 
 
@@ -114,8 +119,10 @@ def planned(
         form = group.high if group.weights in keys and group.high is not None else group.low
         return BitChoice(group, form, group.weights[0] in chosen, costs.get(group.weights))
 
-    made = sorted(map(choice, groups), key=lambda each: -1.0 if each.cost is None else -each.cost)
-    made.sort(key=lambda each: each.cost is None)
+    made = sorted(
+        map(choice, groups), key=lambda bit_choice: -1.0 if bit_choice.cost is None else -bit_choice.cost
+    )
+    made.sort(key=lambda bit_choice: bit_choice.cost is None)
     return BitPlan(budget, size, tuple(made))
 
 
@@ -165,8 +172,8 @@ def _parameters(graphs: Iterable[Graph]) -> Iterator[Parameter]:
 
 
 def _all_matrices(graphs: Iterable[Graph]) -> list[QuantizedMatrix]:
-    found = dict.fromkeys(p.content for p in _parameters(graphs) if isinstance(p.content, QuantizedMatrix))
-    return list(found)
+    matrices = dict.fromkeys(p.content for p in _parameters(graphs) if isinstance(p.content, QuantizedMatrix))
+    return list(matrices)
 
 
 def _matrices(graphs: Iterable[Graph], carried: frozenset[str]) -> list[QuantizedMatrix]:
@@ -176,13 +183,15 @@ def _matrices(graphs: Iterable[Graph], carried: frozenset[str]) -> list[Quantize
 
 def _stored(regions: Mapping[str, Region]) -> dict[Key, int]:
     """The bytes of each content, by the weights that it is made of."""
-    found: dict[Key, int] = {}
-    places: dict[tuple[Content, int], Region] = {(each.content, each.part): each for each in regions.values()}
+    lengths: dict[Key, int] = {}
+    places: dict[tuple[Content, int], Region] = {
+        (region.content, region.part): region for region in regions.values()
+    }
     for region in places.values():
         names = region.content.names
         if names:
-            found[names] = found.get(names, 0) + region.length
-    return found
+            lengths[names] = lengths.get(names, 0) + region.length
+    return lengths
 
 
 def _groups(
@@ -213,7 +222,7 @@ def _unit(names: Key) -> str:
 
 
 def _mixed(low: Iterable[Graph], high: Iterable[Graph], raised: Iterable[Group]) -> Iterator[Parameter]:
-    """The parameters of the low graphs, with those of the high graphs for raised groups."""
+    """The parameters of the low graphs, replaced by the high graphs' parameters in raised groups."""
     names = {name for group in raised for name in group.weights}
     for first, second in zip(low, high, strict=True):
         yield from (p for p in first.parameters.values() if not names & {*p.content.names})

@@ -77,19 +77,19 @@ def rounded_for(
     a layer with static scales was not reached.
     """
 
-    def told(done: int, count: int) -> None:
+    def report(done: int, count: int) -> None:
         progress(Stage(f"round weights: {done} of {count} matrices"))
 
-    found = calibrate(
-        assemble(spec), source, roundings, pass_over(calibration_batch(spec, examples)), directory, told
+    calibrated = calibrate(
+        assemble(spec), source, roundings, pass_over(calibration_batch(spec, examples)), directory, report
     )
     for name, rounding in roundings.items():
-        if rounding.inputs is not None and found.input_scales(rounding.names) is None:
+        if rounding.inputs is not None and calibrated.input_scales(rounding.names) is None:
             raise UserError(
                 f"{option_name('activations')} static needs layers that run on every input\n"
                 f"  value: {name}, which calibration did not reach\n  Pass {option_name('activations')} dynamic."
             )
-    return found
+    return calibrated
 
 
 def pass_over(case: Case) -> Run:
@@ -143,9 +143,9 @@ class _Projected(Sequence[State]):
 
     def __getitem__(self, layer: Any) -> Any:
         self._rows(self._source)
-        found = self._blocks[layer].cross_attention.keys_values(self._hidden)
+        keys_values = self._blocks[layer].cross_attention.keys_values(self._hidden)
         self._rows(self._target)
-        return found
+        return keys_values
 
 
 def _tokens(batch: Batch) -> Tensor | None:

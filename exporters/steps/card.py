@@ -47,7 +47,7 @@ def write_card(directory: Path, spec: Model, manifest: Manifest, origin: Path) -
 
 
 def card(spec: Model, manifest: Manifest, base_model: str | None, license_fields: dict[str, str]) -> str:
-    """The card as Markdown; ``stated`` are the license fields of the checkpoint's own card."""
+    """The card as Markdown; ``license_fields`` are the fields of the checkpoint's own card."""
     front = yaml.safe_dump(
         _front_matter(spec, manifest, base_model, license_fields), sort_keys=False, allow_unicode=True
     )

@@ -44,11 +44,11 @@ KIND_SYNONYMS: dict[str, dict[str, dict[str, str]]] = {
         "postln": {"kind": "post_norm"},
     },
 }
-"""What a spec says, by slot and by the other name."""
+"""The words of a spec, by slot and by the other name."""
 
 
 def kind_meant(slot: str, word: str) -> dict[str, str] | None:
-    """What a spec says for ``word`` of another library, such as ``{"kind": "grouped_query"}``; None if unknown."""
+    """The words of a spec for ``word`` of another library, such as ``{"kind": "grouped_query"}``; None if unknown."""
     names = KIND_SYNONYMS.get(slot, {})
     typed = word[:40].casefold().replace("-", "_").replace(" ", "_")
     return names.get(typed) or names.get(typed.removesuffix("_attention"))

@@ -144,7 +144,7 @@ class MultiHeadShape(AttentionKind):
     chunk up to itself (Llama 4: 8192). Default: no limit."""
     patch_window: Annotated[Annotated[int, Field(ge=1, le=2**16)] | None, OmitDefault()] = None
     """Side of the square windows, in patches, that divide an image of any size from its first patch on; patches attend only to
-    those of their window (Qwen2.5-VL: 8). Default: to the whole image."""
+    patches of their window (Qwen2.5-VL: 8). Default: to the whole image."""
     block_summaries: Annotated[BlockSummaries | None, OmitDefault()] = None
     """Sums of blocks of tokens, whose keys and values all queries see (LongT5). Default: none."""
     softcap: Annotated[PositiveFloat | None, Role.SOFTCAP] = None

@@ -26,7 +26,7 @@ class DeepStack(Spec):
     """Layers of the images, by number from 0: the vectors after the first of them are added after the first layer of the decoder,
     and so on, each by a connector of its own (Qwen3-VL: [5, 11, 17])."""
     norm: Annotated[Norm | None, OmitDefault()] = None
-    """Norm of the vectors of these connectors, after those of a square are joined. Default: none."""
+    """Norm of the vectors of these connectors, after the vectors of a square are joined. Default: none."""
 
 
 @interface("connector")
@@ -39,7 +39,7 @@ class ConnectorKind(Component):
     token: Annotated[int, Field(ge=0)]
     """Id of the placeholder token, of which a prompt has one for every vector of its images."""
     class_token: Annotated[bool, OmitDefault()] = False
-    """Whether the vectors of class token and registers are kept, before those of the patches."""
+    """Whether the vectors of class token and registers are kept, before the vectors of the patches."""
     pool: Annotated[int, Field(ge=1, le=16), OmitDefault()] = 1
     """Side of the squares of patches whose vectors are averaged to one, before the norm (Gemma 3)."""
     shuffle: Annotated[int, Field(ge=1, le=16), OmitDefault()] = 1

@@ -30,7 +30,8 @@ class Latent(AttentionKind):
     head_dim: Annotated[Width, Role.HEAD_WIDTH]
     """Unrotated dimensions of each head's queries and keys."""
     rope_dim: Annotated[Width, Role.HEAD_WIDTH]
-    """Rotated dimensions of each head, in addition to `head_dim`; those of the keys are shared by all heads. It must be even."""
+    """Rotated dimensions of each head, in addition to `head_dim`; the keys' rotated dimensions are shared by all heads. It must be
+    even."""
     value_dim: Annotated[Width, Role.HEAD_WIDTH]
     """Width of each head's values."""
     norm: Norm = RMSNorm()

@@ -65,7 +65,7 @@ class Router(Spec):
         ),
         OmitDefault(),
     ] = "output"
-    """What is multiplied by the weight of a chosen expert."""
+    """The vector of a chosen expert that its weight multiplies."""
     score_correction_bias: bool = False
     """Whether a stored, untrained number per expert is added to the scores when experts are chosen, but not when they are
     weighted (DeepSeek-V3)."""

@@ -42,7 +42,7 @@ class PackedPatches(EmbeddingKind):
 
     @property
     def patch_width(self) -> int:
-        """The number of values of a patch: those of its channels, frames, rows and columns, in this order."""
+        """The number of values of a patch, which are ordered by channel, frame, row and column."""
         return self.channels * self.frames * self.patch_size**2
 
     def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:

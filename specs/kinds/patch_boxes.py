@@ -24,7 +24,7 @@ class PatchBoxes(HeadKind):
     norm: Norm
     """Norm of all vectors, and of the products with the class token."""
     projection: Width
-    """Width of the vectors that are compared, that of the texts' vectors."""
+    """Width of the vectors that are compared, equal to the width of the texts' vectors."""
     activation: Annotated[Activation, OmitDefault()] = "gelu"
     """Activation between the three layers that give a box."""
 

@@ -78,7 +78,7 @@ class AxialRope(PatchPosition):
 @register("position")
 class Interpolated(PatchPosition):
     """A trained vector per place of a square grid, added to the patches of images of any size: each gets a mean of the four places
-    around its own, weighted by nearness, with the corners of the image at those of the grid (Qwen3-VL)."""
+    around its own, weighted by nearness, with the corners of the image at the corners of the grid (Qwen3-VL)."""
 
     kind: Literal["interpolated"] = "interpolated"
     side: Width

@@ -78,7 +78,7 @@ Pooling = Annotated[
     | Annotated[AttentionPooling, Tag("attention")],
     Discriminator(_pooling_tag),
 ]
-"""The vector for a sequence: that of the first, last or a given token, or a combination of all tokens."""
+"""The vector for a sequence: the vector of the first, last or a given token, or a combination of all tokens."""
 
 
 def pooling_words(pooling: Pooling) -> str:

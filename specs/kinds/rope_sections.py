@@ -11,7 +11,7 @@ Pairs = Annotated[int, Field(ge=0, le=2**12)]
 
 
 class RopeSections(Spec):
-    """Rotated pairs by axis: those of the frame, the row and the column of an image's vectors (M-RoPE: Qwen2-VL)."""
+    """Rotated pairs by axis: the pairs of the frame, the row and the column of an image's vectors (M-RoPE: Qwen2-VL)."""
 
     pairs: Annotated[tuple[Pairs, Pairs, Pairs], Field(strict=False), Role.PAIRS_BY_AXIS]
     """Numbers of pairs that rotate with the frame, the row and the column; their sum is half the rotated dimensions (Qwen2-VL:

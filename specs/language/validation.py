@@ -44,7 +44,7 @@ def problems(error: ValidationError, document: Document, root: type[Spec]) -> li
 
 
 def _once(by_path: Mapping[SpecPath, Problem]) -> list[Problem]:
-    """The problems, without those of absent keys that another key is meant for."""
+    """The problems, without absent keys that another key is meant for."""
     meant = {
         (*path[:-1], problem.remedy.split("'")[1])
         for path, problem in by_path.items()

@@ -123,7 +123,7 @@ class Stack(Spec):
     blocks: dict[str, Block] = {}
     """Variants of `block` by name, for `use` in layers. Each states only its changes to `block`."""
     final_norm: bool | None = None
-    """Whether one more norm, like that of the last block, ends the stack. Default: true where blocks leave their output
+    """Whether one more norm, like the last block's, ends the stack. Default: true where blocks leave their output
     unnormalised, so not after `post_norm`."""
     weighted_layer_sum: Annotated[bool, OmitDefault()] = False
     """Whether the output is a sum with trained weights of the input of the first layer and the outputs of all layers, the last
@@ -140,7 +140,7 @@ class Stack(Spec):
     bidirectional: Annotated[Bidirectional | None, OmitDefault()] = None
     """Tokens that see each other in both directions in the decoder of a `vision-language` model. Default: none."""
     d_model: Annotated[Width | None, OmitDefault(), Role.WIDTH] = None
-    """Width of this stack's residual stream, where those of a model differ: attention to the encoder then reads its width
+    """Width of this stack's residual stream, if the stacks of a model differ in width: attention to the encoder then reads its width
     (TrOCR). Default: the model's."""
     context_length: Width | None = None
     """Longest input of this stack, in tokens or other vectors. Default: the model's."""

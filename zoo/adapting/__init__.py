@@ -1,1 +1,1 @@
-"""From the weights of one spec to those of a variant: layers, heads, vocabularies and tables carried over by stated rules."""
+"""The weights of a variant from the weights of another spec: layers, heads, vocabularies and tables, by stated rules."""

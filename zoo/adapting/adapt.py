@@ -40,14 +40,14 @@ class Adaptation:
         return {**self.conversion.as_dict(), "origins": origins, "unused": list(self.plan.unused)}
 
 
-def source_spec(origin: Path, stated: str | None = None) -> Model:
-    """Return the spec of a checkpoint: the stated one, or that of its config.json, its GGUF file, its spec.yaml or the
-    spec.json of a distributed checkpoint.
+def source_spec(origin: Path, name: str | None = None) -> Model:
+    """Return the spec of a checkpoint: the spec called ``name``, or else the spec in its config.json, its GGUF file, its spec.yaml
+    or the spec.json of a distributed checkpoint.
 
     Raises :class:`UserError` where it has none of them.
     """
-    if stated is not None:
-        return load(stated)
+    if name is not None:
+        return load(name)
     if is_gguf(origin) or (origin / CONFIG).is_file():
         return import_spec(origin)
     beside = origin / SPEC if origin.is_dir() else origin.parent / SPEC

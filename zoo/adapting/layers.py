@@ -25,12 +25,12 @@ def evenly_spaced(depth: int, wanted: int) -> LayerSources:
 
 
 def stack_sources(source: Model, variant: Model) -> dict[str, str]:
-    """Return the stack of the source that each stack of the variant is made of: that of its name, or else the only one.
+    """Return the stack of the source that each stack of the variant is made of: the stack of its name, or else the only one.
 
     Raises :class:`UserError` where there is neither, or where the widths of the two differ.
     """
     known: dict[str, Stack] = dict(source.stacks())
-    found: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for name, stack in variant.stacks():
         if name not in known and len(known) > 1:
             raise UserError(
@@ -41,24 +41,24 @@ def stack_sources(source: Model, variant: Model) -> dict[str, str]:
         width, stored = variant.width_of(stack), source.width_of(known[origin])
         if width != stored:
             raise UserError(
-                f"{variant.name}: d_model of {name} must be that of the weights, which is {stored}, not {width}: "
+                f"{variant.name}: d_model of {name} must equal the width of the weights, {stored}, not {width}: "
                 f"no tensor of another width can be derived\n  Set d_model: {stored}, or draw all weights."
             )
-        found[name] = origin
-    return found
+        origins[name] = origin
+    return origins
 
 
 def layer_sources(
-    source: Model, variant: Model, stacks: Mapping[str, str], stated: Sequence[str] = ()
+    source: Model, variant: Model, stacks: Mapping[str, str], texts: Sequence[str] = ()
 ) -> dict[str, LayerSources]:
     """Return, for each stack of the variant, the layers of the source that its layers are made of.
 
-    ``stated`` are lists such as ``0-23,8-31`` (repeated), ``0,2,4`` (dropped) or ``0+1,2+3`` (averaged), with a stack's name in
+    ``texts`` are lists such as ``0-23,8-31`` (repeated), ``0,2,4`` (dropped) or ``0+1,2+3`` (averaged), with a stack's name in
     front where there are several: ``decoder=0-5``. Unstated stacks take evenly spaced layers. Raises :class:`UserError`.
     """
     wanted = {str(name): stack.depth for name, stack in variant.stacks()}
     depths = {str(name): stack.depth for name, stack in source.stacks()}
-    lists = dict(_by_stack(stated, list(wanted)))
+    lists = dict(_by_stack(texts, list(wanted)))
     return {
         name: _checked(lists[name], name, depths[stacks[name]], depth)
         if name in lists
@@ -67,8 +67,8 @@ def layer_sources(
     }
 
 
-def _by_stack(stated: Sequence[str], stacks: list[str]) -> Iterator[tuple[str, str]]:
-    for text in stated:
+def _by_stack(texts: Sequence[str], stacks: list[str]) -> Iterator[tuple[str, str]]:
+    for text in texts:
         before, equals, steps = text.partition("=")
         name = before if equals else stacks[0]
         if name not in stacks:
@@ -84,7 +84,7 @@ def _by_stack(stated: Sequence[str], stacks: list[str]) -> Iterator[tuple[str, s
 
 
 def _checked(text: str, stack: str, depth: int, wanted: int) -> LayerSources:
-    found: list[tuple[int, ...]] = []
+    layers: list[tuple[int, ...]] = []
     for step in text.split(","):
         fits = _STEP.fullmatch(step.strip())
         if fits is None:
@@ -92,7 +92,7 @@ def _checked(text: str, stack: str, depth: int, wanted: int) -> LayerSources:
                 f"{option_name('layers')} of {stack}: {step!r} is neither a layer, a range nor a sum\n"
                 "  Write layers as 4, ranges as 0-23, and means as 0+1, with commas between them."
             )
-        named = [int(each) for each in re.split(r"[-+]", fits[0])]
+        named = [int(number) for number in re.split(r"[-+]", fits[0])]
         if max(named) >= depth:
             raise UserError(
                 f"{option_name('layers')} of {stack}: layer {max(named)} is beyond the {depth} layers of the weights\n"
@@ -104,16 +104,16 @@ def _checked(text: str, stack: str, depth: int, wanted: int) -> LayerSources:
                 raise UserError(
                     f"{option_name('layers')} of {stack}: the range {fits[0]} is empty\n  Write {last}-{first}."
                 )
-            found += [(layer,) for layer in range(first, last + 1)]
+            layers += [(layer,) for layer in range(first, last + 1)]
         else:
-            found.append(tuple(named))
-        if len(found) > MAX_LAYERS:
+            layers.append(tuple(named))
+        if len(layers) > MAX_LAYERS:
             raise UserError(
                 f"{option_name('layers')} of {stack} must list at most {MAX_LAYERS:,} layers\n  List {wanted}."
             )
-    if len(found) != wanted:
+    if len(layers) != wanted:
         raise UserError(
-            f"{option_name('layers')} of {stack}: {len(found)} layers are listed, and the spec has {wanted}\n"
-            f"  List {wanted}, or set {stack}.layers to {len(found)}."
+            f"{option_name('layers')} of {stack}: {len(layers)} layers are listed, and the spec has {wanted}\n"
+            f"  List {wanted}, or set {stack}.layers to {len(layers)}."
         )
-    return tuple(found)
+    return tuple(layers)

@@ -21,7 +21,7 @@ _EXPERT = ".feed_forward.experts."
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of a tensor: those of the source that ``rule`` reads, by their mean where there are several.
+    """The origin of a tensor: the source's tensors that ``rule`` reads, by their mean if there are several.
 
     Without a ``rule`` no tensor of the source can give it, and ``text`` says what does.
     """
@@ -77,7 +77,8 @@ class Planner:
         for name in names:
             for stored in self._counterparts(name):
                 pairs = [
-                    Pair(name, each, tensor, self._stored[each], self._model, self._source) for each in stored
+                    Pair(name, counterpart, tensor, self._stored[counterpart], self._model, self._source)
+                    for counterpart in stored
                 ]
                 rules = [rule_of(pair, self._spec, self._source_spec) for pair in pairs]
                 if (
@@ -86,26 +87,30 @@ class Planner:
                 ):
                     assert rules[0] is not None
                     text = _by_mean(rules[0].text, len(stored))
-                    return Origin(names[0], tuple(self._first[each] for each in stored), text, rules[0])
+                    return Origin(
+                        names[0], tuple(self._first[counterpart] for counterpart in stored), text, rules[0]
+                    )
         if names[0] in self._fixed:
             return Origin(names[0], (), "computed")
         return Origin(names[0], (), _drawn(self._recipe[names[0]]))
 
     def _counterparts(self, name: str) -> Iterator[tuple[str, ...]]:
         """The names in the source of what may become a tensor, as far as the source has them."""
-        found = self._mapped(name)
-        candidates = [found]
+        mapped = self._mapped(name)
+        candidates = [mapped]
         if _EXPERT in name:
-            candidates.append(tuple(each.replace(_EXPERT, ".feed_forward.") for each in found))
+            candidates.append(tuple(source_name.replace(_EXPERT, ".feed_forward.") for source_name in mapped))
         yield from (
-            stored for stored in candidates if stored and all(each in self._stored for each in stored)
+            stored
+            for stored in candidates
+            if stored and all(source_name in self._stored for source_name in stored)
         )
 
     def _mapped(self, name: str) -> tuple[str, ...]:
         if layer := _LAYER.fullmatch(name):
             stack, number, rest = layer[1], int(layer[2]), layer[3]
             return tuple(
-                f"{self._stacks[stack]}.blocks.{each}.{rest}" for each in self._layers[stack][number]
+                f"{self._stacks[stack]}.blocks.{index}.{rest}" for index in self._layers[stack][number]
             )
         prefix, _, rest = name.partition(".")
         for stack, origin in self._stacks.items():

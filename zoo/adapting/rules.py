@@ -18,7 +18,7 @@ Drawn = Callable[[], Tensor]
 
 @dataclass(frozen=True)
 class Derivation:
-    """``apply(x, drawn)`` gives the values of the variant's tensor from those of the source, in any shape of as many values."""
+    """``apply(x, drawn)`` gives the values of the variant's tensor from the source's values, in any shape of as many values."""
 
     text: str
     apply: Callable[[Tensor, Drawn], Tensor]

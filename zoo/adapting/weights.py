@@ -1,4 +1,4 @@
-"""The weights of a variant, from those of a checkpoint: one tensor in memory at a time, with those that it is made of."""
+"""The weights of a variant, from a checkpoint: one tensor in memory at a time, with the tensors that it is made of."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class AdaptedWeights(WeightSource):
 
     def _read(self, origin: Origin) -> Tensor:
         """The source's tensor, or the mean of several."""
-        first, *others = (whole(self._sources[each], self._stored.pieces(each)) for each in origin.sources)
+        first, *others = (
+            whole(self._sources[source], self._stored.pieces(source)) for source in origin.sources
+        )
         return sum(others, first) / (1 + len(others)) if others else first
 
     def _draw(self, name: str) -> Tensor:

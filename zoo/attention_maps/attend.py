@@ -28,7 +28,7 @@ from zoo.models.vision_language import VisionLanguage
 
 @dataclass(frozen=True)
 class AttentionStep:
-    """What one pass through a stack reads, and the attention maps of its queries over everything read so far.
+    """The inputs of one pass through a stack, and the attention maps of its queries over everything read so far.
 
     ``ids``: tokens; ``names``: those of patches or frames instead; ``written``: the token that the model generates after
     them, if any.
@@ -195,10 +195,10 @@ def _recorded(
 
 def _check(choice: AttentionChoice, reader: Reader, maps: Sequence[LayerMap]) -> None:
     """Raise :class:`specs.base.errors.UserError` for a chosen layer without recorded weights."""
-    found = {(each.stack, each.layer) for each in maps}
+    recorded = {(layer_map.stack, layer_map.layer) for layer_map in maps}
     for stack, layers in choice.layers.items():
         for layer in layers if looks(stack) == reader else ():
-            if (stack, layer) not in found:
+            if (stack, layer) not in recorded:
                 raise UserError(
                     f"Layer {layer} of {stack} has no attention weights: its attention does not call "
                     f"zoo.functional.attention\n  Choose other layers with {option_name('layer')}, or call that function in the component."

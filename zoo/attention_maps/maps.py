@@ -34,8 +34,8 @@ class LayerMap:
     @cached_property
     def entropy(self) -> list[float]:
         """The mean entropy of each head's weights over queries, in bits."""
-        found: list[float] = (_entropies(self.weights).mean(-1)).tolist()
-        return found
+        entropies: list[float] = (_entropies(self.weights).mean(-1)).tolist()
+        return entropies
 
     @cached_property
     def uniform_entropy(self) -> float:
@@ -72,7 +72,7 @@ class HeadMap:
 
     @property
     def spread(self) -> str:
-        """The entropy and that of uniform weights, as text."""
+        """The entropy and the entropy of uniform weights, as text."""
         return f"{self.entropy:.2f} of {self.uniform_entropy:.2f} bits"
 
 

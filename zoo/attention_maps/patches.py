@@ -30,7 +30,7 @@ class PatchImage:
 
 @dataclass(frozen=True)
 class PatchMap:
-    """What one query attends to: R C, as shares of the ``largest`` weight of a patch.
+    """The attention weights of one query over patches: R C, as shares of the ``largest``.
 
     ``query``: the label of the query; ``view``: the attention that it belongs to.
     """
@@ -48,15 +48,15 @@ class PatchMap:
 
 def patch_images(spec: Model, reading: AttentionInput) -> dict[Reader, PatchImage]:
     """The images that stacks read as patches."""
-    found = {}
+    images = {}
     for name, stack in spec.stacks():
         grid = spec.embedding_of(stack).patch_grid
         if grid is not None and reading.values is not None:
             height, width = grid.rows * grid.size, grid.columns * grid.size
             grey = reading.values[0, :, :height, :width].mean(0)
             span = float(np.ptp(grey)) or 1.0
-            found[name] = PatchImage(grid.rows, grid.columns, (grey - grey.min()) / span)
-    return found
+            images[name] = PatchImage(grid.rows, grid.columns, (grey - grey.min()) / span)
+    return images
 
 
 def patch_maps(layer: LayerMap, image: PatchImage, labels: Sequence[str], *, mean: bool) -> list[PatchMap]:
@@ -66,7 +66,7 @@ def patch_maps(layer: LayerMap, image: PatchImage, labels: Sequence[str], *, mea
     """
     count = image.rows * image.columns
     sinks = int(layer.sink)
-    found = []
+    maps = []
     for view in layer.views(mean=mean):
         weights = view.weights.numpy().astype(np.float32)  # T S
         queries = list(zip(labels, weights, strict=True))
@@ -76,5 +76,5 @@ def patch_maps(layer: LayerMap, image: PatchImage, labels: Sequence[str], *, mea
         for label, row in queries:
             shares = row[len(row) - sinks - count : len(row) - sinks].reshape(image.rows, image.columns)
             largest = float(shares.max())
-            found.append(PatchMap(view, label, shares / (largest or 1.0), largest))
-    return found
+            maps.append(PatchMap(view, label, shares / (largest or 1.0), largest))
+    return maps

@@ -44,18 +44,18 @@ def grids(
     Attention to the patches of ``images`` is drawn over them, one map per query. Above :data:`MOST` maps, means are drawn in
     any case.
     """
-    mean = mean or sum(len(each.heads) for maps in attended.maps.values() for each in maps) > MOST
-    found = []
+    mean = mean or sum(len(layer.heads) for maps in attended.maps.values() for layer in maps) > MOST
+    heat_maps = []
     for stack, maps in attended.maps.items():
         title, image = f"{name}: {TITLES[stack]}", images.get(looked_at(stack))
         if image is not None:
-            found.append(_over_image(title, maps, image, labels[looks(stack)], mean=mean))
+            heat_maps.append(_over_image(title, maps, image, labels[looks(stack)], mean=mean))
             continue
-        views = [view for each in maps for view in each.views(mean=mean)]
+        views = [view for layer in maps for view in layer.views(mean=mean)]
         columns = [*labels[looked_at(stack)], *([SINK] * maps[0].sink)]
         shown = [HeatMap(view.title, view.shares.numpy().astype(np.float32), view.spread) for view in views]
-        found.append(HeatMapGrid(title, labels[looks(stack)], columns, shown, _across(maps, mean=mean)))
-    return found
+        heat_maps.append(HeatMapGrid(title, labels[looks(stack)], columns, shown, _across(maps, mean=mean)))
+    return heat_maps
 
 
 def _over_image(
@@ -63,19 +63,19 @@ def _over_image(
 ) -> HeatMapGrid:
     """The maps of a stack whose keys are patches, over their image."""
     own = looks(maps[0].stack) == looked_at(maps[0].stack)
-    mean = mean or (not own and len(labels) * sum(len(each.heads) for each in maps) > MOST)
+    mean = mean or (not own and len(labels) * sum(len(layer.heads) for layer in maps) > MOST)
     shown = [
-        HeatMap(each.view.title, each.shares, each.note)
+        HeatMap(patch_map.view.title, patch_map.shares, patch_map.note)
         for layer in maps
-        for each in patch_maps(layer, image, labels, mean=mean)
+        for patch_map in patch_maps(layer, image, labels, mean=mean)
     ]
     across = _across(maps, mean=mean) if own else min(len(labels), ACROSS_QUERIES)
     rows, columns = (
-        [f"{letter}{at}" for at in range(count)]
+        [f"{letter}{number}" for number in range(count)]
         for letter, count in (("r", image.rows), ("c", image.columns))
     )
     return HeatMapGrid(title, rows, columns, shown, across, image.pixels)
 
 
 def _across(maps: Sequence[LayerMap], *, mean: bool) -> int:
-    return max(len(each.heads) for each in maps) if len(maps) > 1 and not mean else ACROSS
+    return max(len(layer.heads) for layer in maps) if len(maps) > 1 and not mean else ACROSS

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AttentionInput:
-    """What the stacks of a model read: token ids, an image or audio, or of a dual encoder both.
+    """The inputs of the stacks of a model: token ids, an image or audio, or of a dual encoder both.
 
     types: token types, if not all 0; target: ids of an encoder-decoder's decoder; values: an image, 1 C H W, a
     spectrogram, 1 M T or 1 N M, or samples, 1 N; column_seconds: the time from one column of audio to the next.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from specs.base.errors import UserError, path_text, shorten
@@ -28,7 +28,7 @@ Data = Mapping[str, Any]
 class Changes:
     """The artefacts that differ between two catalogs, at a time (ISO 8601); ``changed`` gives the reasons by name."""
 
-    at: str
+    time: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
     changed: Mapping[str, tuple[str, ...]]
@@ -50,7 +50,7 @@ class Changes:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
-        return asdict(self)
+        return {"at": self.time, "added": self.added, "removed": self.removed, "changed": self.changed}
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> Changes:
@@ -64,7 +64,7 @@ class Changes:
 def data_of(
     entries: Sequence[CatalogEntry], earlier: Data | None, now: str
 ) -> tuple[Changes | None, dict[str, Any]]:
-    """Return the changes since an earlier catalog, if any, and the data of this one; ``at`` is the current time.
+    """Return the changes since an earlier catalog, if any, and the data of this one; ``now`` is the current time.
 
     Raises :class:`specs.base.errors.UserError` for damaged data of an earlier one.
     """

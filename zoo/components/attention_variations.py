@@ -171,7 +171,7 @@ class VariedProjections(Projections):
 
 @builds(spec.MultiHead, spec.GroupedQuery, spec.MultiQuery, when=varies_itself)
 class VariedSelfAttention(VariedProjections, SelfAttention):
-    """Self-attention with variations: those of its projections, limits of what queries see, and what its position asks for."""
+    """Self-attention with variations of its projections, limits of the keys that queries see, and the requirements of its position."""
 
     def __init__(self, spec: spec.MultiHeadShape, context: LayerContext) -> None:
         super().__init__(spec, context)

@@ -123,7 +123,7 @@ class Block(nn.Module):
     @property
     def mixers(self) -> tuple[Mixer, ...]:
         """Those side by side in the first branch; their outputs are added."""
-        return tuple(each for each in (self.attention, self.mixer) if each is not None)  # type: ignore[misc]
+        return tuple(mixer for mixer in (self.attention, self.mixer) if mixer is not None)  # type: ignore[misc]
 
     @property
     def state(self) -> tuple[StateTensor, ...]:

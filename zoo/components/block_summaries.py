@@ -109,7 +109,7 @@ class SummarizingAttention(VariedSelfAttention):
 
     def shared(self, position: Position) -> Mapping[Hashable, Callable[[QueryKeyPositions], Any]]:
         assert isinstance(position, SummarizingBias)
-        return {self._key(position): lambda at: blocks_of(self.summaries.size, position, *at)}
+        return {self._key(position): lambda positions: blocks_of(self.summaries.size, position, *positions)}
 
     def _key(self, position: Position) -> Hashable:
         return position.name, self.summaries.size

@@ -78,7 +78,7 @@ class LinearConnector(Connector):
         self.projection = Linear(self.joined_width, context.d_model, bias=spec.bias)
 
     def forward(self, x: Tensor, side: int | None) -> Tensor:
-        """x: M N E, whose last side * side vectors are those of the patches -> M V D."""
+        """x: M N E, whose last side * side vectors belong to patches -> M V D."""
         return self.projection(self.chosen(x, side))
 
 
@@ -98,7 +98,7 @@ class MlpConnector(Connector):
         return Sharding({"up": COLUMNS, "down": ROWS}, {"hidden": self.up.out_features}, last="down")
 
     def forward(self, x: Tensor, side: int | None) -> Tensor:
-        """x: M N E, whose last side * side vectors are those of the patches -> M V D."""
+        """x: M N E, whose last side * side vectors belong to patches -> M V D."""
         return self.down(self.activation(self.up(self.chosen(x, side))))
 
 
@@ -138,7 +138,7 @@ class ResamplerConnector(Connector):
         self.final_norm = build_component(spec.block.norm, context)
 
     def forward(self, x: Tensor, side: int | None) -> Tensor:
-        """x: M N E, whose last side * side vectors are those of the patches -> M Q D."""
+        """x: M N E, whose last side * side vectors belong to patches -> M Q D."""
         x = self.projection(self.chosen(x, side))  # M V D
         q = wide(self.queries.weight).expand(x.shape[0], -1, -1)  # M Q D
         for layer in self.layers:

@@ -25,7 +25,7 @@ from zoo.core.sharding import COLUMNS, HEADS, ROWS, SHARED, Cut, Section, Shardi
 from zoo.registry import builds
 
 EPS = 1e-6
-"""What is added to the squared length of queries and keys."""
+"""The number added to the squared length of queries and keys."""
 
 
 def initial_gate(leaf: str) -> Distribution | None:

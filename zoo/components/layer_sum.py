@@ -28,5 +28,5 @@ class WeightedLayerSum(nn.Module):
 
     def forward(self, outputs: Sequence[Tensor]) -> Tensor:
         shares = F.softmax(wide(self.weights), -1)
-        stacked = torch.stack([wide(each) for each in outputs], -1)  # B T D layers + 1
+        stacked = torch.stack([wide(output) for output in outputs], -1)  # B T D layers + 1
         return in_dtype((stacked * shares).sum(-1), outputs[-1].dtype)

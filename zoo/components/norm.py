@@ -72,7 +72,7 @@ class RMSNorm(nn.RMSNorm):
 
 @builds(spec.BatchNorm)
 class BatchNorm(nn.Module):
-    """(x - mean) / sqrt(variance + eps) * weight + bias; mean and variance are buffers, or in training those of x."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias; mean and variance are buffers, or in training the statistics of x."""
 
     mean: Tensor
     variance: Tensor

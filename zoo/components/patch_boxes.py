@@ -22,7 +22,7 @@ from zoo.core.precision import wide
 from zoo.registry import build_component, builds
 
 _LEAST = 1e-6
-"""What is added to the length of a vector before a division by it."""
+"""The number added to the length of a vector before a division by it."""
 _EDGE = 1e-4
 """The distance from 0 and 1 of places whose logit is taken."""
 

@@ -27,7 +27,7 @@ FASTEST = 0.6065306597126334
 """The most that a token decays a channel, as a logarithm: exp(-1/2), so that more than 0.54 of its state remains."""
 
 LEAST = 1e-24
-"""What is added to the squared length of removal keys."""
+"""The number added to the squared length of removal keys."""
 
 MIXED = ("query_mix", "decay_mix", "key_mix", "value_mix", "update_mix", "gate_mix")
 

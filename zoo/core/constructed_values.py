@@ -113,7 +113,7 @@ def constructing() -> Iterator[Callable[[nn.Module], None]]:
                 modules = dict(module.named_modules())
                 for name, tensor in weight_tensors(module):
                     path, _, leaf = name.rpartition(".")
-                    if (found := values.found(tensor)) is not None:
-                        modules[path].__dict__.setdefault(ATTRIBUTE, {})[leaf] = found
+                    if (value := values.found(tensor)) is not None:
+                        modules[path].__dict__.setdefault(ATTRIBUTE, {})[leaf] = value
 
         yield keep

@@ -67,7 +67,7 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
     """
     depths: dict[str, int] = {name: stack.depth for name, stack in spec.stacks()}
     widths = {
-        place: spec.width_of(stack) for name, stack in spec.stacks() for place in (name, f"{name}_embedding")
+        part: spec.width_of(stack) for name, stack in spec.stacks() for part in (name, f"{name}_embedding")
     }
     modules = dict(model.named_modules())
     distributions = {}
@@ -106,7 +106,7 @@ def _constructed(owner: nn.Module, leaf: str) -> Distribution | None:
 
 
 def fans(owner: nn.Module, parameter: Tensor) -> tuple[int, int]:
-    """The widths that a matrix maps between: stated by its module as ``fans``, or else those of d_out x d_in."""
+    """The widths that a matrix maps between: stated by its module as ``fans``, or else d_in and d_out of its shape, d_out x d_in."""
     fans: tuple[int, int] | None = getattr(owner, "fans", None)
     return fans or (parameter[0].numel(), parameter.shape[0])
 

@@ -182,11 +182,11 @@ class ColumnLayout(BoxLayout):
 
     def _label(self, element: Label) -> Piece:
         """Text below or above the stream, or beside it."""
-        if element.place == "beside":
+        if element.location == "beside":
             text = Text(8, -3, element.shape, TINY, quiet=True)
             box = Box(self.id(), "text", 7, -13, text.width + 2, 13, (text,))
             return Piece(0, 9 + text.width, 13, (box,))
-        if element.place == "out":
+        if element.location == "out":
             return self._out(element)
         texts = [Text(0, 13, element.text, MEDIUM, "middle", bold=True)] if element.text else []
         if element.shape:

@@ -80,7 +80,7 @@ class Label:
 
     text: str
     shape: str
-    place: Literal["begin", "beside", "out", "end"] = "beside"
+    location: Literal["begin", "beside", "out", "end"] = "beside"
 
 
 Element = Part | Sum | Joined | Inserted | DiagramFrame | Label

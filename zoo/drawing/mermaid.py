@@ -138,11 +138,11 @@ class _Writer:
                 return self._label(element, source)
 
     def _label(self, label: Label, source: str) -> str:
-        if label.place == "beside":
+        if label.location == "beside":
             return source
         node = self._node([label.text, label.shape], "([", "])")
         self._edge(source, node)
-        return source if label.place == "out" else node
+        return source if label.location == "out" else node
 
     def _sign(self, sign: str) -> str:
         return self._node([sign], "((", "))")

@@ -177,7 +177,7 @@ def _replace(new: Path, path: Path, destination: Path) -> None:
             except OSError:
                 raise DestinationError(
                     f"{destination} cannot be written: {error.strerror}.\n"
-                    f"  What stood there is in {old}: move it back, and choose another directory."
+                    f"  The earlier directory is in {old}: move it back, and choose another directory."
                 ) from error
             raise
     sync(path.parent)

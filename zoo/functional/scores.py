@@ -99,12 +99,12 @@ def attention_bias(
     if causal or window is not None:
         assert queries is not None
         assert keys is not None
-        here, there = queries[:, None, :, None], keys[:, None, None, :]  # (B or 1) 1 T 1, (B or 1) 1 1 S
-        first = None if window is None else here - (window - 1 if causal else window // 2)
-        until = here if causal else here + window // 2  # type: ignore[operator]
-        allowed = there <= (until if last is None else last[:, None, :, None])  # (B or 1) 1 T S
-        near = None if first is None else there >= first
-        near = near if chunk is None else there // chunk == here // chunk
+        query, key = queries[:, None, :, None], keys[:, None, None, :]  # (B or 1) 1 T 1, (B or 1) 1 1 S
+        first = None if window is None else query - (window - 1 if causal else window // 2)
+        until = query if causal else query + window // 2  # type: ignore[operator]
+        allowed = key <= (until if last is None else last[:, None, :, None])  # (B or 1) 1 T S
+        near = None if first is None else key >= first
+        near = near if chunk is None else key // chunk == query // chunk
         if near is not None:
             near = near if unlimited is None else near | unlimited[:, None, :, None]
             allowed = allowed & near

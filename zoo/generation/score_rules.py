@@ -67,7 +67,7 @@ class ScoreRules:
 
     def _force(self, scores: Floats, length: int, generated: int) -> None:
         """Leave a token alone at the beginning, and at the last place."""
-        bos, eos = (self._settings.stated.get(f"forced_{name}_token_id") for name in ("bos", "eos"))
+        bos, eos = (self._settings.fields.get(f"forced_{name}_token_id") for name in ("bos", "eos"))
         if bos is not None and length == 1:
             _keep_only(scores, [bos])
         if eos is not None and generated == self._most - 1:
@@ -83,7 +83,7 @@ class ScoreRules:
 
     def _begin_of(self, first: Sequence[int]) -> int:
         """The length of a row at the first token that no rule forces."""
-        forced = len(first) == 1 and self._settings.stated.get("forced_bos_token_id") is not None
+        forced = len(first) == 1 and self._settings.fields.get("forced_bos_token_id") is not None
         return len(first) + (len(self._begin) or int(forced))
 
 

@@ -86,4 +86,4 @@ RULES: Mapping[str, _Rule] = {
     "min_p": (lambda value: _is_number(value) and 0 <= value <= 1, "0 to 1"),
     **OF_WHISPER,
 }
-"""What each of the fields that are read must be, and how a message says so."""
+"""The check of each field that is read, and its wording in messages."""

@@ -119,12 +119,12 @@ class GenerationSettings:
     Raises :class:`specs.base.errors.UserError`, naming file and field, where a value that is applied is wrong.
     """
 
-    stated: Mapping[str, Any]
+    fields: Mapping[str, Any]
     where: str = GENERATION
 
     def __post_init__(self) -> None:
         for name, (good, rule) in RULES.items():
-            value = self.stated.get(name)
+            value = self.fields.get(name)
             if value is not None and not good(value):
                 raise UserError(
                     f"{self.where}: {name} must be {rule}\n  value: {value!r}\n  Correct the field, or remove it."
@@ -145,57 +145,57 @@ class GenerationSettings:
 
     def get(self, name: str, default: _Value) -> _Value:
         """A field of the type of its default, which stands for null too."""
-        value: _Value | None = self.stated.get(name)
+        value: _Value | None = self.fields.get(name)
         return default if value is None else value
 
     @property
     def ends(self) -> list[int]:
         """The tokens that end a sequence."""
-        return _listed(self.stated.get("eos_token_id"))
+        return _listed(self.fields.get("eos_token_id"))
 
     def not_applied(self, *, sampling: bool) -> list[str]:
         """The stated fields that change what transformers generates and are not applied, each with its value."""
         options = [
-            f"{name}: {self.stated[name]!r}"
+            f"{name}: {self.fields[name]!r}"
             for name, neutral in NOT_APPLIED.items()
-            if self.stated.get(name) not in (None, neutral) and (sampling or name not in _SAMPLING)
+            if self.fields.get(name) not in (None, neutral) and (sampling or name not in _SAMPLING)
         ]
         return [
             *options,
-            *(["return_timestamps: true"] if self.stated.get("return_timestamps") is True else []),
+            *(["return_timestamps: true"] if self.fields.get("return_timestamps") is True else []),
         ]
 
     @property
     def samples(self) -> bool:
         """Whether transformers samples by default."""
-        return self.stated.get("do_sample") is True
+        return self.fields.get("do_sample") is True
 
     @property
     def sampling(self) -> dict[str, Any]:
         """The options of sampling that are stated."""
         names = ("temperature", "top_k", "top_p", "min_p")
-        return {name: self.stated[name] for name in names if self.stated.get(name) is not None}
+        return {name: self.fields[name] for name in names if self.fields.get(name) is not None}
 
     def first_tokens(self) -> list[frozenset[int]]:
         """The tokens among which each of the first ones is chosen: Whisper's language, task and lack of timestamps."""
-        if "no_timestamps_token_id" not in self.stated:
+        if "no_timestamps_token_id" not in self.fields:
             return []
         languages, tasks = (self.get(name, dict[str, int]()) for name in ("lang_to_id", "task_to_id"))
-        language, task = self.stated.get("language"), self.stated.get("task")
+        language, task = self.fields.get("language"), self.fields.get("task")
         first: list[frozenset[int] | None] = []
         if task is None and language is None:
             first = [
                 None if token is None else frozenset({token})
                 for _, token in self.get("forced_decoder_ids", list[Any]())
             ]
-        if (stated := language_id(language, languages)) is not None:
-            first[:1] = [frozenset({stated})]
+        if (language_token := language_id(language, languages)) is not None:
+            first[:1] = [frozenset({language_token})]
         elif languages and (not first or first[0] is None):
             first[:1] = [frozenset(languages.values())]
         if tasks and (task is not None or language is not None):
             first.append(frozenset({tasks[task or "transcribe"]}))
-        end = frozenset({self.stated["no_timestamps_token_id"]})
-        if not self.stated.get("return_timestamps") and first[-1:] != [end]:
+        end = frozenset({self.fields["no_timestamps_token_id"]})
+        if not self.fields.get("return_timestamps") and first[-1:] != [end]:
             first.append(end)
         return [ids for ids in first if ids is not None]
 

@@ -31,7 +31,7 @@ class Encoder(nn.Module):
     def forward(
         self, inputs: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Outputs:
-        """inputs: those of the embedding, mostly token ids, B T.
+        """inputs: the embedding's inputs, mostly token ids, B T.
 
         attention_mask (1 for real tokens or samples; default: all), for embeddings that take one, and token_type_ids
         (default: 0), for tokens only: both as long as the inputs.

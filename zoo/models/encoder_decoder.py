@@ -45,7 +45,7 @@ class EncoderDecoder(nn.Module):
     def encode(
         self, inputs: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Outputs:
-        """inputs: those of the encoder's embedding, mostly token ids, B S.
+        """inputs: the inputs of the encoder's embedding, mostly token ids, B S.
 
         attention_mask (1 for real tokens; default: all) and token_type_ids (default: 0), for tokens only: B S.
         Returns last_hidden_state: B S D, and as ``present_key_values`` the keys and values that each decoder

@@ -66,7 +66,7 @@ class StackPositions:
         return position
 
     def _own(self, attention: Component) -> PositionKind | None:
-        """The position of an attention alone: that of its spec, or the stack's where every layer has its own weights; or None."""
+        """The position of an attention alone: its spec's, or the stack's if every layer has its own weights; or None."""
         stacks = self._kind if self._kind.owned_by_layers else None
         own: PositionKind | None = getattr(attention, "position", None) or stacks
         return own

@@ -68,12 +68,12 @@ def _cache(costs: Report) -> str:
     )
 
 
-def artefact_details(entry: CatalogEntry, place: str) -> str:
-    """The HTML about an artefact in the directory ``place``: how to load it, its proof, quality, files and inputs."""
+def artefact_details(entry: CatalogEntry, directory: str) -> str:
+    """The HTML about an artefact in ``directory``: how to load it, its proof, quality, files and inputs."""
     return render(
         "catalog_artefact.html",
         entry=entry,
-        place=place,
+        place=directory,
         verification=Markup(verification_section(entry.record, entry.integrity)),
         quality=entry.record.build.quality if entry.record.build else None,
         inputs=_inputs(entry),

@@ -77,9 +77,9 @@ def catalog_page(
 
 def data_in(text: str) -> Any:
     """The data that a catalog's page keeps for the next one; None where the text is no such page."""
-    found = _DATA.search(text)
+    match = _DATA.search(text)
     try:
-        return json.loads(found[1]) if found else None
+        return json.loads(match[1]) if match else None
     except (ValueError, RecursionError):
         return None
 
@@ -107,7 +107,7 @@ def _filters(entries: Sequence[CatalogEntry], models: Sequence[ModelPart]) -> di
 
 
 def _facets(entry: CatalogEntry, model: ModelPart) -> dict[str, str]:
-    """What rows are chosen by."""
+    """The facets by which rows are filtered."""
     bucket = next(name for name, end in BUCKETS.items() if end is None or model.parameters < end)
     return {
         "architecture": model.spec.architecture,

@@ -59,7 +59,7 @@ def zeroed(position: Position) -> None:
 class Use:
     """A position and where it acts; ``width`` is the width of the vectors that it acts on, 0 if unknown."""
 
-    place: str
+    title: str
     position: Position
     spec: PositionKind
     width: int

@@ -22,7 +22,7 @@ def positions_section(model: ZooModel, spec: Model) -> tuple[str, list[dict[str,
     for use in uses(model, spec):
         drawing = drawing_of(use)
         key = drawing.title, drawing.about, tuple(drawing.figures)
-        alike.setdefault(key, ([], drawing))[0].append(use.place)
+        alike.setdefault(key, ([], drawing))[0].append(use.title)
     parts, data = [], []
     for places, drawing in alike.values():
         figures = "".join(drawing.figures)

@@ -116,8 +116,10 @@ class StageModule(nn.Module):
     def generate(
         self, prompts: Prompts, max_new_tokens: int = 20, **options: Unpack[GenerationOptions]
     ) -> list[list[int]]:
-        """The tokens that follow each prompt, a list of ids, on every stage: all call it with the same arguments, those of
-        :func:`zoo.generation.generate.generate`."""
+        """The tokens that follow each prompt, a list of ids, on every stage: all call it with the same arguments.
+
+        The arguments are as for :func:`zoo.generation.generate.generate`.
+        """
         return generate(self, prompts, max_new_tokens, **options)
 
     def schedule(
@@ -185,7 +187,7 @@ def _across_stages(model: ZooModel, name: str, stack: Stack) -> Iterator[str]:
     blocks = model.spec.last_stack.layer_blocks()
     if any(mixer.reads_first_layer for block in blocks for mixer in block.mixers):
         yield f"{name}.layers read the values of the first"
-    if any(isinstance(each, PerLayerEmbedding) for each in stack.modules()):
+    if any(isinstance(module, PerLayerEmbedding) for module in stack.modules()):
         yield f"{name}.layers embed the tokens of the first stage"
     for other, first in tied_names(model).items():
         if "blocks" not in first:

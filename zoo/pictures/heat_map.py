@@ -111,12 +111,12 @@ class _Layout:
         title = (_MARGIN, top - _MARGIN - _LINE)
         _write(figure, title, self.grid.title, style.ink, 1.3 * FONT, weight="bold")
         for number, shown in enumerate(self.grid.maps):
-            line, place = divmod(number, self.grid.across)
-            x = _MARGIN + self.left + place * (self.wide + _GAP)
+            line, column = divmod(number, self.grid.across)
+            x = _MARGIN + self.left + column * (self.wide + _GAP)
             y = top - _MARGIN - _TITLE - (line + 1) * (self.head + self.high) - line * _GAP
             axes = figure.add_axes((x / width, y / height, self.wide / width, self.high / height))
             last = number + self.grid.across >= len(self.grid.maps)
-            self._map(axes, shown, style, left=place == 0, below=last)
+            self._map(axes, shown, style, left=column == 0, below=last)
             base = y + self.high + 0.03
             if shown.note:
                 _write(figure, (x, base), shown.note, style.faint)
@@ -126,8 +126,8 @@ class _Layout:
     def _map(self, axes: Axes, shown: HeatMap, style: Style, *, left: bool, below: bool) -> None:
         colors = np.array([rgb(color) for color in style.ramp], np.float64)  # steps 3
         shares = np.clip(np.nan_to_num(shown.shares), 0, 1)
-        at = np.linspace(0, 1, len(colors))
-        image = np.stack([np.interp(shares, at, colors[:, channel]) for channel in range(3)], -1) / 255
+        stops = np.linspace(0, 1, len(colors))
+        image = np.stack([np.interp(shares, stops, colors[:, channel]) for channel in range(3)], -1) / 255
         image[np.isnan(shown.shares)] = np.array(rgb(style.paper)) / 255
         opaque = None
         if self.grid.image is not None:
@@ -149,7 +149,7 @@ class _Layout:
         shown = range(0, len(labels), every)
         axis = axes.yaxis if side == "y" else axes.xaxis
         axis.set_ticks(list(shown))
-        axis.set_ticklabels([labels[place] for place in shown], rotation=0 if side == "y" else 90)
+        axis.set_ticklabels([labels[index] for index in shown], rotation=0 if side == "y" else 90)
         for tick in axis.get_ticklabels():
             tick.set_parse_math(False)
 
@@ -161,7 +161,7 @@ def _letters(labels: Sequence[str]) -> float:
 
 def _write(
     figure: Figure,
-    at: tuple[float, float],
+    corner: tuple[float, float],
     words: str,
     color: str,
     size: float = FONT,
@@ -169,5 +169,5 @@ def _write(
 ) -> None:
     """Write a line of text with its lower left corner at a point in inches."""
     width, height = figure.get_size_inches()
-    x, y = at[0] / width, at[1] / height
+    x, y = corner[0] / width, corner[1] / height
     figure.text(x, y, words, color=color, fontsize=size, fontweight=weight, va="bottom", parse_math=False)

@@ -43,10 +43,10 @@ class Style:
     def shade(self, share: float) -> Color:
         """The colour of a share between 0 and 1."""
         steps = list(pairwise(map(rgb, self.ramp)))
-        at = min(max(share, 0.0), 1.0) * len(steps)
-        first = min(int(at), len(steps) - 1)
+        offset = min(max(share, 0.0), 1.0) * len(steps)
+        first = min(int(offset), len(steps) - 1)
         low, high = steps[first]
-        red, green, blue = (round(a + (b - a) * (at - first)) for a, b in zip(low, high, strict=True))
+        red, green, blue = (round(a + (b - a) * (offset - first)) for a, b in zip(low, high, strict=True))
         return red, green, blue
 
 

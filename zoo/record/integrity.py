@@ -32,7 +32,7 @@ class Change:
     file: str
     kind: Literal["missing", "irregular", "size", "contents"]
     recorded: int
-    found: int
+    size: int
     tensors: tuple[str, ...] = ()
     reason: str = ""
 
@@ -43,7 +43,7 @@ class Change:
             case "irregular":
                 return f"{self.file} cannot be read: {self.reason}"
             case "size":
-                return f"{self.file} has {self.found:,} bytes, and {self._recorder} records {self.recorded:,}"
+                return f"{self.file} has {self.size:,} bytes, and {self._recorder} records {self.recorded:,}"
         if not self.tensors:
             return f"{self.file} has other contents than {self._recorder} records"
         more = f" and {len(self.tensors) - _LISTED} more" if len(self.tensors) > _LISTED else ""

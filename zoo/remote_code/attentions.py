@@ -1,4 +1,4 @@
-"""What engines and configs know of the attentions in a stack."""
+"""The properties of the attentions in a stack that engines and configs state."""
 
 from __future__ import annotations
 
@@ -27,39 +27,45 @@ class Attentions:
     @classmethod
     def of(cls, model: nn.Module, calls: Sequence[AttentionCall]) -> Attentions:
         """Gather the calls of a run."""
-        found: dict[int, AttentionCall] = {}
+        by_module: dict[int, AttentionCall] = {}
         repeated = False
-        for each in calls:
-            module = model.get_submodule(each.path)
-            known = found.setdefault(id(module), each)
-            repeated = repeated or known is not each or not each.path
-            if known != each:
+        for attention in calls:
+            module = model.get_submodule(attention.path)
+            known = by_module.setdefault(id(module), attention)
+            repeated = repeated or known is not attention or not attention.path
+            if known != attention:
                 raise RemoteCodeError(
                     f"{type(module).__name__} calls attention in two ways, which remote code cannot tell apart\n"
                     "  Give each a module of its own."
                 )
-        return cls(found, repeated)
+        return cls(by_module, repeated)
 
     def interfaces(self) -> dict[int, Expression]:
         """The expression of each attention's interface."""
-        return {module: _interface(each) for module, each in self.calls.items()}
+        return {module: _interface(attention) for module, attention in self.calls.items()}
 
     def of_layers(self, stack: Stack) -> dict[int, AttentionCall]:
         """The call of the self-attention in each layer of a stack that has one."""
-        found: dict[int, AttentionCall] = {}
+        by_layer: dict[int, AttentionCall] = {}
         for layer, block in enumerate(stack.blocks):
             for module in block.modules():
                 if id(module) in self.calls and isinstance(module, Mixer):
-                    found.setdefault(layer, self.calls[id(module)])
-        return found
+                    by_layer.setdefault(layer, self.calls[id(module)])
+        return by_layer
 
     def served(self, spec: Model, stack: Stack) -> bool:
         """Whether an engine can take the place of the attentions: one in each layer, whose scores are products alone."""
         layers = self.of_layers(stack)
-        sizes = {(each.heads, each.key_heads, each.width, each.value_width) for each in layers.values()}
+        sizes = {
+            (attention.heads, attention.key_heads, attention.width, attention.value_width)
+            for attention in layers.values()
+        }
         plain = all(
-            each.masked_only and not each.has_sinks and each.own_keys and (each.causal or each.window is None)
-            for each in layers.values()
+            attention.masked_only
+            and not attention.has_sinks
+            and attention.own_keys
+            and (attention.causal or attention.window is None)
+            for attention in layers.values()
         )
         states = [[tensor.name for tensor in state] for state in stack.states]
         return (
@@ -73,28 +79,28 @@ class Attentions:
         )
 
 
-def _interface(each: AttentionCall) -> Expression:
+def _interface(attention: AttentionCall) -> Expression:
     options: dict[str, Expression] = {}
-    if each.heads != each.key_heads:
-        options["groups"] = str(each.heads // each.key_heads)
-    if each.causal:
+    if attention.heads != attention.key_heads:
+        options["groups"] = str(attention.heads // attention.key_heads)
+    if attention.causal:
         options["causal"] = "True"
-    if each.window is not None:
-        options["window"] = str(each.window)
-    return call("AttentionInterface", repr(each.scale), **options)
+    if attention.window is not None:
+        options["window"] = str(attention.window)
+    return call("AttentionInterface", repr(attention.scale), **options)
 
 
 def state_names(stack: Stack) -> list[tuple[str, ...]]:
-    """The names of the tensors that each layer carries: "key" and "value" for those of one attention, which caches hold."""
+    """The names of the tensors that each layer carries: "key" and "value" for the tensors of one attention, which caches hold."""
     return [_names(state) for state in stack.states]
 
 
 def _names(state: Sequence[Any]) -> tuple[str, ...]:
-    pair = [each.name for each in state if each.grows]
-    held = pair == ["key", "value"] and all(len(each.dims) == 3 for each in state if each.grows)
+    pair = [tensor.name for tensor in state if tensor.grows]
+    held = pair == ["key", "value"] and all(len(tensor.dims) == 3 for tensor in state if tensor.grows)
     names: list[str] = []
-    for each in state:
-        name = each.name if held or each.name not in ("key", "value") else f"all_{each.name}s"
+    for tensor in state:
+        name = tensor.name if held or tensor.name not in ("key", "value") else f"all_{tensor.name}s"
         while name in names:
             name += "_"
         names.append(name)
@@ -111,13 +117,13 @@ def cached_windows(stack: Stack, attentions: Attentions) -> dict[int, int | None
     windows: dict[int, int | None] = {}
     for layer, state in enumerate(names):
         if "key" in state:
-            each = layers.get(layer)
+            attention = layers.get(layer)
             bounded = (
-                each is not None
-                and each.causal
-                and each.masked
-                and each.window not in (None, 1)
+                attention is not None
+                and attention.causal
+                and attention.masked
+                and attention.window not in (None, 1)
                 and not shares
             )
-            windows[layer] = each.window if each is not None and bounded else None
+            windows[layer] = attention.window if attention is not None and bounded else None
     return windows

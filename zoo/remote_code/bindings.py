@@ -21,7 +21,7 @@ class RemoteCodeError(UserError):
 
 
 class Key(NamedTuple):
-    """What identifies a definition: its module, and its name there."""
+    """The identity of a definition: its module, and its name there."""
 
     module: str
     name: str
@@ -102,7 +102,7 @@ class Resolver:
         return module.partition(".")[0] in self.packages
 
     def resolve(self, module: str, name: str) -> Key | External | ModuleType | None:
-        """What a name of a module stands for: a definition, an import, or a copied module; None for builtins."""
+        """The object that a name of a module stands for: a definition, an import, or a copied module; None for builtins."""
         statement = source_of(module).bindings.get(name)
         if statement is None:
             return None
@@ -121,7 +121,7 @@ class Resolver:
         return Key(module, name)
 
     def member(self, module: str, name: str) -> Key | External | ModuleType | None:
-        """What ``module.name`` stands for."""
+        """The object that ``module.name`` stands for."""
         importlib.import_module(module)
         if name not in source_of(module).bindings and f"{module}.{name}" in sys.modules:
             return sys.modules[f"{module}.{name}"]

@@ -22,7 +22,7 @@ _MODELS = {
 
 
 def serving(subject: Subject, name_of: Callable[[Any], str]) -> list[str]:
-    """What the classes of transformers use.  ``name_of``: the names of functions and classes in the file."""
+    """The code that the classes of transformers use.  ``name_of``: the names of functions and classes in the file."""
     names = {"attention": name_of(attention), "attention_bias": name_of(attention_bias)}
     parts = [serving_template.MAKING, serving_template.SERVING.format(**names)]
     for table in [*subject.tables.values()][:1]:
@@ -59,7 +59,7 @@ def classes(
         "parts": formatted(call("filled", "self", **parts), 8),
         "prepared": served,
         "backend": served,
-        "sdpa": all(each.softcap is None and not each.has_sinks for each in calls),
+        "sdpa": all(attention.softcap is None and not attention.has_sinks for attention in calls),
         "blocks": sorted(blocks),
     }
     texts = [serving_template.PRETRAINED, _MODELS[subject.spec.architecture]]
@@ -71,20 +71,20 @@ def classes(
 
 
 def _fields(subject: Subject, name_of: Callable[[Any], str]) -> dict[str, Any]:
-    """What most templates are filled with."""
+    """The values that fill most templates."""
     seq2seq = subject.spec.architecture == "encoder-decoder"
     images = subject.spec.architecture == "vision-language"
     tables = [*subject.tables]
     shared = len({id(table) for table in subject.tables.values()}) == 1
     targets = [f"self.{name}.token = " for name in (tables if shared else tables[:1])]
-    reads_tokens, given = subject.input == "input_ids", subject.input
+    reads_tokens, input_name = subject.input == "input_ids", subject.input
     new_cache = "DynamicCache()" if seq2seq else "DynamicCache(config=self.config)"
     return {
         "prefix": subject.prefix,
         "name": subject.spec.name,
         "base": name_of(type(subject.model)),
         "sequence": name_of(TokenSequence),
-        "main": given,
+        "main": input_name,
         "token": f"self.{tables[0]}.token" if tables else "None",
         "set_token": f"{''.join(targets)}value" if tables else "pass",
         "cache": "StateCache()" if subject.own_cache else new_cache,
@@ -93,13 +93,15 @@ def _fields(subject: Subject, name_of: Callable[[Any], str]) -> dict[str, Any]:
         "pass_embeds": "inputs_embeds, " if reads_tokens else "",
         "given_embeds": "inputs_embeds" if reads_tokens else "None",
         "or_embeds": ", or inputs_embeds: B T and the table's width" if reads_tokens else "",
-        "inputs": f'one_of("{given} or inputs_embeds", {given}, inputs_embeds)' if reads_tokens else given,
+        "inputs": f'one_of("{input_name} or inputs_embeds", {input_name}, inputs_embeds)'
+        if reads_tokens
+        else input_name,
         "image_inputs": "\n        pixel_values=None," if images else "",
         "images": model_template.IMAGES if images else "",
         "passed_images": ", pixel_values=pixel_values" if images else "",
         "own": "decoder_" if seq2seq else "",
-        "others": f"{given}=None, attention_mask=None, " if seq2seq else "",
-        "passed": f"{given}={given}, attention_mask=attention_mask, " if seq2seq else "",
+        "others": f"{input_name}=None, attention_mask=None, " if seq2seq else "",
+        "passed": f"{input_name}={input_name}, attention_mask=attention_mask, " if seq2seq else "",
     }
 
 
@@ -116,7 +118,7 @@ def _head(
         rows = "config.vocab_size" if known else str(layer.out_features)
         options: dict[str, Expression] = {} if layer.bias is not None else {"bias": "False"}
         made = call(name_of(type(layer)), str(layer.in_features), rows, **options)
-        lines.append(formatted(made, 8, f"self.{stored.place} = "))
+        lines.append(formatted(made, 8, f"self.{stored.path} = "))
     lines += [formatted(head, 8, "self.head = "), "        connect(self, self.model.serving)"]
     kind = subject.spec.head.kind
     seq2seq = subject.spec.architecture == "encoder-decoder"

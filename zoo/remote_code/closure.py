@@ -55,7 +55,9 @@ class Closure:
     @property
     def size(self) -> int:
         """The number of definitions, of members in use, and of names that are read."""
-        return len(self.attributes) + sum(1 + len(each.used) for each in self.definitions.values())
+        return len(self.attributes) + sum(
+            1 + len(definition.used) for definition in self.definitions.values()
+        )
 
     def add_value(self, value: Any) -> Key:
         """Add a function or a class of the copied packages."""
@@ -88,7 +90,7 @@ class Closure:
 
     def needs(self, owner: type, name: str) -> bool:
         """Whether copied code reads an attribute of the instances of a class."""
-        return name in self.attributes or any(name in self._own.get(each, ()) for each in owner.__mro__)
+        return name in self.attributes or any(name in self._own.get(base, ()) for base in owner.__mro__)
 
     def complete(self) -> None:
         """Add the members of classes that are read, until nothing more is."""
@@ -114,7 +116,7 @@ class Closure:
             definition.pieces.append(self._noted(header, None))
         origins = [definition.value]
         if definition.is_spec:
-            origins = [each for each in definition.value.__mro__ if self.resolver.copies(each.__module__)]
+            origins = [base for base in definition.value.__mro__ if self.resolver.copies(base.__module__)]
         for origin in origins:
             tree = source_of(origin.__module__).bindings[origin.__name__]
             assert isinstance(tree, ast.ClassDef)
@@ -130,8 +132,8 @@ class Closure:
         if issubclass(owner, nn.Module):
             if name == "__init__":
                 return False
-            others = [each for each in owner.__mro__ if not self.resolver.copies(each.__module__)]
-            if any(hasattr(each, name) for each in others) and not name.startswith("_abc"):
+            others = [base for base in owner.__mro__ if not self.resolver.copies(base.__module__)]
+            if any(hasattr(base, name) for base in others) and not name.startswith("_abc"):
                 return True
         elif issubclass(owner, BaseModel):
             if name.startswith("__") or name in owner.model_fields:
@@ -140,8 +142,10 @@ class Closure:
             return True
         if name in self.attributes:
             return True
-        related = (each.value for each in self.definitions.values() if isinstance(each.value, type))
-        return any(self.needs(each, name) for each in related if issubclass(each, owner))
+        related = (
+            definition.value for definition in self.definitions.values() if isinstance(definition.value, type)
+        )
+        return any(self.needs(subclass, name) for subclass in related if issubclass(subclass, owner))
 
     def _read(self, module: str, nodes: list[ast.stmt], owner: Definition | None = None) -> Piece:
         last = nodes[-1].end_lineno

@@ -61,7 +61,7 @@ def config_of(
         config["layer_types"] = [
             "full_attention" if window is None else "sliding_attention" for window in windows.values()
         ]
-    caps = {each.softcap for each in layers.values()}
+    caps = {attention.softcap for attention in layers.values()}
     if caps and None not in caps and len(caps) == 1:
         config["attn_logit_softcapping"] = next(iter(caps))
     labels = getattr(spec.head, "labels", None)

@@ -73,17 +73,17 @@ def flat(expression: Expression) -> str:
 
 def repeated(items: list[Expression]) -> tuple[Expression, ...]:
     """Items with runs of equal ones as comprehensions."""
-    found: list[Expression] = []
-    place = 0
-    while place < len(items):
+    grouped: list[Expression] = []
+    index = 0
+    while index < len(items):
         count = 1
-        while place + count < len(items) and items[place + count] == items[place]:
+        while index + count < len(items) and items[index + count] == items[index]:
             count += 1
-        item = items[place]
+        item = items[index]
         if count == 1:
-            found.append(item)
+            grouped.append(item)
         else:
             assert isinstance(item, Group)
-            found.append(Group(f"*({item.begin}", item.items, f"{item.end} for _ in range({count}))"))
-        place += count
-    return tuple(found)
+            grouped.append(Group(f"*({item.begin}", item.items, f"{item.end} for _ in range({count}))"))
+        index += count
+    return tuple(grouped)

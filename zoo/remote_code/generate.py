@@ -74,7 +74,7 @@ def generate(model: nn.Module, spec: Model, version: str) -> RemoteCode:
     cuts = [tensor_plan(stack, name, subject.attentions) for name, stack in subject.stacks.items()]
     stages = pipeline_plan(subject.stack, subject.main) if served else {}
     settings = configuration_class(
-        spec, subject.prefix, config, {path: cut for each in cuts for path, cut in each.items()}, stages
+        spec, subject.prefix, config, {path: cut for plan in cuts for path, cut in plan.items()}, stages
     )
     header = _header(spec, version)
     return RemoteCode(
@@ -114,7 +114,7 @@ def _tree(
         special[id(table)] = call("TokenTable", "config.vocab_size", str(table.embedding_dim))
     if subject.stored_head is not None and subject.stored_head.layer is not None:
         layer = getattr(subject.model.head, subject.stored_head.layer)
-        special[id(layer)] = call("Elsewhere", "self", f'"{subject.stored_head.place}"')
+        special[id(layer)] = call("Elsewhere", "self", f'"{subject.stored_head.path}"')
     interfaces = subject.attentions.interfaces()
     tree = Tree(subject.model, closure, name_of, special, interfaces, f"{subject.main}.blocks")
     if subject.spec.architecture == "dual-encoder":
@@ -150,10 +150,10 @@ def _reserved() -> set[str]:
     """The names that the templates bind."""
     texts = [*vars(serving_template).values(), seq2seq_template.MODEL]
     bound = r"^(?:class |def )?(\w+)(?= =|\()"
-    found = {
+    names = {
         name for text in texts if isinstance(text, str) for name in re.findall(bound, text, re.MULTILINE)
     }
-    return found | {name for line in _IMPORTS for name in re.findall(r"\w+", line.rpartition("import ")[2])}
+    return names | {name for line in _IMPORTS for name in re.findall(r"\w+", line.rpartition("import ")[2])}
 
 
 def _used(lines: Iterable[str], body: str) -> str:
@@ -161,7 +161,7 @@ def _used(lines: Iterable[str], body: str) -> str:
     words, kept = set(re.findall(r"\w+", body)), []
     for line in lines:
         begin, _, names = line.rpartition("import ")
-        used = [each for each in names.split(", ") if each.rpartition(" as ")[2].partition(".")[0] in words]
+        used = [name for name in names.split(", ") if name.rpartition(" as ")[2].partition(".")[0] in words]
         if used:
             line = f"{begin}import {', '.join(used)}"
             kept.append(

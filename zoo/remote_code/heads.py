@@ -58,10 +58,10 @@ _STORED = {"vocabulary": "lm_head", "labels": "score", "span": "span"}
 
 @dataclass(frozen=True)
 class StoredHead:
-    """Where the weights of a head are: ``layer`` of the head is ``place`` of the model that has the head, if it is all there is."""
+    """Where the weights of a head are: ``layer`` of the head is ``path`` in the model that has the head, if it is all there is."""
 
     layer: str | None
-    place: str
+    path: str
     output: str
 
     @classmethod
@@ -71,10 +71,10 @@ class StoredHead:
         with_weights = [name for name, child in head.named_children() if [*child.parameters()]]
         own = [*head.parameters(recurse=False), *head.buffers(recurse=False)]
         if len(with_weights) == 1 and with_weights[0] in _STORED and not own:
-            place = _STORED[with_weights[0]]
-            return cls(with_weights[0], place, place)
+            path = _STORED[with_weights[0]]
+            return cls(with_weights[0], path, path)
         return cls(None, "head", "head.vocabulary")
 
     def name(self, name: str) -> str:
         """The stored name of a parameter of the head."""
-        return name if self.layer is None else name.replace(f"head.{self.layer}.", f"{self.place}.", 1)
+        return name if self.layer is None else name.replace(f"head.{self.layer}.", f"{self.path}.", 1)

@@ -61,7 +61,7 @@ class Piece:
 
 def first_line(node: ast.stmt) -> int:
     """The first line of a statement, its decorators included."""
-    return min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
 
 
 def place_of(node: ast.expr) -> Place:
@@ -98,8 +98,8 @@ class Reader(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        arguments += [each for each in (node.args.vararg, node.args.kwarg) if each is not None]
-        for annotation in [*(each.annotation for each in arguments), node.returns]:
+        arguments += [argument for argument in (node.args.vararg, node.args.kwarg) if argument is not None]
+        for annotation in [*(argument.annotation for argument in arguments), node.returns]:
             self._annotation(annotation)
         self._decorators(node)
         for default in (*node.args.defaults, *node.args.kw_defaults):
@@ -143,7 +143,7 @@ class Reader(ast.NodeVisitor):
         self.visit(node.value)
 
     def _target(self, node: ast.expr) -> Key | External | ModuleType | None:
-        """What a name, or an attribute of a copied module, stands for; None for what only runs decide."""
+        """The object that a name, or an attribute of a copied module, stands for; None if only a run decides."""
         if isinstance(node, ast.Name):
             return None if node.id in self.piece.local else self._resolver.resolve(self._module, node.id)
         if isinstance(node, ast.Attribute):

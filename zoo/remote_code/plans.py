@@ -22,17 +22,17 @@ def tensor_plan(stack: Stack, name: str, attentions: Attentions) -> dict[str, st
 
     Attentions whose parts, or whose biases, need all heads at once are left whole, as are mixtures and other mixers.
     """
-    found: dict[str, set[str]] = {}
+    leaf_styles: dict[str, set[str]] = {}
     blocks: list[Any] = [*stack.blocks]
     parts = dict.fromkeys(part for block in blocks for part, _ in block.named_children())
     for part in parts:
         modules = [getattr(block, part, None) for block in blocks]
         cuts = [_cuts(module, attentions) for module in modules]
-        for leaf, style in (pair for each in cuts for pair in each.items()):
+        for leaf, style in (pair for cut in cuts for pair in cut.items()):
             pairs = zip(modules, cuts, strict=True)
             if not [m for m, cut in pairs if leaf not in cut and getattr(m, leaf, None) is not None]:
-                found.setdefault(f"{name}.blocks.*.{part}.{leaf}", set()).add(style)
-    return {path: styles.pop() for path, styles in found.items() if len(styles) == 1}
+                leaf_styles.setdefault(f"{name}.blocks.*.{part}.{leaf}", set()).add(style)
+    return {path: styles.pop() for path, styles in leaf_styles.items() if len(styles) == 1}
 
 
 def _cuts(module: nn.Module | None, attentions: Attentions) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""What the attentions of a model ask for, as it runs on the meta device: scales, windows, heads and biases."""
+"""The attention calls of a model as it runs on the meta device: scales, windows, heads and biases."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AttentionCall:
     has_sinks: bool
     adds_per_head: bool
     own_keys: bool
-    """The keys are those of the tokens, one for each."""
+    """Whether there is one key per query token."""
 
 
 class _Recorder(TorchFunctionMode):
@@ -64,12 +64,12 @@ class _Recorder(TorchFunctionMode):
             result = function(*args, **kwargs)
             self._kept.append(result)
             if result is not None:
-                given = inspect.signature(inspect.unwrap(function)).bind(*args, **kwargs)
-                self._biases[id(result)] = given.arguments
+                bound = inspect.signature(inspect.unwrap(function)).bind(*args, **kwargs)
+                self._biases[id(result)] = bound.arguments
             return result
         if function is functional.attention:
-            given = inspect.signature(inspect.unwrap(function)).bind(*args, **kwargs)
-            self._note(**given.arguments)
+            bound = inspect.signature(inspect.unwrap(function)).bind(*args, **kwargs)
+            self._note(**bound.arguments)
         return function(*args, **kwargs)
 
     def _note(
@@ -85,7 +85,7 @@ class _Recorder(TorchFunctionMode):
     ) -> None:
         limits = self._biases.get(id(bias), {}) if bias is not None else {"causal": False}
         plain = {"key_mask", "queries", "keys", "like", "causal", "window", "position_bias"}
-        given = {name for name, value in limits.items() if value is not None}
+        used = {name for name, value in limits.items() if value is not None}
         self.calls.append(
             AttentionCall(
                 self._paths.get(id(_caller()), ""),
@@ -97,7 +97,7 @@ class _Recorder(TorchFunctionMode):
                 bool(limits.get("causal", False)),
                 limits.get("window"),
                 "key_mask" in limits,
-                bool(limits) and given <= plain and limits.get("position_bias") is None,
+                bool(limits) and used <= plain and limits.get("position_bias") is None,
                 softcap,
                 sinks is not None,
                 bias is not None and bias.shape[1] > 1,
@@ -131,8 +131,8 @@ def _inputs(model: nn.Module, spec: Model) -> dict[str, Tensor]:
         assert spec.image is not None
         return {"input_ids": ids, "pixel_values": _input(spec, spec.image)}
     first = next(iter(names))
-    found = {first: _input(spec, spec.first_stack)}
-    return found | ({"decoder_input_ids": ids} if spec.architecture == "encoder-decoder" else {})
+    inputs = {first: _input(spec, spec.first_stack)}
+    return inputs | ({"decoder_input_ids": ids} if spec.architecture == "encoder-decoder" else {})
 
 
 def _input(spec: Model, stack: Stack) -> Tensor:

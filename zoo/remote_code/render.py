@@ -12,7 +12,7 @@ from zoo.remote_code.closure import NAMESPACE, Closure, Definition
 from zoo.remote_code.pieces import Piece, Place
 
 _CHECKER = re.compile(r"  # (?:type: ignore|noqa).*$", re.MULTILINE)
-"""What only this project's type checker and linter read."""
+"""The comments that only this project's type checker and linter read."""
 _ANY = External("Any", "from typing import Any")
 
 
@@ -68,11 +68,11 @@ class Renderer:
         return isinstance(first.node, ast.Assign) and needed <= set(self._closure.definitions)
 
     def _kept_annotations(self, piece: Piece) -> dict[Place, list[tuple[Place, Key | External]] | None]:
-        """What annotations name, or None for those that name what is not in the file."""
+        """The names in each annotation, or None for an annotation with a name that is not in the file."""
         known = self._closure.definitions
         return {
-            place: names if all(isinstance(t, External) or t in known for _, t in names) else None
-            for place, names in piece.annotations.items()
+            span: names if all(isinstance(t, External) or t in known for _, t in names) else None
+            for span, names in piece.annotations.items()
         }
 
     def _import(self, needed: External) -> None:
@@ -123,10 +123,10 @@ class Renderer:
     def _piece(self, piece: Piece) -> str:
         """The lines of a piece with the file's names in them."""
         lines = list(piece.source.lines)
-        edits = {place: self._name(target) for place, target in piece.edits.items()}
-        for place, names in self._kept_annotations(piece).items():
+        edits = {span: self._name(target) for span, target in piece.edits.items()}
+        for span, names in self._kept_annotations(piece).items():
             if names is None:
-                edits[place] = "Any"
+                edits[span] = "Any"
             else:
                 edits |= {inner: self.names[t] for inner, t in names if isinstance(t, Key)}
         for (first, begin, last, end), text in sorted(edits.items(), reverse=True):
@@ -149,7 +149,7 @@ def _renamed(text: str, old: str, new: str) -> str:
 
 
 def import_lines(statements: Iterable[str]) -> list[str]:
-    """Imports in order, those of one module in one line."""
+    """Imports in order, the names of one module in one line."""
     plain: set[str] = set()
     members: dict[str, set[str]] = {}
     for statement in statements:

@@ -38,20 +38,20 @@ class Subject:
         self.stacks: dict[str, Stack] = {name: getattr(model, name) for name, _ in spec.stacks()}
         self.main = "decoder" if spec.decodes else next(iter(self.stacks))
         self.stack = self.stacks[self.main]
-        self.own_cache = spec.decodes and any(each != ("key", "value") for each in state_names(self.stack))
+        self.own_cache = spec.decodes and any(names != ("key", "value") for names in state_names(self.stack))
 
     @property
     def embeddings(self) -> dict[str, nn.Module]:
         """The embeddings of stacks, by name, those with a token table first."""
         names = ["embedding", *(f"{name}_embedding" for name in self.stacks)]
-        found = {name: getattr(self.model, name) for name in names if hasattr(self.model, name)}
-        return dict(sorted(found.items(), key=lambda pair: pair[1].token is None))
+        embeddings = {name: getattr(self.model, name) for name in names if hasattr(self.model, name)}
+        return dict(sorted(embeddings.items(), key=lambda pair: pair[1].token is None))
 
     @property
     def tables(self) -> dict[str, Any]:
         """The tables of tokens, by the names of embeddings."""
-        every = {name: getattr(each, "token", None) for name, each in self.embeddings.items()}
-        return {name: each for name, each in every.items() if each is not None}
+        every = {name: getattr(embedding, "token", None) for name, embedding in self.embeddings.items()}
+        return {name: table for name, table in every.items() if table is not None}
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -76,11 +76,11 @@ class Subject:
     def copies(self, written: set[str]) -> dict[str, tuple[str, ...]]:
         """The further stored names of buffers that several layers share."""
         buffers = {name for name, _ in self.model.named_buffers(remove_duplicate=False)}
-        found: dict[str, tuple[str, ...]] = {}
+        copies: dict[str, tuple[str, ...]] = {}
         for name, first in tied_names(self.model).items():
             if name in buffers & written:
-                found[first] = (*found.get(first, ()), self.names[name])
-        return found
+                copies[first] = (*copies.get(first, ()), self.names[name])
+        return copies
 
 
 def _names_of(spec: Model) -> tuple[str, str]:

@@ -94,14 +94,16 @@ class Tree:
             return made
         if isinstance(module, nn.ModuleList | nn.Sequential):
             items = [
-                self.child(each, module, f"{path}.{name}") for name, each in module._modules.items() if each
+                self.child(child, module, f"{path}.{name}")
+                for name, child in module._modules.items()
+                if child
             ]
             if isinstance(module, nn.Sequential):
                 return call("nn.Sequential", *items)
             kind = "Layers" if path == self._layers else "nn.ModuleList"
             return call(kind, Group("[", repeated(items), "]"))
         if isinstance(module, nn.ModuleDict):
-            named = {name: self.child(each, module, f"{path}.{name}") for name, each in module.items()}
+            named = {name: self.child(child, module, f"{path}.{name}") for name, child in module.items()}
             return call("nn.ModuleDict", call("dict", **named))
         if _has_own_constructor(type(module)):
             return call("made", self.function(type(module)), **self.parts(module, path))
@@ -176,7 +178,7 @@ class Tree:
             return self._collection(value, path)
         if isinstance(value, functools.partial):
             self.imports["functools"] = "import functools"
-            named = {name: self.value(each, path) for name, each in value.keywords.items()}
+            named = {name: self.value(argument, path) for name, argument in value.keywords.items()}
             return call(
                 "functools.partial",
                 self.value(value.func, path),
@@ -209,7 +211,7 @@ class Tree:
             defaults = type(value)._field_defaults  # type: ignore[attr-defined]
             named = {n: e for n, e in named.items() if n not in defaults or defaults[n] != getattr(value, n)}
             return call(self.function(type(value)), **named)
-        items = tuple(self.value(each, path) for each in value)
+        items = tuple(self.value(item, path) for item in value)
         if isinstance(value, list | tuple):
             begin, end = ("(", ")") if isinstance(value, tuple) else ("[", "]")
             if len(items) > 3 and len(set(items)) == 1:
@@ -225,9 +227,9 @@ class Tree:
         if (
             len(keys) > 3
             and keys == [*range(len(keys))]
-            and all(isinstance(each, nn.Module) for each in value.values())
+            and all(isinstance(module, nn.Module) for module in value.values())
         ):
-            paths = [self._paths[id(each)] for each in value.values()]
+            paths = [self._paths[id(module)] for module in value.values()]
             pattern = paths[0].replace(".0.", ".{layer}.", 1)
             if paths == [pattern.replace("{layer}", str(key)) for key in keys]:
                 return f'{{layer: Reference(f"{pattern}") for layer in range({len(keys)})}}'
@@ -241,12 +243,12 @@ class Tree:
         if self._closure.resolver.copies(module):
             return self._name_of(self._closure.add_value(value))
         for name, origin in (("F", nn.functional), ("torch", torch), ("nn", nn)):
-            found = next(
-                (each for each, known in vars(origin).items() if known is value and each[0] != "_"), None
+            attribute = next(
+                (key for key, known in vars(origin).items() if known is value and key[0] != "_"), None
             )
-            if found is not None:
+            if attribute is not None:
                 self.imports[name] = _TORCH[name]
-                return f"{name}.{found}"
+                return f"{name}.{attribute}"
         if module in ("builtins", "math", "operator"):
             self.imports[module] = f"import {module}"
             return f"{module}.{value.__name__}"
@@ -264,12 +266,12 @@ _TORCH = {
 
 def _torch_base(kind: type) -> type:
     """The nearest class of torch that a class derives from."""
-    return next(each for each in kind.__mro__ if each.__module__.partition(".")[0] == "torch")
+    return next(base for base in kind.__mro__ if base.__module__.partition(".")[0] == "torch")
 
 
 def _has_own_constructor(kind: type) -> bool:
     """Whether the constructor of a class is not torch's."""
-    owner = next(each for each in kind.__mro__ if "__init__" in vars(each))
+    owner = next(base for base in kind.__mro__ if "__init__" in vars(base))
     return owner.__module__.partition(".")[0] != "torch" or owner is nn.Module
 
 

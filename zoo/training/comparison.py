@@ -61,10 +61,10 @@ class Result:
     def solved(self) -> int | None:
         """The step at which the task was solved, or None."""
         step = None
-        for each in reversed(self.scores):
-            if each.accuracy < SOLVED:
+        for score in reversed(self.scores):
+            if score.accuracy < SOLVED:
                 break
-            step = each.step
+            step = score.step
         return step
 
     @property
@@ -88,7 +88,7 @@ class Result:
             "device": self.device,
             "kept": self.kept,
             "losses": [loss if math.isfinite(loss) else None for loss in self.losses],
-            "scores": [each.as_dict() for each in self.scores],
+            "scores": [score.as_dict() for score in self.scores],
         }
 
 
@@ -121,7 +121,11 @@ class TrainingComparison:
 
     def differences(self, result: Result) -> list[Difference]:
         """The changes of a spec against the baseline, without their consequences."""
-        return [each for each in differences(self.results[0].spec, result.spec) if not each.follows]
+        return [
+            difference
+            for difference in differences(self.results[0].spec, result.spec)
+            if not difference.follows
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -136,7 +140,7 @@ class TrainingComparison:
             "results": [
                 {
                     **result.as_dict(),
-                    "differences": [each.as_dict() for each in self.differences(result)],
+                    "differences": [difference.as_dict() for difference in self.differences(result)],
                 }
                 for result in self.results
             ],
@@ -148,15 +152,16 @@ def contenders(named: Sequence[Contender], task: TrainingTask, jobs: int = 1) ->
 
     Raises :class:`UserError` if one cannot be adapted or compared with the others, or if memory is too small for them.
     """
-    fit = [replace(each, spec=fitted(each.spec, task)) for each in named]
+    fit = [replace(contender, spec=fitted(contender.spec, task)) for contender in named]
     sizes = [
-        _BYTES * sum(parameter.numel() for parameter in assemble(each.spec).parameters()) for each in fit
+        _BYTES * sum(parameter.numel() for parameter in assemble(contender.spec).parameters())
+        for contender in fit
     ]
     free = available_memory()
-    for each, size in zip(fit, sizes, strict=True):
+    for contender, size in zip(fit, sizes, strict=True):
         if size > free:
             raise UserError(
-                f"{each.label} is too large to train here: its {size // _BYTES:,} parameters take {byte_text(size)}, "
+                f"{contender.label} is too large to train here: its {size // _BYTES:,} parameters take {byte_text(size)}, "
                 f"and {byte_text(free)} are free\n  Reduce it, for example with {option_name('layers')} 4 and {option_name('width')} 128."
             )
     needed = list(accumulate(sorted(sizes, reverse=True)[:jobs]))
@@ -172,7 +177,7 @@ def compare(
     fit: Sequence[Contender],
     task: TrainingTask,
     settings: Settings,
-    place: Path,
+    directory: Path,
     progress: OnMoment = lambda moment: None,
     *,
     fresh: bool = False,
@@ -180,11 +185,14 @@ def compare(
 ) -> TrainingComparison:
     """Train specs that fit the task, on a GPU if available: in turn, or ``jobs`` at once, each in a process of its own.
 
-    Results are saved at ``place``: interrupted runs resume and finished ones are reused, unless ``fresh``.  Raises
+    Results are saved in ``directory``: interrupted runs resume and finished ones are reused, unless ``fresh``.  Raises
     :class:`UserError` for a damaged file there, and if a process ends before its model is trained.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    runs = [Run(each.label, each.spec, Store(place, each.spec, task, settings, device)) for each in fit]
+    runs = [
+        Run(contender.label, contender.spec, Store(directory, contender.spec, task, settings, device))
+        for contender in fit
+    ]
     if fresh:
         for run in runs:
             run.store.clear()
@@ -203,18 +211,18 @@ def compare(
 
 def _result(run: Run, task: TrainingTask, settings: Settings, device: torch.device, *, kept: bool) -> Result:
     """The saved result of a finished run."""
-    found = run.store.result()
-    assert found is not None
+    result = run.store.result()
+    assert result is not None
     return Result(
         label=run.label,
         spec=run.spec,
-        parameters=found.parameters,
-        losses=found.losses,
-        scores=found.scores,
-        seconds=found.seconds,
+        parameters=result.parameters,
+        losses=result.losses,
+        scores=result.scores,
+        seconds=result.seconds,
         tokens=settings.batch * sum(task.lengths(run.spec.architecture).values()),
-        sees_answers=found.sees_answers,
-        diverged=found.diverged,
+        sees_answers=result.sees_answers,
+        diverged=result.diverged,
         device=device.type,
         kept=kept,
     )

@@ -62,9 +62,9 @@ def _check_lengths(spec: Model, task: TrainingTask) -> None:
         if context is not None and needed(task.length) > context:
             fits = bisect_right(range(1, task.length), context, key=needed)
             shorter = f"Use {option_name('length')} {fits} or less, or set " if fits else "Set "
-            place = "context_length" if stack.context_length is None else f"{name}.context_length"
+            field = "context_length" if stack.context_length is None else f"{name}.context_length"
             raise UserError(
                 f"{spec.name}: {task.name} of {option_name('length')} {task.length} must fit the context of its {name}\n"
                 f"  value: {needed(task.length)} tokens, and the context has {context}\n"
-                f"  {shorter}{place}={needed(task.length)}."
+                f"  {shorter}{field}={needed(task.length)}."
             )

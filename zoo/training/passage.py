@@ -37,7 +37,7 @@ class Sample:
 
     def to(self, device: torch.device) -> Sample:
         """This sample on a device."""
-        return Sample(tuple(each.to(device) for each in self.inputs), self.targets.to(device))
+        return Sample(tuple(tensor.to(device) for tensor in self.inputs), self.targets.to(device))
 
 
 def sample(spec: Model, passage: Passage, tokens: int) -> Sample:

@@ -51,20 +51,20 @@ def train_in_processes(
         if device.type == "cpu"
         else [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
     )
-    waiting, places = list(runs), list(range(jobs))
+    waiting, slots = list(runs), list(range(jobs))
     events: Events = queue.SimpleQueue()
     running: set[TrainingProcess] = set()
     try:
         while waiting or running:
-            while waiting and places:
-                run, place = waiting.pop(0), places.pop(0)
-                given = (run, task, settings, devices[place % len(devices)], threads)
-                running.add(TrainingProcess(run.label, place, pickle.dumps(given), events))
+            while waiting and slots:
+                run, slot = waiting.pop(0), slots.pop(0)
+                arguments = (run, task, settings, devices[slot % len(devices)], threads)
+                running.add(TrainingProcess(run.label, slot, pickle.dumps(arguments), events))
             process, event = events.get()
             if event is None:
                 process.check()
                 running.remove(process)
-                places.append(process.place)
+                slots.append(process.slot)
             elif "error" in event:
                 raise UserError(event["error"])
             else:
@@ -77,10 +77,10 @@ def train_in_processes(
 
 
 class TrainingProcess:
-    """A process that trains one model; a thread reads its events.  ``place``: its number among those that run at once."""
+    """A process that trains one model; a thread reads its events.  ``slot``: its number among the processes that run at once."""
 
-    def __init__(self, label: str, place: int, given: bytes, events: Events) -> None:
-        self.label, self.place, self._events = label, place, events
+    def __init__(self, label: str, slot: int, arguments: bytes, events: Events) -> None:
+        self.label, self.slot, self._events = label, slot, events
         self._words = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             command_of("zoo.training.worker"),
@@ -90,13 +90,13 @@ class TrainingProcess:
             start_new_session=True,  # Ctrl-C reaches only the parent, which stops its processes
             env=os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
         )
-        threading.Thread(target=self._read, args=(given,), daemon=True).start()
+        threading.Thread(target=self._read, args=(arguments,), daemon=True).start()
 
-    def _read(self, given: bytes) -> None:
+    def _read(self, arguments: bytes) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError), self._process.stdin as out:
-            out.write(given)
+            out.write(arguments)
         for line in self._process.stdout:
             with contextlib.suppress(ValueError):  # a killed process may leave half a line
                 self._events.put((self, json.loads(line)))

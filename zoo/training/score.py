@@ -42,10 +42,10 @@ def score(model: nn.Module, samples: list[Sample], step: int) -> Score:
     """The score of a model; leaves it in training mode."""
     model.eval()
     loss, right, count = 0.0, 0, 0
-    for each in samples:
-        logits, scored = model(*each.inputs).logits, each.targets != UNSCORED
-        loss += token_loss(logits, each.targets, "sum").item()
-        right += int((logits.argmax(-1) == each.targets)[scored].sum())
+    for batch in samples:
+        logits, scored = model(*batch.inputs).logits, batch.targets != UNSCORED
+        loss += token_loss(logits, batch.targets, "sum").item()
+        right += int((logits.argmax(-1) == batch.targets)[scored].sum())
         count += int(scored.sum())
     model.train()
     return Score(step, loss / count, right / count)

@@ -35,9 +35,9 @@ def shrunk(spec: Model, layers: int | None = None, width: int | None = None) -> 
         return _scaled_model(fewer_experts(spec), Fraction(width, spec.output_width))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
+        field = ".".join(map(str, first["loc"]))
         raise UserError(
-            f"{spec.name} cannot be made {width} wide: {place} {first['msg']}\n"
+            f"{spec.name} cannot be made {width} wide: {field} {first['msg']}\n"
             f"  value: {first['input']!r}\n  Try {option_name('width')} {_rounder(width)}, or set the widths in a spec."
         ) from None
 

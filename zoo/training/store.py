@@ -54,7 +54,7 @@ class Store:
     """The directory of one run, by spec, task and settings: a state during training, then the result."""
 
     def __init__(
-        self, place: Path, spec: Model, task: TrainingTask, settings: Settings, device: torch.device
+        self, root: Path, spec: Model, task: TrainingTask, settings: Settings, device: torch.device
     ) -> None:
         trained = {key: value for key, value in resolved(spec).items() if key not in _ABOUT}
         decisive = {
@@ -65,7 +65,7 @@ class Store:
             "versions": [version("zoo"), torch.__version__],
         }
         text = json.dumps(decisive, sort_keys=True)
-        self.directory = place / hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.directory = root / hashlib.sha256(text.encode()).hexdigest()[:16]
         self._state, self._result = self.directory / "state.pt", self.directory / "result.json"
         self._settings = json.dumps(decisive, indent=2)
 
@@ -99,9 +99,9 @@ class Store:
             return None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            place = path_text(first["loc"])
+            field = path_text(first["loc"])
             raise UserError(
-                f"{self._result} is not a valid training result: {f'{place}: ' if place else ''}{first['msg']}\n"
+                f"{self._result} is not a valid training result: {f'{field}: ' if field else ''}{first['msg']}\n"
                 f"  Pass {option_name('fresh')} to start over."
             ) from None
 

@@ -78,8 +78,8 @@ class NextByte(TextTask):
 
     @property
     def sizes(self) -> tuple[int, int]:
-        given = self.length // 2 if self.halves else 0
-        return given, self.length - given
+        prompt = self.length // 2 if self.halves else 0
+        return prompt, self.length - prompt
 
     def draw(self, part: Part, rows: int, generator: torch.Generator) -> Passage:
         stretches = self.stretches(part, rows, generator)

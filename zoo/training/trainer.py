@@ -73,9 +73,9 @@ class Trainer:
     def _learn(self) -> None:
         seed, step = self.settings.seed, self.done
         passage = self.task.passage("training", self.settings.batch, seed, step)
-        each = sample(self.spec, passage, self.task.tokens).to(self.device)
+        batch = sample(self.spec, passage, self.task.tokens).to(self.device)
         torch.manual_seed(_dropout_seed(seed, step))
-        loss = token_loss(self.model(*each.inputs).logits, each.targets)
+        loss = token_loss(self.model(*batch.inputs).logits, batch.targets)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
         self.optimizer.step()
@@ -90,7 +90,7 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "schedule": self.schedule.state_dict(),
             "losses": self.losses,
-            "scores": [each.as_dict() for each in self.scores],
+            "scores": [score.as_dict() for score in self.scores],
             "seconds": self.seconds,
         }
 
@@ -100,7 +100,7 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         self.schedule.load_state_dict(state["schedule"])
         self.losses, self.seconds = [float(loss) for loss in state["losses"]], float(state["seconds"])
-        self.scores = [Score(**each) for each in state["scores"]]
+        self.scores = [Score(**fields) for fields in state["scores"]]
 
 
 def share_of_rate(step: int, steps: int) -> float:

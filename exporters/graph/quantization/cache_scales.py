@@ -76,5 +76,5 @@ def format_of(graphs: Iterable[Graph]) -> CacheFormat | None:
 
 def cache_of(graphs: Iterable[Graph], scales: Scales) -> QuantizedCache | None:
     """The cache of graphs with these scales; None for a float cache."""
-    found = format_of(graphs)
-    return None if found is None else QuantizedCache(found, scales)
+    cache_format = format_of(graphs)
+    return None if cache_format is None else QuantizedCache(cache_format, scales)

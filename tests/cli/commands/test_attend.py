@@ -481,7 +481,7 @@ REFUSED = [
      "Input and new tokens must fit the context of tiny-gpt2, which is 10 tokens.\n"
      "  value: 2 tokens, and --max-new-tokens 10\n  Pass --max-new-tokens 9 or less."),
     (["bert.yaml", "--ids", "1", "--max-new-tokens", "1"],
-     "--max-new-tokens needs a head of kind language_modeling, and that of tiny-bert is none.\n  value: 1\n  Remove the option."),
+     "--max-new-tokens needs a head of kind language_modeling, and the head of tiny-bert is none.\n  value: 1\n  Remove the option."),
     (["gpt2.yaml", "--ids", "1", "--target-ids", "1"],
      "--target-ids applies only to encoder-decoders, and tiny-gpt2 is architecture: decoder.\n  value: '1'\n  Pass the whole input"),
     (["t5.yaml", "--ids", "1", "--target-ids", "1", "--target-text", "a"],

@@ -210,7 +210,7 @@ def test_what_is_drawn_follows_the_seed(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "width": (gpt2(d_model=16), (), "d_model of decoder must be that of the weights, which is 8, not 16"),
+    "width": (gpt2(d_model=16), (), "d_model of decoder must equal the width of the weights, 8, not 16"),
     "beyond": (gpt2(), ("0,2",), "layers of decoder: layer 2 is beyond the 2 layers of the weights\n  Use 0 to 1."),
     "count": (gpt2(), ("0,1,1",), "layers of decoder: 3 layers are listed, and the spec has 2\n  List 2, or set decoder.layers to 3."),
     "syntax": (gpt2(), ("0..1",), "layers of decoder: '0..1' is neither a layer, a range nor a sum"),

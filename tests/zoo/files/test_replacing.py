@@ -126,7 +126,7 @@ def test_the_location_of_the_old_directory_is_reported(out: Path, monkeypatch: p
     (left,) = out.parent.iterdir()
     assert str(error.value) == (
         f"{out} cannot be written: refused.\n"
-        f"  What stood there is in {left}/old: move it back, and choose another directory."
+        f"  The earlier directory is in {left}/old: move it back, and choose another directory."
     )
     assert tree(left / "old") == before
     put(out, NEW)  # puts it back first
