@@ -46,8 +46,8 @@ def expert_loop(experts: MixtureCall) -> Value:
         )
         return added
 
-    given = [(rows, dtype), (weights, experts.weights.dtype)]
-    total = _each_expert(call, chosen, matrices, start, SUM, with_expert, given)
+    common = [(rows, dtype), (weights, experts.weights.dtype)]
+    total = _each_expert(call, chosen, matrices, start, SUM, with_expert, common)
     return graph.reshape(call.cast(total, SUM, dtype), call.result.dims)
 
 
