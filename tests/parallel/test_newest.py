@@ -15,7 +15,7 @@ from tests.parallel.steps import compare_all
 
 WHOLE_STREAM = {
     "reusing": "decoder.blocks.0.per_layer_embedding",
-    "several-streams": "decoder.blocks.0.per_layer_embedding",
+    "several-streams": "decoder.blocks.0.low_rank_residual",
     "conformer": "encoder.blocks.0.first_feed_forward",
     "shared-with-adapters": "decoder.blocks.1.side",
     "deepstack": "deep_connectors",

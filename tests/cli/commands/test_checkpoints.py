@@ -72,7 +72,7 @@ def test_an_existing_output_is_kept(run, tmp_path: Path) -> None:
     Path("mine.yaml").write_text("mine\n")
     result = run("import", MINILM / "config.json", "-o", "mine.yaml")
     assert result.exit_code == 2
-    assert result.stderr == "mine.yaml exists.\n  Pass another --output, or --force to overwrite it.\n"
+    assert result.stderr == "mine.yaml exists.\n  Pass another --output, or --force to replace it.\n"
     assert Path("mine.yaml").read_text() == "mine\n"
     assert run("import", MINILM / "config.json", "-o", "mine.yaml", "--force").exit_code == 0
     assert "encoder" in Path("mine.yaml").read_text()

@@ -344,7 +344,7 @@ def test_a_disk_that_fills_up(
     run: Run, small_disk: Path, monkeypatch: pytest.MonkeyPatch, via: str, reason: str
 ) -> None:
     monkeypatch.setattr("exporters.export.check_destination", lambda *_: None)
-    monkeypatch.setattr("exporters.steps.preconditions.check_destination", lambda *_: None)
+    monkeypatch.setattr("exporters.steps.request.check_destination", lambda *_: None)
     told = refused(run, "export", "tiny-gpt", "--no-verify", "--via", via, "-o", str(small_disk / "out"))
     assert told.startswith(f"{small_disk}/out cannot be written: {reason}")
     assert not list(small_disk.iterdir())

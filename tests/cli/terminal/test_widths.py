@@ -95,7 +95,7 @@ def _words(table: TableLayout) -> Iterator[str]:
 
 def test_list(printed: Printed) -> None:
     invoke(printed, "list", "bert-*")
-    check(printed, "bert-base-multilingual-cased 177,853,440", "summary")
+    check(printed, "bert-base-multilingual-cased 178M 2018", "summary")
 
 
 def test_params(printed: Printed) -> None:

@@ -21,7 +21,7 @@ from exporters.export import export
 from exporters.graph.builder import GraphBuilder
 from exporters.graph.emitters import registry
 from exporters.graph.emitters.registry import Call, Operand
-from exporters.steps import plan as plan_module
+from exporters.steps import graphs as graphs_module
 from exporters.steps.options import ExportOptions
 from exporters.verification.cases import cases
 from exporters.verification.result import OutputComparison, Verification, VerificationError
@@ -214,7 +214,7 @@ def weights_shifted_by_one_tensor(patch: Patch) -> None:
             graph, {name: replace(regions[name], offset=shifted[name].offset) for name in names}, file
         )
 
-    patch.setattr(plan_module, "model_proto", place)
+    patch.setattr(graphs_module, "model_proto", place)
 
 
 def two_layers_exchanged(patch: Patch) -> None:
@@ -227,7 +227,7 @@ def two_layers_exchanged(patch: Patch) -> None:
 
         return model_proto(graph, {name: regions[other(name)] for name in regions}, file)
 
-    patch.setattr(plan_module, "model_proto", place)
+    patch.setattr(graphs_module, "model_proto", place)
 
 
 def far_distances_one_bucket_off(patch: Patch) -> None:
@@ -650,7 +650,7 @@ def test_rejections_by_the_runtime_are_reported_by_case(tmp_path: Path, monkeypa
 
 def test_a_file_that_does_not_load_is_reported(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(
-        plan_module, "model_proto", lambda graph, regions, file: model_proto(graph, regions, "elsewhere")
+        graphs_module, "model_proto", lambda graph, regions, file: model_proto(graph, regions, "elsewhere")
     )
     with pytest.raises(VerificationError, match="loading, all outputs: ONNX Runtime rejects it: ") as error:
         export(gpt2(), tmp_path / "x")

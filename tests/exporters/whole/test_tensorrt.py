@@ -193,7 +193,7 @@ def test_the_cache_length_defaults_to_the_context_length(tmp_path: Path) -> None
             {"cache_length": 11},
             "must not exceed the context_length, which is 10\n  value: 11\n  Use 10.",
         ),
-        (gpt2(), {"cache_length": 0}, "must be at least 1\n  value: 0\n  Use 10."),
+        (gpt2(), {"cache_length": 0}, "cache_length must be greater than 0\n  value: 0\n  Use 1 or more."),
         (
             llava(),
             {"cache_length": 9},
