@@ -19,6 +19,7 @@ from zoo.checkpoints.source import CheckpointWeights
 from zoo.configs.exporting import describes
 from zoo.configs.importing import tensors_beside
 from zoo.families.common.config import CONFIG
+from zoo.families.registry import family
 from zoo.weights.modules import split_name
 from zoo.weights.saving import TensorHeader
 from zoo.weights.source import WeightSource
@@ -35,7 +36,7 @@ def original(
     spec: Model, config: dict[str, Any], origin: Path, source: WeightSource
 ) -> tuple[dict[str, Any], Unused]:
     """Return the config to write and the tensors to keep: the checkpoint's at ``origin``, if it has the family and
-    class of ``config`` and still describes the spec, or else ``config`` and none.
+    class of ``config``, still describes the spec, and names tensors as they are written, or else ``config`` and none.
 
     A config that names code of its own is not kept, as the code does not come along.
     """
@@ -47,7 +48,16 @@ def original(
     )
     tensors = functools.partial(tensors_beside, origin)
     readable = all(map(_is_kept, unused, unused.values()))
-    if not same or not readable or "auto_map" in fields or not describes(spec, fields, config, tensors):
+    named = all(
+        fields.get(name, value) == value for name, value in family(config["model_type"]).naming.items()
+    )
+    if (
+        not same
+        or not named
+        or not readable
+        or "auto_map" in fields
+        or not describes(spec, fields, config, tensors)
+    ):
         return config, {}
     kept = {name: value for name, value in fields.items() if name not in _OF_FILES}
     return kept, unused

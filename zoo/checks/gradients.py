@@ -19,6 +19,7 @@ from zoo.checks.subject import CheckedModel
 from zoo.components.attention import Projections, SelfAttention
 from zoo.components.attention_variations import VariedSelfAttention
 from zoo.components.block_summaries import SummarizingAttention
+from zoo.components.disentangled import Disentangled
 from zoo.components.mixture import Mixture
 from zoo.components.norm_placements import ReorderedNorm, Sandwich
 from zoo.components.router import Router
@@ -81,9 +82,14 @@ def gradients(subject: CheckedModel) -> Check:
 
 
 def _shift_all_scores(model: ZooModel) -> set[str]:
-    """The biases of keys and of their norms: without positions that act on keys, softmax ignores them."""
+    """The biases of keys, of their norms, and of the norms of distances that stand for keys alone: softmax ignores them unless a
+    position acts on keys."""
     paths = [path for path, module in model.named_modules() if isinstance(module, Projections)]
-    return {f"{path}.{part}.bias" for path in paths for part in ("key", "key_norm")} & _trained(model).keys()
+    biases = {f"{path}.{part}.bias" for path in paths for part in ("key", "key_norm")}
+    for path, module in model.named_modules():
+        if isinstance(module, Disentangled) and not module.to_content:
+            biases.add(f"{path}.norm.bias")
+    return biases & _trained(model).keys()
 
 
 def _score_one_key(model: ZooModel) -> set[str]:

@@ -151,7 +151,9 @@ def _check_conversion(
     written, saved = (
         json.loads((directory / f"{name}/config.json").read_text()) for name in ("converted", "reference")
     )
-    assert {**written, "dtype": None} == {**saved, "dtype": None}, "the config stays as it is"
+    naming = family(reference.config.model_type).naming
+    if all(saved[name] == value for name, value in naming.items()):
+        assert {**written, "dtype": None} == {**saved, "dtype": None}, "the config stays as it is"
     assert batch.largest(batch.reference(back), batch.reference(reference)) <= 1e-6
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from specs.model.model import Model
 from zoo.families.common.config import Config
@@ -30,7 +31,8 @@ class Family:
     ``body`` is the template of a spec without name and head; ``classes`` are the classes by name, the default first.
     ``refused`` are classes that are not supported, each with what a spec cannot express of it.
     ``fixed`` gives fields their only supported value, which may be a template, and the reason; ``ignored`` are fields that do
-    not change the spec.  A family that only names tensors has no body.
+    not change the spec, and ``naming`` those of them that choose the names of tensors, with the choice that is written.  A family
+    that only names tensors has no body.
     """
 
     model_type: str
@@ -40,6 +42,7 @@ class Family:
     refused: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, tuple[Template, str]] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    naming: Mapping[str, Any] = field(default_factory=dict)
 
     def spec(self, config: Config, class_name: str) -> Data:
         """The spec of a config, without a name."""
@@ -51,7 +54,7 @@ class Family:
         data: Data = read(self._body(class_name), config)
         for name, (value, because) in self.fixed.items():
             config.must(name, read(value, config), because)
-        config.ignore(*self.ignored)
+        config.ignore(*self.ignored, *self.naming)
         return data
 
     def config(self, model: Model, class_name: str) -> Data:

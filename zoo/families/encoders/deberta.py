@@ -179,6 +179,7 @@ FAMILIES = (
             "pooler_dropout": (0, "dropout before the dense layer of the pooler is not supported"),
         },
         # only some heads read these
-        ignored=("cls_dropout", "legacy", "pooler_hidden_act", "conv_act", "conv_groups"),
+        ignored=("cls_dropout", "pooler_hidden_act", "conv_act", "conv_groups"),
+        naming={"legacy": True},
     ),
 )
