@@ -57,6 +57,7 @@ def serve(engine):
             answer = {"refused": words, "node": next(filter(None, match.groups()), "") if match else ""}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+    os._exit(0)  # threads of an engine may wait for each other for ever at exit
 
 
 def _answer(engine, request):
