@@ -147,7 +147,7 @@ def test_a_plugin_builds_checks_reports_exports_and_verifies(slot: str, tmp_path
     result = json.loads(build[1])
     assert result["behaviour"]["passed"]
     assert result["export"]["verification"]["passed"]
-    assert code[0] == 0, code[2][-3000:]
+    assert code[0] == 0, code[1][-3000:] + code[2][-3000:]
     autos = json.loads((tmp_path / "code" / "config.json").read_text())["auto_map"]
     load = getattr(transformers, [*autos][-1]).from_pretrained
     assert load(tmp_path / "code", trust_remote_code=True).num_parameters() > 0  # without the plugin

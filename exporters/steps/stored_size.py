@@ -49,7 +49,10 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
 
     Raises :class:`specs.base.errors.UserError` for a model that cannot be exported.
     """
-    small = fewer_layers(spec, layers=1)
+    shares = any(len(set(stack.owners())) < stack.depth for _, stack in spec.stacks())
+    small = fewer_layers(
+        spec, layers=2 if shares else 1
+    )  # some targets keep weights that layers share in floats
     kinds = {layer: kind for kind, layers in _kinds(spec, small).items() for layer in layers}
     layers: Layers = {
         name: [kinds[name, layer] for layer in dict.fromkeys(stack.owners())] for name, stack in spec.stacks()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
 from torch import nn
 
 from specs.base.printable import printable
@@ -88,9 +89,21 @@ def generate(model: nn.Module, spec: Model, version: str) -> RemoteCode:
     )
 
 
+def _spec_classes(part: Any) -> Iterator[type]:
+    """The classes of a spec and of all parts in it."""
+    if isinstance(part, BaseModel):
+        yield type(part)
+        for name in type(part).model_fields:
+            yield from _spec_classes(getattr(part, name))
+    elif isinstance(part, tuple | list | dict):
+        for value in part.values() if isinstance(part, dict) else part:
+            yield from _spec_classes(value)
+
+
 def _closure(subject: Subject) -> Closure:
     """The definitions that the code, and the values of attributes, need."""
-    packages = {type(module).__module__.partition(".")[0] for module in subject.model.modules()} - {"torch"}
+    classes = {type(module) for module in subject.model.modules()} | {*_spec_classes(subject.spec)}
+    packages = {kind.__module__.partition(".")[0] for kind in classes} - {"builtins", "torch"}
     closure = Closure(frozenset({"zoo", "specs", *packages}))
     closure.attributes |= _CALLED
     modules = [type(module) for module in subject.model.modules()]

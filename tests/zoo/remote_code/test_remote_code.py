@@ -430,7 +430,7 @@ def test_images_are_read_beside_texts(preset: str, tmp_path: Path) -> None:
     pixels = torch.randn(2, *spec.embedding_of(spec.image).input_shape(None))
     ids = IDS % (spec.vocab_size or 1)
     if spec.connector is not None:
-        width = ours.see(pixels[:1]).shape[1]
+        width = ours.encode_images(pixels[:1]).shape[1]
         ids = torch.cat((torch.full((2, width), spec.connector.token), ids), 1)
     with torch.no_grad():
         check_values(theirs(ids, pixel_values=pixels), ours(ids, pixel_values=pixels), None)
