@@ -50,12 +50,10 @@ def test_a_zoo_is_planned_made_and_checked(place: Path) -> None:
 
     write_spec(place, "b", hidden=0)
     failed = run(place, "make", "--json")
-    assert failed.returncode == 1
-    (only,) = json.loads(failed.stdout)["made"]
-    assert (only["artefact"], only["state"]) == ("b/portable-fp32", "failed")
-    assert "encoder.block.feed_forward.hidden" in only["error"]
-    told = run(place, "make")
-    assert "b/portable-fp32: zoo.yaml: models.b: b.yaml:" in told.stderr
+    assert failed.returncode == 2
+    (only,) = json.loads(failed.stdout)["errors"]
+    assert "encoder.block.feed_forward.hidden: must be greater than 0" in only["message"]
+    assert "encoder.block.feed_forward.hidden: must be greater than 0" in run(place, "make").stderr
 
     listed = run(place, "cache")
     assert "a portable fp16" in listed.stdout

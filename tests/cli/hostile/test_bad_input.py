@@ -418,7 +418,7 @@ def test_poor_terminals(tmp_path: Path, variables: dict[str, str]) -> None:
         **variables,
     )
     assert result.returncode == 2
-    assert "124,439,808" in result.stdout
+    assert "124M" in result.stdout
     assert "the file must exist" in result.stderr
     assert "Traceback" not in result.stderr
 

@@ -59,9 +59,16 @@ def start(place: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def wait_for(place: Path, pattern: str, process: subprocess.Popen[str]) -> None:
-    while not any(place.glob(pattern)):
+    while not _exists(place, pattern):
         assert process.poll() is None, process.communicate()
         time.sleep(0.002)
+
+
+def _exists(place: Path, pattern: str) -> bool:
+    try:
+        return any(place.glob(pattern))
+    except FileNotFoundError:  # a directory was renamed meanwhile
+        return False
 
 
 MOMENTS = [
