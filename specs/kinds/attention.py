@@ -204,6 +204,10 @@ class MultiHeadShape(AttentionKind):
         return None if self.block_summaries is None else self.block_summaries.size
 
     @property
+    def separate_window(self) -> int | None:
+        return None if self.patch_window is None else self.patch_window**2
+
+    @property
     def takes_keys_values(self) -> bool:
         return self.reuses_keys_values
 

@@ -54,9 +54,14 @@ class MixerKind(Component):
         return None
 
     @property
+    def separate_window(self) -> int | None:
+        """The number of tokens in a window that shares none with others; None without such windows."""
+        return None
+
+    @property
     def sees_itself_only(self) -> bool:
         """Whether each token sees no other."""
-        return self.sliding_window == 1 and self.summarized_tokens is None
+        return 1 in (self.sliding_window, self.separate_window) and self.summarized_tokens is None
 
     @property
     def reads_first_layer(self) -> bool:

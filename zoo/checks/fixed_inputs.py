@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from specs.kinds.mixer import AttentionKind
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
 from zoo.checks.result import Check, equal, skipped
@@ -48,9 +49,17 @@ def bidirectional(side: StackRunner, subject: CheckedModel) -> Check:
 
 def _reach(side: StackRunner) -> int:
     """Return the distance over which the stack's outputs see: the sum of the windows of its layers."""
-    blocks = side.stack.layer_blocks()
-    windows = (None if block.attention is None else block.attention.sliding_window for block in blocks)
-    return sum(side.length if window is None else window // 2 for window in windows)
+    attentions = (block.attention for block in side.stack.layer_blocks())
+    return sum(
+        side.length if attention is None else _span(attention, side.length) for attention in attentions
+    )
+
+
+def _span(attention: AttentionKind, length: int) -> int:
+    """The distance over which an attention sees; separate windows of patches carry nothing beyond their borders."""
+    if (separate := attention.separate_window) is not None and separate < length:
+        return 0
+    return length if attention.sliding_window is None else attention.sliding_window // 2
 
 
 def order(side: StackRunner, subject: CheckedModel) -> Check:
@@ -65,6 +74,8 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
     first = embedding.tokens_before
     if side.length < first + 2:
         return skipped(name, explanation, "an image has only one patch")
+    if side.alone:
+        return skipped(name, explanation, "with windows of one patch, each patch sees only itself")
     one, other = embedding.neighbours
 
     def change() -> float:

@@ -100,7 +100,7 @@ def _score_one_key(model: ZooModel) -> set[str]:
         path
         for path, module in model.named_modules()
         if isinstance(module, VariedSelfAttention) and not isinstance(module, SummarizingAttention)
-        if module.window == 1 and module.sinks is None
+        if 1 in (module.window, module.patch_window) and module.sinks is None
     ]
     parts = [f"{path}.{part}." for path in single for part in ("query", "key", "query_norm", "key_norm")]
     positions = _positions_in_attention(model)
