@@ -36,7 +36,7 @@ ENTRIES = (
     "encoder_output",
     "keys_values",
     "embed",
-    "see",
+    "encode_images",
     "image_output",
     "vector",
     "continue_from",
