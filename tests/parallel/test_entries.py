@@ -8,8 +8,9 @@ from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.vision_language import VisionLanguage
 from zoo.parallel.parallelize import ENTRIES
+from zoo.parallel.pipeline import StageModule
 
 
 def test_every_entry_is_a_method_of_a_model() -> None:
-    models = (Decoder, DualEncoder, Encoder, EncoderDecoder, VisionLanguage)
+    models = (Decoder, DualEncoder, Encoder, EncoderDecoder, StageModule, VisionLanguage)
     assert [name for name in ENTRIES if not any(hasattr(model, name) for model in models)] == []
