@@ -8,13 +8,11 @@ from typing import Any
 
 from specs.base import registry
 from specs.language.load import read
+from specs.language.variant import unclaimed
 from specs.language.writing import dump
 
 STARTS = {"decoder": "tiny-gpt", "encoder": "bert-tiny", "encoder-decoder": "t5-small"}
 """The preset that each architecture starts from."""
-
-_PUBLISHED = ("expect", "source", "year", "summary")
-"""Keys that a preset says of itself alone."""
 
 _COMMENTS = {
     "vocab_size": "tokens of your tokenizer",
@@ -41,8 +39,8 @@ def new_spec(name: str, like: str) -> str:
     What the preset claims of itself (its published count, source and year) is left out. Raises `SpecError` if ``like``
     cannot be read.
     """
-    data = {key: value for key, value in read(like).data.items() if key not in _PUBLISHED}
-    return "".join(f"{line}\n" for line in _commented(dump({**data, "name": name}).splitlines()))
+    data = {**unclaimed(read(like)).data, "name": name}
+    return "".join(f"{line}\n" for line in _commented(dump(data).splitlines()))
 
 
 def _commented(lines: Sequence[str]) -> Iterator[str]:

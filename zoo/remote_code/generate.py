@@ -102,11 +102,11 @@ def _spec_classes(part: Any) -> Iterator[type]:
 
 def _closure(subject: Subject) -> Closure:
     """The definitions that the code, and the values of attributes, need."""
-    classes = {type(module) for module in subject.model.modules()} | {*_spec_classes(subject.spec)}
+    modules = [type(module) for module in subject.model.modules()]
+    classes = (*modules, *_spec_classes(subject.spec))
     packages = {kind.__module__.partition(".")[0] for kind in classes} - {"builtins", "torch"}
     closure = Closure(frozenset({"zoo", "specs", *packages}))
     closure.attributes |= _CALLED
-    modules = [type(module) for module in subject.model.modules()]
     copied = [kind for kind in modules if closure.resolver.copies(kind.__module__)]
     values: list[Any] = [attention, attention_bias, TokenSequence, *copied]
     for value in values:

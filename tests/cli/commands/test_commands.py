@@ -12,7 +12,7 @@ import zoo
 from cli.app import app
 from cli.terminal.command_table import FUNCTIONS, GROUPS
 from specs.forms.canonical import canonical
-from specs.language.catalog import preset_names
+from specs.language.catalog import ARCHITECTURES, preset_names
 from specs.language.load import load
 from specs.language.reading import read_text
 from specs.language.validation import validate
@@ -102,6 +102,7 @@ def test_python_lists_the_same_presets_as_records():
     assert {record.name for record in records} >= {"gpt-oss-20b"}
     assert all("mixture of experts (moe)" in record.features for record in records)
     assert [record.name for record in zoo.presets()] == preset_names()
+    assert {record.architecture for record in zoo.presets()} == set(ARCHITECTURES)
 
 
 @pytest.mark.parametrize(
