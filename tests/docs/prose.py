@@ -16,7 +16,7 @@ _WHOLE = {"docs/reference/cli.md", "docs/reference/spec.md"}
 _ROW = re.compile(r"^\|.*$", re.MULTILINE)
 _START = re.compile(r"\n\s*\n|^\s*(?:[-*]|\d+\.) ", re.MULTILINE)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_END = re.compile(r"(?<=[.!?])['\")*]*\s+(?=[A-Z`\"*(\d])")
+_END = re.compile(r"(?<=[.!?])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)['\")*]*\s+")
 _WORD = re.compile(r"[^\W_][\w.,'%/+-]*")
 
 
