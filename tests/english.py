@@ -21,7 +21,7 @@ CALQUES = {
     r"(?:is|are|was|were) told": "reports",
     r"(?:so|equally) (?:many|wide|much)": "the number",
     r"in all(?=[.,;:)])": "in total",
-    r"among whose|but for|by itself|all of (?:it|them)|is there already": "the plain word",
+    r"among whose|but for|by itself|all of it|is there already": "the plain word",
     r"beside (?:it|them)": "next to",
     r"as they come": "streamed",
     r"in and out": "import and export",

@@ -39,8 +39,16 @@ def _command(name: str, command: Any) -> Iterator[str]:
     yield from ("| argument or option | meaning |", "|---|---|")
     for parameter in command.params:
         if record := parameter.get_help_record(context):
-            yield f"| `{record[0].removesuffix(' <str>')}` | {_plain(record[1])} |"
+            yield f"| {_code(record[0].removesuffix(' <str>'))} | {_plain(record[1])} |"
     yield ""
+
+
+def _code(text: str) -> str:
+    """A cell of code: a bar in it would end the cell on GitHub, and a backslash would show in the site."""
+    if "|" not in text:
+        return f"`{text}`"
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
+    return f"<code>{escaped}</code>"
 
 
 def _help(text: str) -> Iterator[str]:

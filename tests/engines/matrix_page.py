@@ -70,7 +70,7 @@ def write_page(done: Results) -> None:
     lines = [
         "# Portability",
         "",
-        "What each engine computes of every structure of the presets, as reduced models exported for `portable`. Run on "
+        "The results of each engine on every structure of the presets, as reduced models exported for `portable`. Run on "
         f"{datetime.datetime.now(datetime.UTC).date().isoformat()}; `python -m tests.engines matrix` writes this page.",
         "",
         "A cell counts the structures that an engine computes, of those that it was given: batches, lengths, padding on either side, "
@@ -88,7 +88,7 @@ def write_page(done: Results) -> None:
         if cells_of:
             lines.append(f"| {precision} | {' | '.join(_share(cells_of, name) for name in columns)} |")
     lines += ["", "![One row per structure, one column per engine and precision](engines.svg)", ""]
-    lines += ["## What is not computed", ""]
+    lines += ["## Failures", ""]
     lines += [
         "The tests named here are the smallest graphs that show the fault, in `tests/engines/test_faults.py`.",
         "",
