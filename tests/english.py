@@ -17,7 +17,7 @@ LONGEST = 38
 
 CALQUES = {
     r"prov(?:e|en|es|ing)": "verify, within a tolerance and on stated cases",
-    r"of (?:its|your|their|zoo's) own": "its own",
+    r"(?<!place )(?<!instead )of (?:its|your|their|zoo's) own": "its own",
     r"(?:is|are|was|were) told": "reports",
     r"(?:so|equally) (?:many|wide|much)": "the number",
     r"in all(?=[.,;:)])": "in total",
