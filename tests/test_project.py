@@ -34,7 +34,9 @@ def test_workflows_use_stated_versions_of_actions():
     for workflow in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         for job in yaml.safe_load(workflow.read_text())["jobs"].values():
             used = [step["uses"] for step in job["steps"] if "uses" in step]
-            assert [name for name in used if not re.fullmatch(r"actions/[\w-]+@v\d+", name)] == [], workflow.name
+            assert [name for name in used if not re.fullmatch(r"actions/[\w-]+@v\d+", name)] == [], (
+                workflow.name
+            )
 
 
 def test_hooks_run_the_tools_of_make_test():

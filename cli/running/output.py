@@ -102,7 +102,7 @@ def print_generated(
     tell_how(
         generator.provider,
         generator.load_seconds,
-        f"first token after {time_text(done.first)}{speed}; {count} tokens: {endings}",
+        f"first token after {time_text(done.first)}{speed}; {count} tokens, stopped at {endings}",
     )
 
 

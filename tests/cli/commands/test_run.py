@@ -111,7 +111,7 @@ def test_a_text_is_continued_as_it_comes(built: Path) -> None:
     assert result.exit_code == 0
     assert result.stderr.startswith("CPUExecutionProvider: loaded in ")
     assert "first token after " in result.stderr
-    assert " tokens/s; 8 tokens: enough tokens\n" in result.stderr
+    assert " tokens/s; 8 tokens, stopped at max_new_tokens\n" in result.stderr
     data = json.loads(
         invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8", "--json").stdout
     )

@@ -46,7 +46,7 @@ REFERENCE = "onnx-reference"
             "must be the name of an engine.\n  value: 'openvine'\n  Did you mean 'openvino'?",
         ),
         ({"engines": ("openvino",), "target": "cpu"}, "openvino takes only graphs for target portable"),
-        ({"engines": (REFERENCE,), "verify": False}, "proves files that are verified"),
+        ({"engines": (REFERENCE,), "verify": False}, "needs verified files"),
     ],
 )
 def test_engines_that_do_not_apply_are_refused(options: dict[str, Any], message: str) -> None:
