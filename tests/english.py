@@ -31,6 +31,7 @@ CALQUES = {
     r"real weights": "trained weights",
     r"(?:the )?float model": "the fp32 model",
     r"weights in \d bits": "int8 or int4 weights",
+    r"stands? for": "is",
     r"on paper": "estimated",
 }
 """Turns of phrase that are translated word by word, with what to write."""
