@@ -8,29 +8,30 @@ import typer
 
 from cli.commands.convert import CheckpointDirectory, Family, WeightType
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Name, SpecArgument, Weights
+from cli.terminal.option_groups import MODEL
 
 
 def adapt(
     spec: SpecArgument,
     assignments: Assignments = None,
-    weights: Annotated[
-        str,
-        typer.Option(metavar="PATH", help="Checkpoint to derive the weights from, in any supported format."),
-    ] = ...,  # type: ignore[assignment]
+    name: Name = None,
+    weights: Weights = None,
     source: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
             help="Spec of the checkpoint.  [default: that of the config.json or spec.yaml in its directory]",
+            rich_help_panel=MODEL,
         ),
     ] = None,
-    layers: Annotated[
+    from_layers: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[STACK=]LIST",
             help="Layers of the checkpoint for the layers of the spec: 0-23,8-31 repeats, 0,2,4 drops, 0+1,2+3 averages; "
             "repeatable, once per stack.  [default: evenly spaced]",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     seed: Annotated[int, flag("seed")] = 0,
@@ -49,9 +50,9 @@ def adapt(
     \b
     Examples:
       zoo adapt grouped.yaml --weights path/to/checkpoint -o grouped
-      zoo adapt gpt2 --set decoder.layers=6 --weights path/to/gpt2 --layers 0,2,4,7,9,11
-      zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31 --dtype bf16
-      zoo adapt t5-small --set vocab_size=32200 --weights path/to/t5-small
+      zoo adapt path/to/gpt2 --set decoder.layers=6 --from-layers 0,2,4,7,9,11
+      zoo adapt deeper.yaml --weights path/to/llama --from-layers 0-23,8-31
+      zoo adapt path/to/t5-small --set vocab_size=32200
     """
     from cli.commands.convert import check_dtype
     from cli.options.default_directory import checkpoint_directory
@@ -71,7 +72,7 @@ def adapt(
             weights,
             directory,
             source=source,
-            layers=layers or (),
+            layers=from_layers or (),
             model_type=family,
             dtype=dtype,
             seed=seed,

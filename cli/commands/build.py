@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Depth, Name, SpecArgument
 
 
 @with_export_options
 def build(
     spec: SpecArgument,
     assignments: Assignments = None,
+    name: Name = None,
     output: Output = None,
     *,
     options: Mapping[str, Any],
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
+    depth: Depth = 4,
     as_json: AsJson = False,
 ) -> None:
     """Count, check, export and verify a model.
@@ -31,7 +32,7 @@ def build(
     Examples:
       zoo build bert-base
       zoo build bert-base --set position.kind=rope
-      zoo build my-model.yaml --weights model.safetensors -o out
+      zoo build path/to/checkpoint
       zoo build bert-base --target cpu --precision int8
       zoo build gpt3-175b --weights none
     """

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Depth, Seed, SpecArgument, Unfold, Weights
 
 
 def check(
     spec: SpecArgument,
     assignments: Assignments = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH|random",
-            help="Weights to check with: a file, its directory, a Hugging Face repository, or random by the spec's recipe.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed for random weights.")] = 0,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
-    unfold: Annotated[bool, typer.Option("--unfold", help="Print identical blocks one by one.")] = False,
+    weights: Weights = None,
+    seed: Seed = 0,
+    depth: Depth = 4,
+    unfold: Unfold = False,
     as_json: AsJson = False,
 ) -> None:
     """Check the shapes and behaviour of a model.

@@ -50,7 +50,7 @@ def draw(
       zoo draw gpt2
       zoo draw t5-small -o t5.png --scale 3
       zoo draw gemma2-2b -o gemma.md
-      zoo draw my-model.yaml --set decoder.block.kind=post_norm -o - > post-norm.svg
+      zoo draw gpt2 --set decoder.block.kind=post_norm -o - > post-norm.svg
     """
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import emit, print_json, say

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, complete_spec
+from cli.options.options import AsJson, Force, complete_spec
 
 
 def init(
@@ -20,7 +20,7 @@ def init(
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace zoo.yaml.", show_default=False)] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a zoo.yaml for models to keep up to date.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options.options import AsJson
+from cli.terminal.option_groups import SEARCH
 from zoo.core.units import parameter_text
 
 if TYPE_CHECKING:
@@ -28,25 +29,46 @@ def list_presets(
             metavar="NAME",
             help="List only this architecture: encoder, decoder, encoder-decoder, dual-encoder or vision-language.",
             show_default=False,
+            rich_help_panel=SEARCH,
         ),
     ] = None,
     least: Annotated[
         str | None,
         typer.Option(
-            "--min", metavar="SIZE", help="At least this many parameters, such as 500m.", show_default=False
+            "--min",
+            metavar="SIZE",
+            help="At least this many parameters, such as 500m.",
+            show_default=False,
+            rich_help_panel=SEARCH,
         ),
     ] = None,
     most: Annotated[
         str | None,
         typer.Option(
-            "--max", metavar="SIZE", help="At most this many parameters, such as 1b.", show_default=False
+            "--max",
+            metavar="SIZE",
+            help="At most this many parameters, such as 1b.",
+            show_default=False,
+            rich_help_panel=SEARCH,
         ),
     ] = None,
     since: Annotated[
-        int | None, typer.Option(metavar="YEAR", help="Published in this year or later.", show_default=False)
+        int | None,
+        typer.Option(
+            metavar="YEAR",
+            help="Published in this year or later.",
+            show_default=False,
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     until: Annotated[
-        int | None, typer.Option(metavar="YEAR", help="Published in this year or before.", show_default=False)
+        int | None,
+        typer.Option(
+            metavar="YEAR",
+            help="Published in this year or before.",
+            show_default=False,
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

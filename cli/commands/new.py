@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from cli.options.options import AsJson, complete_spec
+from cli.options.options import AsJson, Force, complete_spec
+from cli.terminal.option_groups import MODEL
 
 
 def new(
@@ -23,13 +24,14 @@ def new(
             help="Start as a copy of this preset or file.",
             autocompletion=complete_spec,
             show_default=False,
+            rich_help_panel=MODEL,
         ),
     ] = None,
     architecture: Annotated[
         Literal["decoder", "encoder", "encoder-decoder"],
-        typer.Option(help="Start from a small model of this architecture."),
+        typer.Option(help="Start from a small model of this architecture.", rich_help_panel=MODEL),
     ] = "decoder",
-    force: Annotated[bool, typer.Option("--force", help="Replace the file.", show_default=False)] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a short, commented spec to start from.

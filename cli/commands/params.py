@@ -7,16 +7,18 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Depth, SpecArgument, Unfold
+from cli.terminal.option_groups import TREE
 
 
 def params(
     spec: SpecArgument,
     assignments: Assignments = None,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
-    unfold: Annotated[bool, typer.Option("--unfold", help="Print identical blocks one by one.")] = False,
+    depth: Depth = 4,
+    unfold: Unfold = False,
     path: Annotated[
-        list[str] | None, typer.Option(metavar="MODULE", help="Count only this module; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="MODULE", help="Count only this module; repeatable.", rich_help_panel=TREE),
     ] = None,
     target: Annotated[str, flag("target")] = "portable",
     as_json: AsJson = False,

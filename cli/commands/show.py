@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Name, SpecArgument
 
 
 def show(
     spec: SpecArgument,
     assignments: Assignments = None,
+    name: Name = None,
     canonical: Annotated[
         bool,
         typer.Option(
@@ -27,7 +28,8 @@ def show(
     \b
     Examples:
       zoo show gpt2
-      zoo show gpt2 --set decoder.block.norm.kind=rms_norm > my-gpt.yaml
+      zoo show path/to/checkpoint
+      zoo show gpt2 --set position.kind=rope --name my-gpt > my-gpt.yaml
       zoo show llava-1.5-7b --canonical
     """
     from cli.terminal.render import emit, print_json
