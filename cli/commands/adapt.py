@@ -56,15 +56,23 @@ def adapt(
     """
     from cli.commands.convert import check_dtype
     from cli.options.default_directory import checkpoint_directory
+    from cli.options.weights import chosen_weights
     from cli.tables.adapt_tables import print_adaptation
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
-    from specs.language.load import load
+    from specs.base.errors import UserError
     from zoo.adapting.adapt import adapt as adapt_checkpoint
+    from zoo.configs.named_model import named_model
     from zoo.files.destination import CONVERSION, replacing
 
     check_dtype(dtype)
-    model = load(spec, assignments or ())
+    named = named_model(spec, assignments or (), name)
+    model = named.spec
+    weights = chosen_weights(named, weights, quiet=as_json)
+    if weights == "random":
+        raise UserError(
+            "No weights to derive from.\n  Pass --weights, or a checkpoint with --set as the spec."
+        )
     destination = output or checkpoint_directory(model.name, dtype, family)
     with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
         written = adapt_checkpoint(

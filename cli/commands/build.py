@@ -39,15 +39,17 @@ def build(
     from cli.commands.export import advice_on, run_export
     from cli.options.default_directory import export_directory
     from cli.options.sizes import file_sizes
+    from cli.options.weights import chosen_weights
     from cli.tables.check_tables import print_behaviour, print_shapes
     from cli.tables.export_tables import print_export
     from cli.tables.failures import print_failures
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json, say
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
-    model_spec = load(spec, assignments or ())
+    named = named_model(spec, assignments or (), name)
+    model_spec = named.spec
     from exporters.steps.options import ExportOptions
     from exporters.steps.request import Request
     from zoo.builder import assemble
@@ -55,7 +57,8 @@ def build(
     from zoo.reports.parameters import parameter_report
 
     model = assemble(model_spec)
-    checked = ExportOptions(**options)
+    weights = chosen_weights(named, options.get("weights"), quiet=as_json)
+    checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     Request.of_spec(model_spec, checked, destination)
     parameters = parameter_report(model_spec)

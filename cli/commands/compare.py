@@ -173,13 +173,17 @@ def _contenders(
     references: Sequence[str], assignments: Sequence[str], variants: Sequence[str]
 ) -> list[Contender]:
     """The specs in the order given, then the variants of the first; equal labels are numbered."""
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
     from zoo.training.contender import Contender
 
-    contenders = [Contender(_label(reference), load(reference, assignments)) for reference in references]
+    contenders = [
+        Contender(_label(reference), named_model(reference, assignments).spec) for reference in references
+    ]
     for variant in variants:
         changes = _BETWEEN_ASSIGNMENTS.split(variant.strip())
-        contenders.append(Contender(" ".join(changes), load(references[0], [*assignments, *changes])))
+        contenders.append(
+            Contender(" ".join(changes), named_model(references[0], [*assignments, *changes]).spec)
+        )
     labels = [contender.label for contender in contenders]
     return [
         contender

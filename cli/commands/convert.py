@@ -90,21 +90,24 @@ def convert(
       zoo convert my-variant.yaml --remote-code -o my-variant
     """
     from cli.options.default_directory import checkpoint_directory
+    from cli.options.weights import chosen_weights
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import Column, print_json, print_table, say
     from specs.base.errors import UserError
-    from specs.language.load import load
     from zoo.checkpoints.converting import convert as convert_checkpoint
+    from zoo.configs.named_model import named_model
     from zoo.core.units import byte_text
     from zoo.files.destination import CONVERSION, replacing
     from zoo.remote_code.write import convert_with_code
     from zoo.weights.modules import MODULES
 
     check_dtype(dtype)
-    model = load(spec, assignments or ())
+    named = named_model(spec, assignments or (), name)
+    model = named.spec
     destination = output or checkpoint_directory(model.name, dtype, family)
     if remote_code and family:
         raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
+    weights = chosen_weights(named, weights, quiet=as_json)
     with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
         if remote_code:
             written = convert_with_code(model, weights, directory, dtype=dtype, seed=seed, progress=progress)

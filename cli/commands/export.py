@@ -48,13 +48,16 @@ def export(
     from dataclasses import asdict
 
     from cli.options.default_directory import export_directory
+    from cli.options.weights import chosen_weights
     from cli.tables.export_tables import print_export
     from cli.terminal.render import print_json
     from exporters.steps.options import ExportOptions
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
-    model_spec = load(spec, assignments or ())
-    checked = ExportOptions(**options)
+    named = named_model(spec, assignments or (), name)
+    model_spec = named.spec
+    weights = chosen_weights(named, options.get("weights"), quiet=as_json)
+    checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     written = run_export(model_spec, destination, checked, as_json)
     changes = advice_on(model_spec, written, checked)

@@ -35,16 +35,19 @@ def init(
     from cli.terminal.render import print_json, say
     from specs.base.errors import UserError
     from specs.files.new_spec import new_zoo
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
     entries: dict[str, dict[str, str]] = {}
     for reference in models or ["tiny-gpt"]:
-        name = load(reference).name
+        named = named_model(reference)
+        name = named.spec.name
         if name in entries:
             raise UserError(
                 f"{reference}: another model is named {name!r}\n  Give one of the specs another name."
             )
-        entries[name] = {} if name == reference else {"spec": reference}
+        key = "spec" if named.own_weights is None else "weights"
+        is_preset = name == reference and named.kind == "spec"
+        entries[name] = {} if is_preset else {key: named.own_weights or reference}
     path = Path("zoo.yaml")
     write_new(path, new_zoo(entries), force, "directory")
     if as_json:

@@ -46,12 +46,11 @@ def new(
     from cli.options.files import write_new
     from cli.terminal.render import print_json, say
     from specs.files.new_spec import STARTS, new_spec
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
     path = file if file.suffix in (".yaml", ".yml") else file.with_name(f"{file.name}.yaml")
     start = like or STARTS[architecture]
-    load(start)  # refuse what is wrong with it, before a copy of it is written
-    write_new(path, new_spec(path.stem, start), force)
+    write_new(path, new_spec(path.stem, named_model(start).document), force)
     if as_json:
         print_json({"output": str(path), "like": start})
         return

@@ -41,9 +41,9 @@ def params(
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
-    model_spec = load(spec, assignments or ())
+    model_spec = named_model(spec, assignments or ()).spec
     from zoo.reports.parameters import parameter_report
 
     report = parameter_report(model_spec)

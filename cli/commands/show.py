@@ -35,11 +35,11 @@ def show(
     from cli.terminal.render import emit, print_json
     from specs.forms.resolved import resolved
     from specs.forms.written_out import written_out
-    from specs.language.load import load
     from specs.language.writing import dump
     from specs.model.stack_graph import StackGraph
+    from zoo.configs.named_model import named_model
 
-    model = load(spec, assignments or ())
+    model = named_model(spec, assignments or (), name).spec
     data = written_out(model) if canonical else resolved(model)
     graph = StackGraph.of(model) if canonical else None
     if as_json:

@@ -79,7 +79,7 @@ class Command(TyperCommand):
             for parameter in self.params
             if parameter.param_type_name == "argument"
         ]
-        options = [parameter for parameter in self.params if parameter.param_type_name == "option"]
+        options: list[Any] = [parameter for parameter in self.params if parameter.param_type_name == "option"]
         sections = [("Arguments", arguments)]
         for group in groups:
             of_group = [option for option in options if (option.rich_help_panel or OUTPUT) == group]
