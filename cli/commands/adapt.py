@@ -25,7 +25,7 @@ def adapt(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    from_layers: Annotated[
+    layers: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[STACK=]LIST",
@@ -50,8 +50,8 @@ def adapt(
     \b
     Examples:
       zoo adapt grouped.yaml --weights path/to/checkpoint -o grouped
-      zoo adapt path/to/gpt2 --set decoder.layers=6 --from-layers 0,2,4,7,9,11
-      zoo adapt deeper.yaml --weights path/to/llama --from-layers 0-23,8-31
+      zoo adapt path/to/gpt2 --set decoder.layers=6 --layers 0,2,4,7,9,11
+      zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31
       zoo adapt path/to/t5-small --set vocab_size=32200
     """
     from cli.commands.convert import check_dtype
@@ -80,7 +80,7 @@ def adapt(
             weights,
             directory,
             source=source,
-            layers=from_layers or (),
+            layers=layers or (),
             model_type=family,
             dtype=dtype,
             seed=seed,

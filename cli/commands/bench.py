@@ -113,11 +113,18 @@ def bench(
     from exporters.benchmark.bench import bench as time_all
     from exporters.benchmark.variant import AGAINST, VariantChoice, referred, variants
     from exporters.benchmark.workload import WorkloadGrid
+    from exporters.graph.precisions import PRECISIONS
     from exporters.target.providers import on_provider
+    from exporters.target.targets import TARGETS
     from specs.base.errors import UserError
 
     ways = [_known("--baselines", name, AGAINST) for name in _names(baselines)]
-    choice = VariantChoice(_names(targets), _names(precisions), logits, ways)
+    choice = VariantChoice(
+        [_known("--targets", name, [*TARGETS]) for name in _names(targets)],
+        [_known("--precisions", name, [*PRECISIONS]) for name in _names(precisions)],
+        logits,
+        ways,
+    )
     grid = WorkloadGrid(
         _numbers("--batches", batches, 1), tuple(_names(lengths)), _numbers("--pasts", pasts, 0), new_tokens
     )

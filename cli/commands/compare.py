@@ -40,7 +40,7 @@ def compare(
         ),
     ] = None,
     assignments: Assignments = None,
-    layers: Annotated[
+    num_layers: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.", rich_help_panel=MODEL),
     ] = None,
@@ -109,7 +109,7 @@ def compare(
 
     Every spec trains on the same data in the same order, from weights drawn with the same seed by its own recipe. The task
     sets the vocabulary and the head: decoders predict the answer token by token, encoder-decoders generate it from the
-    question, encoders fill in masks. Use --layers 4 --width 128 to scale published models down.
+    question, encoders fill in masks. Use --num-layers 4 --width 128 to scale published models down.
 
     A decoder that can see its own answers is reported, with exit status 1. Results are saved in build/compare, from which
     interrupted training resumes; --force trains anew and replaces them. With --jobs, several processes train a model each, with the same results; GPUs are
@@ -118,7 +118,7 @@ def compare(
     \b
     Examples:
       zoo compare tiny-gpt --with position.kind=rope --with position.kind=none
-      zoo compare gpt2 llama-3-8b t5-small --layers 4 --width 128 --task recall
+      zoo compare gpt2 llama-3-8b t5-small --num-layers 4 --width 128 --task recall
       zoo compare tiny-gpt t5-small bert-tiny --width 64 --jobs 3
       zoo compare tiny-gpt nano-gpt --corpus book.txt --steps 1000
     """
@@ -153,7 +153,7 @@ def compare(
         task_length,
         [contender.spec for contender in named],
     )
-    small = [Contender(contender.label, shrunk(contender.spec, layers, width)) for contender in named]
+    small = [Contender(contender.label, shrunk(contender.spec, num_layers, width)) for contender in named]
     fit = contenders(small, chosen, jobs)
     settings = Settings(steps, batch, rate, seed)
     with training_progress(quiet=as_json) as progress:

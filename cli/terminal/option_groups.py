@@ -33,7 +33,6 @@ SCREEN = 38
 """The lines up to which ``--help`` shows all."""
 
 RENAMED = {
-    ("adapt", "--layers"): "--from-layers",
     ("bench", "--against"): "--baselines",
     ("bench", "--batch"): "--batches",
     ("bench", "--length"): "--lengths",
@@ -41,6 +40,7 @@ RENAMED = {
     ("bench", "--precision"): "--precisions",
     ("bench", "--target"): "--targets",
     ("compare", "--fresh"): "--force",
+    ("compare", "--layers"): "--num-layers",
     ("compare", "--length"): "--task-length",
     ("compare", "--text"): "--corpus",
     ("eval", "--layers"): "--per-layer",
