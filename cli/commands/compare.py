@@ -118,7 +118,7 @@ def compare(
     \b
     Examples:
       zoo compare tiny-gpt --with position.kind=rope --with position.kind=none
-      zoo compare gpt2 llama-3-8b t5-small --num-layers 4 --width 128 --task recall
+      zoo compare gpt2 llama-3-8b --num-layers 4 --width 128
       zoo compare tiny-gpt t5-small bert-tiny --width 64 --jobs 3
       zoo compare tiny-gpt nano-gpt --corpus book.txt --steps 1000
     """
