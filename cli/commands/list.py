@@ -18,7 +18,7 @@ def list_presets(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Words of names, summaries, sources, features or tasks, or a name with * and ?; all have to match.",
+            help="Words of names, summaries, sources, features, tasks or hub repositories, or a name with * and ?; all have to match.",
             metavar="WORD",
             show_default=False,
         ),
@@ -74,13 +74,15 @@ def list_presets(
 ) -> None:
     """List the presets that match all words and options.
 
-    The active parameters of mixtures of experts stand in parentheses.
+    The active parameters of mixtures of experts stand in parentheses, the hub repository of the weights, where it is known,
+    after the summary.
 
     \b
     Examples:
       zoo list
       zoo list llama 3
       zoo list translation
+      zoo list ibm-granite
       zoo list moe --max 30b --since 2025
       zoo list 'gpt*' --json
     """
@@ -124,13 +126,16 @@ def list_presets(
     say("1 preset" if len(matches) == 1 else f"{len(matches)} presets")
     say(f"  zoo build {first}   count, test and export it")
     say(f"  zoo new my-model --like {first}   start from a copy")
+    if hub := matches[0].hub:
+        say(f"  zoo export {hub}   with trained weights")
 
 
 def _row(preset: Preset) -> tuple[str, ...]:
     count = "" if preset.parameters is None else parameter_text(preset.parameters)
     if preset.active_parameters is not None:
         count += f" ({parameter_text(preset.active_parameters)})"
-    return (preset.name, count, str(preset.year or ""), preset.summary)
+    summary = f"{preset.summary}; {preset.hub}" if preset.hub else preset.summary
+    return (preset.name, count, str(preset.year or ""), summary)
 
 
 def _count(text: str | None, option: str) -> float | None:
