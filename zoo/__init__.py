@@ -4,7 +4,7 @@
 >>> spec = zoo.load("bert-base", ["position.kind=rope"])
 >>> model = zoo.build(spec, weights="random")
 
-Wherever a spec is taken, so are a preset's name and the path of a YAML file.  Importing it is cheap: torch is loaded by the
+Wherever a spec is taken, so is a preset's name, the path of a YAML file or a checkpoint, or ``org/name`` on the hub.  Importing it is cheap: torch is loaded by the
 first function that needs it.
 """
 
@@ -105,10 +105,18 @@ def __dir__() -> list[str]:
 
 
 def _spec(spec: Spec) -> Model:
-    """A spec, read where it is a preset's name or a path."""
+    """A spec, read where it is a reference."""
     from specs.model.model import Model
 
     return spec if isinstance(spec, Model) else load(spec)
+
+
+def _own_weights(spec: Spec) -> str | None:
+    """The weights of a checkpoint that is named in the place of a spec."""
+    from specs.model.model import Model
+    from zoo.configs.named_model import named_model
+
+    return None if isinstance(spec, Model) else named_model(spec).default_weights()
 
 
 def presets(
@@ -136,13 +144,14 @@ def presets(
 
 
 def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Model:
-    """The spec of a preset's name or a YAML file, with ``path=value`` assignments laid over it in order.
+    """The spec of a preset, a YAML file, a checkpoint (its directory, config.json or GGUF file), a repository ``org/name`` of the
+    Hugging Face hub or an export, with ``path=value`` assignments applied in order.
 
     Raises :class:`specs.base.errors.SpecError` with every problem found.
     """
-    from specs.language.load import load as load_spec
+    from zoo.configs.named_model import named_model
 
-    return load_spec(reference, assignments)
+    return named_model(reference, assignments).spec
 
 
 def build(
@@ -155,8 +164,8 @@ def build(
     """The module of a spec, in evaluation mode.
 
     Without ``weights`` it is on the meta device and takes no memory; ``weights`` is "random", drawn by the spec's
-    recipe with ``seed``, the path of a checkpoint, or ``org/name`` on the Hugging Face hub.  ``dtype`` is float32
-    unless given.  Raises :class:`specs.base.errors.UserError` for a wrong spec or wrong weights.
+    recipe with ``seed``, the path of a checkpoint, or ``org/name`` on the Hugging Face hub.  A checkpoint that is named in the
+    place of a spec brings its own; ``zoo.build(zoo.load(path))`` leaves them.  ``dtype`` is float32 unless given.  Raises :class:`specs.base.errors.UserError` for a wrong spec or wrong weights.
     """
     import torch
 
@@ -165,6 +174,7 @@ def build(
     from zoo.weights.materialize import materialize
 
     described = _spec(spec)
+    weights = _own_weights(spec) if weights is None else weights
     model = assemble(described, dtype or torch.float32)
     if weights is not None:
         materialize(model, open_weights(weights, model, described, seed=seed, dtype=dtype or torch.float32))
@@ -285,12 +295,13 @@ def check(spec: Spec, weights: str | os.PathLike[str] | None = None, *, seed: in
     """The shapes of all modules, and what a model must do whatever its weights: causality, padding, caches, cross-attention,
     gradients.
 
-    ``weights`` are a path or "random", by the spec's recipe (default: random ones drawn for checking).
+    ``weights`` are a path or "random", by the spec's recipe (default: those of a checkpoint, or random ones drawn for checking).
     """
     from zoo.checkpoints.open import open_weights
     from zoo.checks import Checks, check_behaviour, check_shapes
 
     described = _spec(spec)
+    weights = _own_weights(spec) if weights is None else weights
     model = build(described)
     source = None if weights is None else open_weights(os.fspath(weights), model, described, seed=seed)
     shapes = check_shapes(model, described)
@@ -325,6 +336,8 @@ def export(
 
     if isinstance(model, nn.Module):
         return export_module(model, Path(directory), ExportOptions(**options, weights="module"), progress)
+    if "weights" not in options:
+        options["weights"] = _own_weights(model) or "random"
     return export_files(_spec(model), Path(directory), ExportOptions(**options), progress)
 
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Depth, Name, SpecArgument
 
 
 @with_export_options
 def build(
     spec: SpecArgument,
     assignments: Assignments = None,
+    name: Name = None,
     output: Output = None,
     *,
     options: Mapping[str, Any],
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
+    depth: Depth = 4,
     as_json: AsJson = False,
 ) -> None:
     """Count, check, export and verify a model.
@@ -31,22 +32,24 @@ def build(
     Examples:
       zoo build bert-base
       zoo build bert-base --set position.kind=rope
-      zoo build my-model.yaml --weights model.safetensors -o out
+      zoo build path/to/checkpoint
       zoo build bert-base --target cpu --precision int8
       zoo build gpt3-175b --weights none
     """
     from cli.commands.export import advice_on, run_export
     from cli.options.default_directory import export_directory
     from cli.options.sizes import file_sizes
+    from cli.options.weights import chosen_weights
     from cli.tables.check_tables import print_behaviour, print_shapes
     from cli.tables.export_tables import print_export
     from cli.tables.failures import print_failures
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json, say
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
-    model_spec = load(spec, assignments or ())
+    named = named_model(spec, assignments or (), name)
+    model_spec = named.spec
     from exporters.steps.options import ExportOptions
     from exporters.steps.request import Request
     from zoo.builder import assemble
@@ -54,7 +57,8 @@ def build(
     from zoo.reports.parameters import parameter_report
 
     model = assemble(model_spec)
-    checked = ExportOptions(**options)
+    weights = chosen_weights(named, options.get("weights"), quiet=as_json)
+    checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     Request.of_spec(model_spec, checked, destination)
     parameters = parameter_report(model_spec)

@@ -7,11 +7,17 @@ from typing import Annotated
 import typer
 
 from cli.options.options import AsJson
+from cli.terminal.option_groups import ACTION
 
 
 def cache(
     prune: Annotated[
-        bool, typer.Option("--prune", help="Remove the least recently used artefacts down to the limit.")
+        bool,
+        typer.Option(
+            "--prune",
+            help="Remove the least recently used artefacts down to the limit.",
+            rich_help_panel=ACTION,
+        ),
     ] = False,
     limit: Annotated[
         str | None,
@@ -19,12 +25,17 @@ def cache(
             "--limit",
             metavar="SIZE",
             help="Size to prune to, such as 5GB; 0B empties the cache.  [default: ZOO_CACHE_LIMIT, or 20GB]",
+            rich_help_panel=ACTION,
         ),
     ] = None,
     days: Annotated[
         float | None,
         typer.Option(
-            "--unused-for", min=0, metavar="DAYS", help="Prune artefacts not used for this long, too."
+            "--unused-for",
+            min=0,
+            metavar="DAYS",
+            help="Prune artefacts not used for this long, too.",
+            rich_help_panel=ACTION,
         ),
     ] = None,
     as_json: AsJson = False,

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Name, SpecArgument, Weights
+from cli.terminal.option_groups import PRECISION
 
 
 def complete_family(incomplete: str) -> list[str]:
@@ -23,8 +24,9 @@ Family = Annotated[
     typer.Option(
         "--as",
         metavar="FAMILY",
-        help="model_type to write.  [default: that of the weights, or the first that can express the spec]",
+        help="model_type to write.  [default: that of the weights, or the first that fits]",
         autocompletion=complete_family,
+        rich_help_panel=PRECISION,
     ),
 ]
 CheckpointDirectory = Annotated[
@@ -33,11 +35,14 @@ CheckpointDirectory = Annotated[
         "--output",
         "-o",
         metavar="DIR",
-        help="Output directory; replaces the files of an earlier conversion there and no others.  "
+        help="Output directory; only an earlier conversion in it is replaced.  "
         "[default: build/NAME-checkpoint, with --dtype and --as if given]",
     ),
 ]
-WeightType = Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.")]
+WeightType = Annotated[
+    str,
+    typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.", rich_help_panel=PRECISION),
+]
 
 
 def check_dtype(dtype: str) -> None:
@@ -53,13 +58,8 @@ def check_dtype(dtype: str) -> None:
 def convert(
     spec: SpecArgument,
     assignments: Assignments = None,
-    weights: Annotated[
-        str,
-        typer.Option(
-            metavar="random|PATH",
-            help="Source of the weights: random, or a checkpoint in any supported format.",
-        ),
-    ] = "random",
+    name: Name = None,
+    weights: Weights = None,
     seed: Annotated[int, flag("seed")] = 0,
     output: CheckpointDirectory = None,
     family: Family = None,
@@ -70,6 +70,7 @@ def convert(
             "--remote-code",
             help="Write the model's own code with it, for architectures that no family can express; loads with "
             "trust_remote_code=True.",
+            rich_help_panel=PRECISION,
         ),
     ] = False,
     as_json: AsJson = False,
@@ -85,24 +86,28 @@ def convert(
       zoo convert llama-3.2-1b
       zoo convert my-bert.yaml --weights path/to/checkpoint -o my-bert
       zoo convert gpt2 --weights path/to/gpt2 --dtype fp16 --as gpt2
-      zoo convert my-variant.yaml --weights path/to/checkpoint --remote-code -o my-variant
+      zoo convert path/to/checkpoint --dtype bf16 -o my-checkpoint
+      zoo convert my-variant.yaml --remote-code -o my-variant
     """
     from cli.options.default_directory import checkpoint_directory
+    from cli.options.weights import chosen_weights
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import Column, print_json, print_table, say
     from specs.base.errors import UserError
-    from specs.language.load import load
     from zoo.checkpoints.converting import convert as convert_checkpoint
+    from zoo.configs.named_model import named_model
     from zoo.core.units import byte_text
     from zoo.files.destination import CONVERSION, replacing
     from zoo.remote_code.write import convert_with_code
     from zoo.weights.modules import MODULES
 
     check_dtype(dtype)
-    model = load(spec, assignments or ())
+    named = named_model(spec, assignments or (), name)
+    model = named.spec
     destination = output or checkpoint_directory(model.name, dtype, family)
     if remote_code and family:
         raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
+    weights = chosen_weights(named, weights, quiet=as_json)
     with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
         if remote_code:
             written = convert_with_code(model, weights, directory, dtype=dtype, seed=seed, progress=progress)

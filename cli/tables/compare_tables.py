@@ -47,7 +47,7 @@ def print_comparison(comparison: TrainingComparison) -> None:
         out.print(text, soft_wrap=True)
     kept = [letter(index) for index, result in enumerate(comparison.results) if result.kept]
     if kept:
-        say(f"\nUsing saved results for {', '.join(kept)}. Pass --fresh to retrain.")
+        say(f"\nUsing saved results for {', '.join(kept)}. Pass --force to retrain.")
     for line in warnings(comparison):
         say(f"\n{line}", "red")
 

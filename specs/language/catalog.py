@@ -17,6 +17,7 @@ ARCHITECTURES = ("encoder", "decoder", "encoder-decoder", "dual-encoder", "visio
 class Preset:
     """A preset in a listing.
 
+    ``hub`` is the repository of the weights on the Hugging Face hub, as in ``org/name``, where the source names one.
     ``parameters`` and ``active_parameters`` are the published counts; ``features`` are parts of its architecture, such as
     "mixture of experts", and ``tasks`` what it is for, such as "translation".
     """
@@ -30,6 +31,7 @@ class Preset:
     source: str
     features: tuple[str, ...]
     tasks: tuple[str, ...]
+    hub: str | None
 
 
 _IN_DECODER = r"(?m)^decoder:(?:\n[ ].*)*?"
@@ -69,6 +71,8 @@ _TASKS = {
     "image captioning": r"blip|caption",
 }
 """The names and summaries by which a task is known."""
+
+_HUB = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]*\w)")
 
 _IMAGES, _SOUND = r"kind: (?:patches|packed_patches)\b", r"kind: (?:\w*spectrogram|frames|\w*waveform)\b"
 
@@ -120,7 +124,15 @@ def _within(value: float | None, least: float | None, most: float | None) -> boo
 def _matches(word: str, entry: Preset) -> bool:
     if "*" in word or "?" in word:
         return fnmatchcase(entry.name, word)
-    texts = (entry.name, entry.summary, entry.source, entry.architecture, *entry.features, *entry.tasks)
+    texts = (
+        entry.name,
+        entry.summary,
+        entry.source,
+        entry.architecture,
+        *entry.features,
+        *entry.tasks,
+        entry.hub or "",
+    )
     return word in " ".join(texts).casefold()
 
 
@@ -140,6 +152,7 @@ def _preset(texts: Mapping[str, str], data: Mapping[str, Mapping[str, str]], nam
         _inherited(data, name, "source"),
         tuple(feature for feature, patterns in FEATURES.items() if _has(bases, *patterns)),
         tuple(_tasks(f"{name} {summary}".casefold(), architecture, yaml)),
+        hub[1] if (hub := _HUB.search(data[name].get("source", ""))) else None,
     )
 
 
