@@ -86,7 +86,9 @@ def shown_by(kind: Kind, engines: Sequence[Engine]) -> dict[str, EngineResult]:
     """What each engine shows of the files.  Raises :class:`VerificationError` where ONNX Runtime here does not compute them."""
     with proof_for(kind) as proof:
         try:
-            results = verify(replace(proof, engines=engines)).engines
+            verification = verify(replace(proof, engines=engines))
+            assert not verification.constant, f"no input changes {', '.join(verification.constant)}"
+            results = verification.engines
         except VerificationError as error:
             results = error.verification.engines
             if len(results) != len(engines):
