@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.engines.subject import Kind, graphs_of
+from tests.engines.subject import WHOLE, Kind, graphs_of
 from tests.exporters.reduced_presets import structures
 
 PRECISIONS = ("fp32", "int4", "int8", "fp16")
@@ -117,7 +117,7 @@ def _reasons(done: Results, name: str, title: str) -> Iterator[str]:
     examples = defaultdict[str, list[str]](list)
     for (preset, precision), cells in done.items():
         if cells.get(name, {}).get("outcome") == "failed":
-            reason = _reason(name, Kind(preset, "portable", precision), cells[name]["words"])
+            reason = _reason(name, Kind(preset, "portable", precision, (WHOLE,)), cells[name]["words"])
             examples[reason].append(f"{preset} {precision}")
     if not examples:
         return

@@ -88,6 +88,11 @@ def test_installation_quotes_its_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "'/a place/openvino'" in installation(engine_named("openvino"))[0]
 
 
+def test_installation_quotes_its_packages() -> None:
+    """A shell would write to a file named after the version otherwise."""
+    assert "'onnxruntime-ep-webgpu>=0.4'" in installation(engine_named("webgpu"))[1]
+
+
 @pytest.mark.parametrize("spec", [bert(), gpt2(), t5()], ids=lambda spec: spec.name)
 def test_the_reference_evaluator_computes_the_same(spec: Model, tmp_path: Path) -> None:
     found = export(spec, tmp_path / "out", ExportOptions(engines=(REFERENCE,)))
