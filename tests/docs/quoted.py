@@ -43,6 +43,7 @@ _EARLIER = {
 }
 """The commands that wrote what others read, as pages show or imply them, by what they write."""
 
+_TIME = re.compile(r" in (?:\d+ min )?[\d.]+ (?:us|ms|s)\.$")
 _NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?"
 
 
@@ -63,6 +64,7 @@ def comparable(command: Command, text: str) -> list[str]:
     """The lines of an output without spaces of alignment, and without what differs from machine to machine."""
     name = command.arguments[0]
     lines = [re.sub("─+", "─", re.sub(r"\s+", " ", line).strip()) for line in text.splitlines()]
+    lines = [_TIME.sub(" in TIME.", line) for line in lines]
     lines = [line for line in lines if line.strip("─") and line.split()[0] not in ("this", "...")]
     if name == "compare":  # of a variant, its name and parameters: the rest is what it learned
         lines = [re.sub(r"^([A-Z] \S+ [\d,]+) .*", r"\1", line) for line in lines]
