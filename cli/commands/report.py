@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import complete_target
-from cli.options.options import AsJson, Assignments, Digests, complete_spec
+from cli.options.options import AsJson, Assignments, Digests, Quiet, Verbose, complete_spec
 
 
 def complete_device(incomplete: str) -> list[str]:
@@ -99,6 +99,8 @@ def report(
         ),
     ] = None,
     digests: Digests = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Report what a model costs to run and to train.
@@ -119,6 +121,46 @@ def report(
       zoo report build/t5-small --html t5.html
       zoo report llama-3-70b --mesh dp=8,tp=8 --device h100 --precision bf16 --batch 8 --length 4096
     """
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
+    from cli.options.files import check_place, write_own
+    from cli.options.sizes import file_sizes
+    from cli.tables.export_differences import print_changes
+    from cli.tables.mesh_report import report_mesh
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.progress import working
+    from cli.terminal.render import print_json
+    from specs.files.device import device_names
+    from zoo.record.integrity import check_integrity
+    from zoo.reports.side import read_side
+
+    if html is not None:
+        check_place(html, ".html", "--html")
+    side = read_side(spec, assignments or ())
+    model_spec = side.spec
+    from zoo.pages.report_page import report_page
+    from zoo.reports.lengths import Lengths
+    from zoo.reports.report import report as report_on
+
+    lengths = Lengths.of(model_spec, batch, length, past, source_length)
+    if mesh is not None or fit is not None:
+        report_mesh(screen, model_spec, lengths, precision, devices or (), mesh, fit)
+        return
+    target_name = target or (side.export.manifest.target if side.export else "portable")
+    whole = symbolic or not screen.rows or html is not None
+    with working(f"trace {model_spec.name}", quiet=screen.silent):
+        sizes = file_sizes(model_spec, target_name, needed=precision in ("int8", "int4", "q4f16"))
+        measured = devices or (everything if whole else SHOWN)
+        costs = report_on(model_spec, lengths, precision, measured, sizes)
+        integrity = None
+        if side.export is not None:
+            # Only the page shows the verification, and digests tie it to the files.
+            contents = digests if digests is not None or html is not None else False
+            integrity = check_integrity(side.export, contents=contents)
+        if html is not None:
+            export = None if side.export is None or integrity is None else (side.export, integrity)
+            write_own(html, report_page(costs, export).encode(), ".html", "--html")
     from cli.options.files import check_place, write_own
     from cli.options.sizes import file_sizes
     from cli.tables.export_differences import print_changes
