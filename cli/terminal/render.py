@@ -62,6 +62,13 @@ def say(text: str = "", style: str = "", *, lead: str = "", err: bool = False) -
             _put(_styled(part[:first], "bold") + _styled(part[first:], style), stream)
 
 
+def say_line(pieces: Iterable[str | Cell], *, err: bool = False) -> None:
+    """Print one line of pieces, each in its style, as it is: its caller has wrapped it."""
+    cells = (piece if isinstance(piece, Cell) else styled(piece, "") for piece in pieces)
+    text = "".join(_styled(printable(cell.lines[0]), cell.style) for cell in cells)
+    _put(text, sys.stderr if err else sys.stdout)
+
+
 def say_piece(text: str) -> None:
     """Print a fragment of a longer text without a line break."""
     _put(printable(text, keep="\n\t"), sys.stdout, nl=False)
