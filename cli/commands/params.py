@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Quiet, SpecArgument, Verbose
 
 
 def params(
+    context: typer.Context,
     spec: SpecArgument,
     assignments: Assignments = None,
     depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
@@ -19,6 +20,8 @@ def params(
         list[str] | None, typer.Option(metavar="MODULE", help="Count only this module; repeatable.")
     ] = None,
     target: Annotated[str, flag("target")] = "portable",
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Count a model's parameters by module.
@@ -34,8 +37,13 @@ def params(
       zoo params t5-small --path decoder.blocks.0
       zoo params bert-base --set encoder.layers=6 --json
     """
+    from cli.options.given import given, with_set
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
     from cli.options.sizes import file_sizes
     from cli.tables.failures import print_failures
+    from cli.tables.parameter_screen import print_counts
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
@@ -50,7 +58,19 @@ def params(
     if as_json:
         print_json({**report.as_dict(selected), "target": target, "bytes": sizes})
     else:
-        print_parameters(report, selected, sizes, target, depth=depth, unfold=unfold)
+        if screen.tables:
+            print_parameters(report, selected, sizes, target, depth=depth, unfold=unfold)
+        else:
+            about = f"{report.total_parameters:,} parameters"
+            screen.title(model_spec.name, about, "as expected" if report.met and report.comparisons else "")
+            print_counts(screen, report, selected, sizes, target)
+        screen.done(f"{model_spec.name} counted")
+        if report.met:
+            again = with_set(spec, assignments)
+            screen.next(
+                *([] if screen.tables else [(["params", *again, "-v"], "every module")]),
+                (["report", *again], "what it costs to run and to train"),
+            )
         print_failures(report)
     if not report.met:
         raise typer.Exit(FAILED)

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 OTHERS = "other"
+_EIGHTHS = ("", *"\u258f\u258e\u258d\u258c\u258b\u258a\u2589")
 _PERCENT = len("100% ")
 
 
 def apportioned(counts: Sequence[int], whole: int) -> list[int]:
-    """Counts as units of ``whole`` that add up to it, by largest remainders: of 1000 for tenths of a percent."""
+    """Counts as units of ``whole`` that add up to it, such as 1000 for tenths of a percent.
+
+    Each is rounded, and the largest makes up the difference, so that equal counts have equal shares.
+    """
     total = sum(counts)
     if not total:
         return [0] * len(counts)
-    shares = [count * whole // total for count in counts]
-    by_remainder = sorted(range(len(counts)), key=lambda i: -(counts[i] * whole % total))
-    for index in by_remainder[: whole - sum(shares)]:
-        shares[index] += 1
+    shares = [round(count * whole / total) for count in counts]
+    shares[max(range(len(counts)), key=counts.__getitem__)] += whole - sum(shares)
     return shares
 
 
 def bar(share: float, width: int) -> str:
-    """A share of 1 as a bar of at most ``width`` columns."""
-    return "\u2588" * round(share * width)
+    """A share of 1 as a bar of ``width`` columns, in eighths of a column."""
+    full, eighths = divmod(round(share * width * 8), 8)
+    return "\u2588" * full + _EIGHTHS[eighths]
 
 
 def share_lines(wholes: Sequence[Mapping[str, int]], width: int, most: int = 5) -> list[str]:

@@ -57,6 +57,11 @@ def screen_width(*, err: bool = False) -> int:
     return min(columns_of(sys.stderr if err else sys.stdout) or PIPED, _WIDEST)
 
 
+def row_width() -> int:
+    """The columns of the lines of a row."""
+    return screen_width() - _LABEL
+
+
 class Screen:
     """The screen of one command, printed line by line as its results arrive."""
 
