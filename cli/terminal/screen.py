@@ -98,7 +98,12 @@ class Screen:
 
     def row(self, label: str, *lines: Line) -> None:
         """Print a labelled row: its first line, and continuation lines below it."""
-        if not self.rows:
+        if self.rows:
+            self.fact(label, *lines)
+
+    def fact(self, label: str, *lines: Line) -> None:
+        """Print a row that no table of ``--verbose`` replaces."""
+        if self.silent:
             return
         head = f"{_INDENT}{label:<{_LABEL - len(_INDENT)}}"
         head += " " * (not head.endswith(" "))
@@ -137,7 +142,8 @@ class Screen:
                 say_line([styled(f"{_INDENT}{comment}", "dim")])
             for line in lines[:-1]:
                 say_line([line])
-            say_line([lines[-1], *([" " * gap, styled(comment, "dim")] if fits and comment else [])])
+            end_of_line = " " * gap if fits and comment else ""
+            say_line([lines[-1], end_of_line, styled(comment if fits else "", "dim")])
 
     def failed(self, outcome: str, failures: Iterable[tuple[str, str]] = ()) -> None:
         """Print the outcome, and each failure with its remedy, in red on stderr: the last lines of a command."""
