@@ -72,7 +72,6 @@ def adapt(
     check_dtype(dtype)
     model = load(spec, assignments or ())
     destination = output or checkpoint_directory(model.name, dtype, family)
-    title(screen, model)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         written = adapt_checkpoint(
             model,
@@ -88,6 +87,7 @@ def adapt(
     if as_json:
         print_json({"directory": str(destination), **written.as_dict()})
         return
+    title(screen, model)
     if screen.tables:
         print_adaptation(written)
     adaptation_rows(screen, written)

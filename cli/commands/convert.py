@@ -109,7 +109,6 @@ def convert(
     destination = output or checkpoint_directory(model.name, dtype, family)
     if remote_code and family:
         raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
-    title(screen, model)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         if remote_code:
             written = convert_with_code(model, weights, directory, dtype=dtype, seed=seed, progress=progress)
@@ -120,6 +119,7 @@ def convert(
     if as_json:
         print_json({"directory": str(destination), **written.as_dict()})
         return
+    title(screen, model)
     if screen.tables:
         print_table(
             ["file", Column("size", right=True)],

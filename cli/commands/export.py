@@ -66,8 +66,8 @@ def export(
     model_spec = load(spec, assignments or ())
     checked = ExportOptions(**options)
     destination = output or export_directory(model_spec.name, checked)
-    title(screen, model_spec)
     written = run_export(screen, model_spec, destination, checked)
+    title(screen, model_spec)
     changes = advice_on(model_spec, written, checked)
     if as_json:
         advised = [asdict(change) for change in changes]

@@ -55,7 +55,7 @@ def certificate_rows(screen: Screen, certificate: Certificate, proven: bool) -> 
     else:
         if certificate.note:
             screen.fact("note", doubtful(certificate.note))
-        screen.done(f"{directory} is as it was verified, checked")
+        screen.done(f"Verified {directory}")
         screen.next(
             (["verify", directory, "--pytorch"], "all cases, with PyTorch"),
             (["report", directory], "how it was verified"),
@@ -76,7 +76,7 @@ def verified_again(screen: Screen, shown: ExportVerification) -> None:
     if shown.unproven:
         screen.fact("verify", doubtful(f"not compared with PyTorch: {shown.unproven}"))
     if shown.passed:
-        screen.done(f"{shown.directory} is as it was verified, compared")
+        screen.done(f"Verified {shown.directory}")
         screen.next((["report", str(shown.directory)], "sizes, and how it was verified"))
         return
     faults = [(change, _REMEDY) for change in map(str, shown.integrity.changes)]
