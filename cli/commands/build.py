@@ -50,6 +50,7 @@ def build(
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json, say
+    from specs.language.catalog import preset_names
     from specs.language.load import load
 
     model_spec = load(spec, assignments or ())
@@ -69,7 +70,7 @@ def build(
     folded = Folded.of(model_spec)
     parameters = folded_report(folded)
     title(screen, model_spec)
-    parameter_row(screen, parameters, roles(folded), published=model_spec.source is not None)
+    parameter_row(screen, parameters, roles(folded), published=spec in preset_names() and not assignments)
     if screen.tables:
         sizes = file_sizes(model_spec, checked.target)
         print_parameters(parameters, (), sizes, checked.target, depth=depth)

@@ -67,6 +67,7 @@ def import_checkpoint(
     from cli.terminal.screen import Screen
 
     screen = Screen(False, quiet, as_json)
+    from cli.options.default_directory import BUILD
     from cli.options.files import write_new
     from cli.tables.model_rows import title
     from cli.terminal.render import emit, print_json, say
@@ -124,6 +125,8 @@ def import_checkpoint(
         )
     screen.done(f"{output} is ready")
     weights = [] if matched is None else ["--weights", str(path)]
+    if (directory := BUILD / spec.name).exists() and directory.samefile(path):
+        weights += ["-o", f"{directory}-onnx"]
     screen.next(
         (["build", str(output), *weights], "check, export and verify it"),
         (["report", str(output)], "sizes, FLOPs, memory"),

@@ -40,7 +40,7 @@ def adaptation_rows(screen: Screen, written: Adaptation) -> None:
     screen.fact(
         "tensors",
         f"{len(origins) - len(drawn)} of {len(origins)} derived from the checkpoint",
-        ", ".join(f"{count} {rule}" for rule, count in rules.most_common(_LISTED)),
+        *(f"{count} {rule}" for rule, count in rules.most_common(_LISTED)),
     )
     if drawn:
         names = ", ".join(dict.fromkeys(_LAYER.sub("*", origin.tensor) for origin in drawn[:_LISTED]))

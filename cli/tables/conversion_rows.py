@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.terminal.screen import Screen, doubtful
+from cli.terminal.screen import Screen, doubtful, row_width
 from zoo.core.units import byte_text
 from zoo.weights.modules import MODULES
 
@@ -26,7 +26,9 @@ def checkpoint_rows(
     screen.fact("files", f"{len(written.files)} files, {byte_text(sum(written.files.values()))}")
     if written.class_name is None:
         screen.fact("class", doubtful("none: no family of transformers can express this spec"))
-    screen.fact("load", loader(written, directory, remote_code=remote_code))
+    expression = loader(written, directory, remote_code=remote_code)
+    name, _, arguments = expression.partition("(")
+    screen.fact("load", *([expression] if len(expression) <= row_width() else [f"{name}(", f"    {arguments}"]))
 
 
 def loader(written: Conversion, directory: Path, *, remote_code: bool = False) -> str:

@@ -97,12 +97,17 @@ def styled(text: str, style: str) -> Cell:
     return Cell((text,), style)
 
 
-def print_table(columns: Sequence[Column | str], rows: Iterable[Sequence[CellText]]) -> None:
-    """Print a table that fits the terminal without losing names or figures; see :class:`cli.terminal.table_layout.Column`."""
+def print_table(
+    columns: Sequence[Column | str], rows: Iterable[Sequence[CellText]], width: int | None = None
+) -> None:
+    """Print a table that fits the terminal without losing names or figures; see :class:`cli.terminal.table_layout.Column`.
+
+    A ``width`` is that of the table with or without a terminal.
+    """
     shown = [Column(column) if isinstance(column, str) else column for column in columns]
     heads = [replace(column, head=printable(column.head)) for column in shown]
     cells = [[_cell(cell) for cell in row] for row in rows]
-    for index, part in enumerate(TableLayout(heads, cells, columns_of(sys.stdout)).parts()):
+    for index, part in enumerate(TableLayout(heads, cells, width or columns_of(sys.stdout)).parts()):
         if index:
             say()
         text = "\n".join("".join(_styled(piece, style) for piece, style in line) for line in part)
