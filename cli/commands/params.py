@@ -42,7 +42,7 @@ def params(
 
     screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
     from cli.options.sizes import file_sizes
-    from cli.tables.failures import print_failures
+    from cli.tables.failures import failures_of
     from cli.tables.parameter_screen import print_counts
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
@@ -71,6 +71,8 @@ def params(
                 *([] if screen.tables else [(["params", *again, "-v"], "every module")]),
                 (["report", *again], "what it costs to run and to train"),
             )
-        print_failures(report)
+        else:
+            failures = failures_of(report)
+            screen.failed(f"{len(failures)} failed:", failures)
     if not report.met:
         raise typer.Exit(FAILED)

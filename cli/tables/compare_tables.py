@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cli.terminal.curves import Curve, braille_shown, letter, plot, style
@@ -93,10 +93,11 @@ def difference_lines(comparison: TrainingComparison) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def change_text(change: Difference) -> str:
-    """A difference on one line: position learned -> rope."""
+def change_text(change: Difference, stacks: Sequence[str] = ()) -> str:
+    """A difference on one line: position learned -> rope; ``stacks`` names several that have the same."""
     layers = "" if change.layers is None else f" (layers {', '.join(map(str, change.layers))})"
-    return f"{path_text(change.path_b)}{layers} {_value_text(change.a)} \u2192 {_value_text(change.b)}"
+    path = path_text((*stacks, *change.path_b[len(stacks) :]))
+    return f"{path}{layers} {_value_text(change.a)} \u2192 {_value_text(change.b)}"
 
 
 def _value_text(value: Any) -> str:
@@ -104,7 +105,7 @@ def _value_text(value: Any) -> str:
         return str(value.get("kind", dict(value)))
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "none"}[value]
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def warnings(comparison: TrainingComparison) -> list[str]:

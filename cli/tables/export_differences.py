@@ -19,14 +19,15 @@ _LISTED = 10
 def print_exports(facts: Sequence[FactDifference]) -> None:
     """Print the differences in options and files; sizes are in bytes."""
     rows = [
-        [" ".join(fact.path), *("" if n is None else _fact_text(fact.path, n) for n in (fact.a, fact.b))]
+        [" ".join(fact.path), *("" if n is None else fact_text(fact.path, n) for n in (fact.a, fact.b))]
         for fact in facts
     ]
     say()
     print_table(_EXPORTS, rows)
 
 
-def _fact_text(path: tuple[str, ...], value: Any) -> str:
+def fact_text(path: tuple[str, ...], value: Any) -> str:
+    """A fact of an export as text."""
     if path[0] == "files":
         return value[:12] if path[-1] == "sha256" else byte_text(value)
     if isinstance(value, float):
