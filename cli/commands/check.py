@@ -42,7 +42,7 @@ def check(
       zoo check t5-small --depth 6
       zoo check llama-3-8b --json
     """
-    from cli.options.given import given, with_set
+    from cli.options.given import given, typed, with_set
     from cli.terminal.screen import Screen
 
     screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
@@ -88,11 +88,10 @@ def check(
         if screen.tables:
             print_behaviour(behaviour)
     if passed:
-        again = with_set(spec, assignments)
         screen.done(f"{model_spec.name} behaves as its spec says, checked")
         screen.next(
-            *([] if screen.tables else [(["check", *again, "-v"], "every shape, every figure")]),
-            (["build", *again], "export it"),
+            *([] if screen.tables else [(typed(context, "-v"), "every shape, every figure")]),
+            (["build", *with_set(spec, assignments)], "export it"),
         )
     elif not as_json:
         failures = failures_of(shapes=shapes, behaviour=behaviour)

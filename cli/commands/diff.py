@@ -54,13 +54,18 @@ def diff(
       zoo diff bert-base my-bert.yaml --brief
       zoo diff build/gpt2 build/gpt2-int8 --json
     """
-    from cli.options.given import given, with_set
+    from cli.options.given import given, typed
     from cli.terminal.screen import Screen
 
     screen = Screen(verbose or given(context, "depth"), False, as_json)
     from cli.tables.diff_screen import print_difference
     from cli.tables.diff_tables import print_models, print_specs
-    from cli.tables.export_differences import print_changes, print_exports, print_weights
+    from cli.tables.export_differences import (
+        print_changes,
+        print_exports,
+        print_uncompared,
+        print_weights,
+    )
     from cli.terminal.exit_status import FAILED
     from cli.terminal.progress import working
     from cli.terminal.render import print_json, say
@@ -91,12 +96,17 @@ def diff(
                 print_weights(difference.weights)
         else:
             print_difference(screen, difference, whole, typed=b is None)
+        sides = [
+            (side.label, integrity)
+            for side, integrity in zip((difference.a, difference.b), difference.integrity, strict=True)
+            if integrity is not None
+        ]
+        for label, integrity in sides:
+            print_uncompared(label, integrity)
         screen.done("Compared")
-        again = [a, *with_set(b or "", assignments)[b is None :]]
-        screen.next(*([] if screen.tables else [(["diff", *again, "-v"], "module by module")]))
-        for side, integrity in zip((difference.a, difference.b), difference.integrity, strict=True):
-            if integrity is not None:
-                print_changes(side.label, integrity)
+        screen.next(*([] if screen.tables else [(typed(context, "-v"), "module by module")]))
+        for label, integrity in sides:
+            print_changes(screen, label, integrity)
     if not difference.same:
         raise typer.Exit(FAILED)
 

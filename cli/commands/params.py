@@ -37,7 +37,7 @@ def params(
       zoo params t5-small --path decoder.blocks.0
       zoo params bert-base --set encoder.layers=6 --json
     """
-    from cli.options.given import given, with_set
+    from cli.options.given import given, typed, with_set
     from cli.terminal.screen import Screen
 
     screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
@@ -66,10 +66,9 @@ def params(
             print_counts(screen, report, selected, sizes, target)
         screen.done(f"{model_spec.name} counted")
         if report.met:
-            again = with_set(spec, assignments)
             screen.next(
-                *([] if screen.tables else [(["params", *again, "-v"], "every module")]),
-                (["report", *again], "what it costs to run and to train"),
+                *([] if screen.tables else [(typed(context, "-v"), "every module")]),
+                (["report", *with_set(spec, assignments)], "what it costs to run and to train"),
             )
         else:
             failures = failures_of(report)

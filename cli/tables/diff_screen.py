@@ -35,8 +35,8 @@ def print_difference(screen: Screen, difference: SpecDifference, whole: ModelDif
     facts = list(_facts(difference))
     costs = [] if whole is None else _costs(whole, fewer=len(changes) + len(facts) > _LINES - _MOST_COSTS)
     if not changes and not facts:
-        alike = "" if difference.exports is None else ", and both exports have the same options and weights"
-        screen.row("spec", good(f"equal{alike}"))
+        exports = difference.exports is not None and difference.same
+        screen.row("spec", good("equal, and both exports have the same options and weights" if exports else "equal"))
         return
     room = _LINES - len(costs)
     if changes:
@@ -47,6 +47,8 @@ def print_difference(screen: Screen, difference: SpecDifference, whole: ModelDif
         screen.row("export", *_cut(facts, max(3, room - len(changes))))
     if costs:
         screen.row("cost", *_cost_lines(costs))
+    if same := [cost.name for cost in whole.quantities if cost.a == cost.b and cost.name not in _DETAILS] if whole is not None else []:
+        screen.row("same", ", ".join(same))
     if whole is not None and not typed and whole.assignments:
         screen.row("B is A", _options(whole.assignments))
     for fault in () if whole is None else whole.faults:

@@ -146,9 +146,12 @@ def label(quantity: Quantity) -> str:
 
 
 def _rows(
-    prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int
+    prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int, around: int = 1
 ) -> Iterator[tuple[str, ...]]:
-    """The rows of a run of pairs with the same differences, and of the differences within the first pair."""
+    """The rows of a run of pairs with the same differences, and of the differences within them.
+
+    Every row adds up all modules that it stands for: ``around`` equal modules have such a run.
+    """
     if level >= depth:
         return
     first, pad = run[0], "  " * level
@@ -156,13 +159,14 @@ def _rows(
     if len(run) > 1:
         name = f"{'.'.join(prefix)}.{_numbers([int(row.module.name) for row in run])} x{len(run)}"
     mark = "+" if first.a is None else "-" if first.b is None else "~" if first.differs_itself else " "
-    a, b = (len(run) * count for count in first.parameters)
+    count = around * len(run)
+    a, b = (count * parameters for parameters in first.parameters)
     shown = f"{a:,}" if first.a else "", f"{b:,}" if first.b else "", f"{b - a:+,}" if a != b else ""
     if level >= 0:
-        flops = len(run) * (first.flops[1] - first.flops[0])
+        flops = count * (first.flops[1] - first.flops[0])
         yield mark, pad + name, _both(first, "kind"), _weights(first), *shown, _signed(flops, flop_text)
     for inner_prefix, inner in _runs(first):
-        yield from _rows(inner_prefix, inner, level + 1, depth)
+        yield from _rows(inner_prefix, inner, level + 1, depth, count)
 
 
 def _signed(change: int, written: Callable[[int], str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cli.terminal.render import Column, print_table, say
+from cli.terminal.screen import Screen
 from zoo.core.units import byte_text
 
 if TYPE_CHECKING:
@@ -51,10 +52,15 @@ def print_weights(difference: WeightDifference) -> None:
             say(f"  {heading}: {', '.join(names[:_LISTED])}{more}")
 
 
-def print_changes(label: str, integrity: Integrity) -> None:
-    """Print the files of an export that differ from its record, and whether contents were compared."""
-    for change in integrity.changes:
-        say(f"{label} has changed since it was exported: {change}", "red")
+def print_changes(screen: Screen, label: str, integrity: Integrity) -> None:
+    """Print the files of an export that differ from its record, as failures."""
+    if integrity.changes:
+        changes = [f"{label} has changed since it was exported: {change}" for change in integrity.changes]
+        screen.failed("\n".join(changes), [("", "Export the model again, or restore the files.")])
+
+
+def print_uncompared(label: str, integrity: Integrity) -> None:
+    """Print that only the sizes of files were compared, if that is so."""
     if not integrity.contents:
         say(
             f"{label}: file sizes match its record. Contents were not compared; pass --digests to compare them.",
