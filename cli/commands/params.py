@@ -37,12 +37,12 @@ def params(
       zoo params t5-small --path decoder.blocks.0
       zoo params bert-base --set encoder.layers=6 --json
     """
-    from cli.options.given import given, with_set
+    from cli.options.given import given, typed, with_set
     from cli.terminal.screen import Screen
 
     screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
     from cli.options.sizes import file_sizes
-    from cli.tables.failures import print_failures
+    from cli.tables.failures import failures_of
     from cli.tables.parameter_screen import print_counts
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
@@ -66,11 +66,12 @@ def params(
             print_counts(screen, report, selected, sizes, target)
         screen.done(f"{model_spec.name} counted")
         if report.met:
-            again = with_set(spec, assignments)
             screen.next(
-                *([] if screen.tables else [(["params", *again, "-v"], "every module")]),
-                (["report", *again], "what it costs to run and to train"),
+                *([] if screen.tables else [(typed(context, "-v"), "every module")]),
+                (["report", *with_set(spec, assignments)], "what it costs to run and to train"),
             )
-        print_failures(report)
+        else:
+            failures = failures_of(report)
+            screen.failed(f"{len(failures)} failed:", failures)
     if not report.met:
         raise typer.Exit(FAILED)

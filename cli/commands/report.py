@@ -122,7 +122,7 @@ def report(
       zoo report build/t5-small --html t5.html
       zoo report llama-3-70b --mesh dp=8,tp=8 --device h100 --precision bf16 --batch 8 --length 4096
     """
-    from cli.options.given import given, with_set
+    from cli.options.given import given, typed
     from cli.terminal.screen import Screen
 
     whole = verbose or (not quiet and given(context, "symbolic", "depth"))
@@ -177,13 +177,11 @@ def report(
             print_report(costs, target_name, symbolic=symbolic, depth=depth)
             print_advice(model_spec, target_name, precision)
         screen.done(f"{model_spec.name} traced and counted")
-        again = with_set(spec, assignments)
         page = f"{model_spec.name}.html" if spec == model_spec.name else "report.html"
         screen.next(
-            *([] if screen.tables else [(["report", *again, "-v"], "all modules and devices")]),
-            (["report", *again, "--html", page], "a page with sliders"),
+            *([] if screen.tables else [(typed(context, "-v"), "all modules and devices")]),
+            (typed(context, "--html", page, without=("verbose", "symbolic", "depth")), "a page with sliders"),
         )
     if integrity is not None and not integrity.intact:
-        if not as_json:
-            print_changes(side.label, integrity)
+        print_changes(screen, side.label, integrity)
         raise typer.Exit(FAILED)

@@ -196,7 +196,11 @@ def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
             for name, row in zip(names, vectors.similarities, strict=True)
         ]
         say()
-        print_table([Column("cosine", pinned=True), *(Column(name, right=True) for name in names)], cosines, screen_width())
+        print_table(
+            [Column("cosine", pinned=True), *(Column(name, right=True) for name in names)],
+            cosines,
+            screen_width(),
+        )
 
 
 def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:

@@ -28,7 +28,9 @@ def checkpoint_rows(
         screen.fact("class", doubtful("none: no family of transformers can express this spec"))
     expression = loader(written, directory, remote_code=remote_code)
     name, _, arguments = expression.partition("(")
-    screen.fact("load", *([expression] if len(expression) <= row_width() else [f"{name}(", f"    {arguments}"]))
+    screen.fact(
+        "load", *([expression] if len(expression) <= row_width() else [f"{name}(", f"    {arguments}"])
+    )
 
 
 def loader(written: Conversion, directory: Path, *, remote_code: bool = False) -> str:

@@ -13,6 +13,20 @@ if TYPE_CHECKING:
     from zoo.reports.parameters import ParameterReport
 
 
+def failures_of(
+    parameters: ParameterReport | None = None,
+    shapes: ShapeReport | None = None,
+    behaviour: BehaviourReport | None = None,
+) -> list[tuple[str, str]]:
+    """Every failure of some reports with its remedy; of several with the same remedy, the last has it."""
+    failures = [*_counts(parameters), *_shapes(shapes), *_behaviour(behaviour)]
+    remedies = [*(remedy for _, remedy in failures[1:]), ""]
+    return [
+        (failure, remedy if remedy != after else "")
+        for (failure, remedy), after in zip(failures, remedies, strict=True)
+    ]
+
+
 def print_failures(
     parameters: ParameterReport | None = None,
     shapes: ShapeReport | None = None,

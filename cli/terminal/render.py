@@ -100,18 +100,21 @@ def styled(text: str, style: str) -> Cell:
 def print_table(
     columns: Sequence[Column | str], rows: Iterable[Sequence[CellText]], width: int | None = None
 ) -> None:
-    """Print a table that fits the terminal without losing names or figures; see :class:`cli.terminal.table_layout.Column`.
+    """Print a table that fits the terminal, or ``width`` columns, without losing names or figures.
 
-    A ``width`` is that of the table with or without a terminal.
+    Columns adapt as :class:`cli.terminal.table_layout.Column` says; those that are left out are named below the table.
     """
     shown = [Column(column) if isinstance(column, str) else column for column in columns]
     heads = [replace(column, head=printable(column.head)) for column in shown]
     cells = [[_cell(cell) for cell in row] for row in rows]
-    for index, part in enumerate(TableLayout(heads, cells, width or columns_of(sys.stdout)).parts()):
+    layout = TableLayout(heads, cells, width or columns_of(sys.stdout))
+    for index, part in enumerate(layout.parts()):
         if index:
             say()
         text = "\n".join("".join(_styled(piece, style) for piece, style in line) for line in part)
         _put(text.replace(NO_BREAK, " "), sys.stdout)
+    if width is None and layout.omitted:
+        say(f"{layout.width} columns have no room for {', '.join(layout.omitted)}.", "dim")
 
 
 def _cell(cell: CellText) -> Cell:
