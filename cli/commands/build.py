@@ -51,7 +51,7 @@ def build(
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json, say
     from specs.language.catalog import preset_names
-    from specs.language.load import load
+    from specs.language.load import load, load_document
 
     model_spec = load(spec, assignments or ())
     from exporters.steps.options import ExportOptions
@@ -110,6 +110,12 @@ def build(
             screen, model_spec, written, checked, command, output, advice_on(model_spec, written, checked)
         )
     else:
-        print_failures(parameters, shapes, behaviour, outcome="Nothing was exported. ")
+        print_failures(
+            parameters,
+            shapes,
+            behaviour,
+            outcome="Nothing was exported. ",
+            document=load_document(spec, assignments or ()),
+        )
     if not passed:
         raise typer.Exit(FAILED)
