@@ -6,11 +6,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.tables.compare_tables import change_text
 from cli.tables.diff_tables import MOST_ASSIGNMENTS, by_stacks, label, outline, quantity_text
 from cli.tables.export_differences import fact_text
 from cli.terminal.screen import Screen, good, row_width
-from specs.base.errors import path_text
 
 if TYPE_CHECKING:
     from zoo.reports.difference import ModelDifference
@@ -29,7 +27,7 @@ def print_difference(screen: Screen, difference: SpecDifference, whole: ModelDif
     for mark, side in (("A", difference.a), ("B", difference.b)):
         screen.title(side.label, outline(side), mark)
     changes = [
-        change_text(change, names)
+        change.text(names)
         for names, change in by_stacks([change for change in difference.spec if not change.follows])
     ]
     facts = list(_facts(difference))
