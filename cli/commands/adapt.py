@@ -8,7 +8,7 @@ import typer
 
 from cli.commands.convert import CheckpointDirectory, Family, WeightType
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Quiet, SpecArgument, Verbose
 
 
 def adapt(
@@ -37,6 +37,8 @@ def adapt(
     output: CheckpointDirectory = None,
     family: Family = None,
     dtype: WeightType = "fp32",
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Derive the weights of a variant from a checkpoint.
@@ -53,10 +55,15 @@ def adapt(
       zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31 --dtype bf16
       zoo adapt t5-small --set vocab_size=32200 --weights path/to/t5-small
     """
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
     from cli.commands.convert import check_dtype
     from cli.options.default_directory import checkpoint_directory
-    from cli.tables.adapt_tables import print_adaptation
-    from cli.terminal.progress import stage_progress
+    from cli.options.given import with_set
+    from cli.tables.adapt_tables import adaptation_rows, print_adaptation
+    from cli.tables.conversion_rows import checkpoint_rows
+    from cli.tables.model_rows import title
     from cli.terminal.render import print_json
     from specs.language.load import load
     from zoo.adapting.adapt import adapt as adapt_checkpoint
@@ -65,7 +72,7 @@ def adapt(
     check_dtype(dtype)
     model = load(spec, assignments or ())
     destination = output or checkpoint_directory(model.name, dtype, family)
-    with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
+    with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         written = adapt_checkpoint(
             model,
             weights,
@@ -80,4 +87,12 @@ def adapt(
     if as_json:
         print_json({"directory": str(destination), **written.as_dict()})
         return
-    print_adaptation(written, destination)
+    title(screen, model)
+    if screen.tables:
+        print_adaptation(written)
+    adaptation_rows(screen, written)
+    checkpoint_rows(screen, written.conversion, destination)
+    screen.done(f"{destination} is ready")
+    screen.next(
+        (["build", *with_set(spec, assignments), "--weights", str(destination)], "export these weights")
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, ProviderName
+from cli.options.options import AsJson, ProviderName, Quiet
 
 if TYPE_CHECKING:
     from cli.running.output import RunContext
@@ -69,6 +69,7 @@ def run(
         ),
     ] = None,
     provider: ProviderName = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an export in ONNX Runtime.
@@ -118,9 +119,9 @@ def run(
             f"{used[0]} applies only to decoders, and {exported.spec.name} is an encoder.\n  Remove the option."
         )
     if exported.spec.architecture == "dual-encoder":
-        print_matches(exported, *read_pair(inputs, exported, text_codec), as_json=as_json)
+        print_matches(exported, *read_pair(inputs, exported, text_codec), as_json=as_json, quiet=quiet)
         return
-    shown = RunContext(exported, text_codec, read_inputs(inputs, exported, text_codec), as_json)
+    shown = RunContext(exported, text_codec, read_inputs(inputs, exported, text_codec), as_json, quiet)
     if exported.spec.decodes:
         sampling = _sampling(temperature, top_k, top_p, seed, exported.settings)
         print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)

@@ -22,7 +22,9 @@ _DETAILS = ("without embeddings", "cache per token", "state")
 """Costs that only the table has."""
 
 
-def print_difference(screen: Screen, difference: SpecDifference, whole: ModelDifference | None, typed: bool) -> None:
+def print_difference(
+    screen: Screen, difference: SpecDifference, whole: ModelDifference | None, typed: bool
+) -> None:
     """Print both models, their changes, the ``--set`` options unless they were typed, and the costs that differ."""
     for mark, side in (("A", difference.a), ("B", difference.b)):
         screen.title(side.label, outline(side), mark)
@@ -34,7 +36,9 @@ def print_difference(screen: Screen, difference: SpecDifference, whole: ModelDif
     costs = [] if whole is None else _costs(whole, fewer=len(changes) + len(facts) > _LINES - _MOST_COSTS)
     if not changes and not facts:
         exports = difference.exports is not None and difference.same
-        screen.row("spec", good("equal, and both exports have the same options and weights" if exports else "equal"))
+        screen.row(
+            "spec", good("equal, and both exports have the same options and weights" if exports else "equal")
+        )
         return
     room = _LINES - len(costs)
     if changes:
@@ -45,7 +49,11 @@ def print_difference(screen: Screen, difference: SpecDifference, whole: ModelDif
         screen.row("export", *_cut(facts, max(3, room - len(changes))))
     if costs:
         screen.row("cost", *_cost_lines(costs))
-    if same := [cost.name for cost in whole.quantities if cost.a == cost.b and cost.name not in _DETAILS] if whole is not None else []:
+    if (
+        same := [cost.name for cost in whole.quantities if cost.a == cost.b and cost.name not in _DETAILS]
+        if whole is not None
+        else []
+    ):
         screen.row("same", ", ".join(same))
     if whole is not None and not typed and whole.assignments:
         screen.row("B is A", _options(whole.assignments))

@@ -42,7 +42,10 @@ def print_counts(
     modules = selected or [module for module in report.root.children if module.has_weights]
     tops = [_part(module, module.path) for module in modules]
     if len(tops) > _MOST_ROWS:
-        tops = [*tops[: _MOST_ROWS - 1], _Part(OTHERS, sum(part.parameters for part in tops[_MOST_ROWS - 1 :]))]
+        tops = [
+            *tops[: _MOST_ROWS - 1],
+            _Part(OTHERS, sum(part.parameters for part in tops[_MOST_ROWS - 1 :])),
+        ]
     screen.row("params", *_lines(tops, report.total_parameters))
     if selected:
         total = sum(part.parameters for part in tops)
@@ -64,7 +67,9 @@ def _part(module: ModuleParameters, name: str) -> _Part:
     blocks = [block for child in module.children if child.kind == _BLOCKS for block in child.children]
     if not blocks:
         owner = next((owner for inner in module.walk() for owner in inner.shared.values()), "")
-        return _Part(name, module.parameters, f"= {owner.partition('.')[0]}" if owner and not module.parameters else "")
+        return _Part(
+            name, module.parameters, f"= {owner.partition('.')[0]}" if owner and not module.parameters else ""
+        )
     counts = Counter[str]()
     for block in blocks:
         for child in block.children:
@@ -84,7 +89,9 @@ def _lines(tops: Sequence[_Part], total: int) -> Iterator[str]:
     width = max(1, row_width() - names - counts - notes - len("  100.0%") - 3 * 2)
     for name, part, tenths in rows:
         drawn = bar(part.parameters / total, width) if total else ""
-        text = f"{name:{names}}  {part.parameters:{counts},}  {tenths / 10:5.1f}%  {drawn:{width}}  {part.note}"
+        text = (
+            f"{name:{names}}  {part.parameters:{counts},}  {tenths / 10:5.1f}%  {drawn:{width}}  {part.note}"
+        )
         yield text.rstrip()
 
 
@@ -96,7 +103,9 @@ def _fitting(tops: Sequence[_Part], total: int) -> list[_Part]:
         small = [inner for inner in part.parts if inner.parameters * _LEAST < total]
         kept = [inner for inner in part.parts if inner not in small]
         if small:
-            kept.append(_Part(small[0].name if len(small) == 1 else OTHERS, sum(inner.parameters for inner in small)))
+            kept.append(
+                _Part(small[0].name if len(small) == 1 else OTHERS, sum(inner.parameters for inner in small))
+            )
         fits = 1 < len(kept) <= room
         shown[part.name] = _Part(part.name, part.parameters, part.note, tuple(kept) if fits else ())
         room -= len(kept) if fits else 0

@@ -84,7 +84,13 @@ def _rows(
     if len(run) > 1:
         name = f"{name}-{run[-1].name} x{len(run)}"
         weights = ""
-    yield indent + name, first.kind, weights, first.parameters, around * sum(module.parameters for module in run)
+    yield (
+        indent + name,
+        first.kind,
+        weights,
+        first.parameters,
+        around * sum(module.parameters for module in run),
+    )
     for inner_prefix, inner in _runs(first, unfold):
         yield from _rows(inner_prefix, inner, level + 1, depth, unfold, around * len(run))
 

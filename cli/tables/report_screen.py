@@ -89,7 +89,9 @@ def _flops(report: Report) -> str:
     parts = []
     for name, stage in report.costs.stages.items():
         count = count_text(stage.total.at(**report.lengths.symbols(name)))
-        parts.append(f"{_stage(name)} {count}" + (f" after {report.lengths.past:,} tokens" if name == "step" else ""))
+        parts.append(
+            f"{_stage(name)} {count}" + (f" after {report.lengths.past:,} tokens" if name == "step" else "")
+        )
     return ", ".join(parts)
 
 

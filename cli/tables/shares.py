@@ -50,7 +50,9 @@ def share_lines(wholes: Sequence[Mapping[str, int]], width: int, most: int = 5) 
         cells = []
         for name, percent, columns in zip(kept, percents, widths, strict=True):
             drawn = bar(_share(whole, name) / longest, min(widths) - _PERCENT)
-            cells.append(f"{f'{percent}%':{_PERCENT}}{drawn}".ljust(columns) if whole.get(name) else " " * columns)
+            cells.append(
+                f"{f'{percent}%':{_PERCENT}}{drawn}".ljust(columns) if whole.get(name) else " " * columns
+            )
         lines.append(cells)
     return ["  ".join(cells).rstrip() for cells in lines]
 

@@ -34,9 +34,10 @@ class ShowStep(Protocol):
 class _Line:
     """The state of the line, rendered anew at every refresh."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun: float | None) -> None:
         self.name, self.done, self.total, self.note = "", 0.0, 0.0, ""
-        self.begun = self.step_begun = time.monotonic()
+        self.step_begun = time.monotonic()
+        self.begun = self.step_begun if begun is None else begun
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.cells import cell_len, set_cell_size
@@ -89,15 +90,18 @@ def _clock(seconds: float) -> str:
 
 
 @contextmanager
-def live_line(*, quiet: bool) -> Iterator[ShowStep]:
-    """A callback that shows a step with its progress, the time elapsed and the time left; the line is gone afterwards."""
+def live_line(*, quiet: bool, since: float | None = None) -> Iterator[ShowStep]:
+    """A callback that shows a step with its progress, the time elapsed and the time left; the line is gone afterwards.
+
+    ``since`` is the monotonic time at which the whole work began (default: now).
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda name, done=0, total=0, note="": end_if_asked()
         return
     from rich.console import Console
     from rich.live import Live
 
-    line = _Line()
+    line = _Line(since)
     with Live(
         line, console=Console(stderr=True), transient=True, refresh_per_second=_RATE, redirect_stdout=False
     ) as live:
@@ -116,9 +120,9 @@ def live_line(*, quiet: bool) -> Iterator[ShowStep]:
 
 
 @contextmanager
-def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
+def stage_progress(*, quiet: bool, since: float | None = None) -> Iterator[Callable[[Stage], None]]:
     """A live line for the stages of long work, whose sizes are bytes."""
-    with live_line(quiet=quiet) as show:
+    with live_line(quiet=quiet, since=since) as show:
         yield lambda stage: show(
             stage.name, stage.done, stage.total, _bytes(stage.done, stage.total) if stage.total else ""
         )

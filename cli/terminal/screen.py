@@ -18,12 +18,18 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
+from cli.terminal.progress import stage_progress
 from cli.terminal.render import Cell, columns_of, say_line, styled
 from cli.terminal.table_layout import cell_width, wrap
 from specs.base.errors import UserError
 from specs.base.printable import printable
+
+if TYPE_CHECKING:
+    from zoo.core.progress import Stage
 
 PIPED = 80
 """The width of a screen that is not printed to a terminal."""
@@ -75,10 +81,10 @@ class Screen:
         self.rows = not (self.silent or verbose)
         """Whether rows are printed."""
         self.as_json = as_json
-        self._begun = time.perf_counter()
+        self._begun = time.monotonic()
 
     def title(self, name: str, about: str = "", kind: str = "") -> None:
-        """Print the name of the subject, its description, and its kind at the right margin."""
+        """Print the name of the subject, its description, and its kind at the right margin if there is room."""
         if self.silent:
             return
         width = screen_width()
@@ -87,14 +93,17 @@ class Screen:
         room = width - _width(last) - len(kind)
         if kind and room >= len(_INDENT):
             last = [*last, " " * room, styled(kind, "dim")]
-        elif kind:
-            before, last = [*before, last], [" " * (width - len(kind)), styled(kind, "dim")]
         for line in (*before, last):
             say_line(line)
 
     def row(self, label: str, *lines: Line) -> None:
         """Print a labelled row: its first line, and continuation lines below it."""
-        if not self.rows:
+        if self.rows:
+            self.fact(label, *lines)
+
+    def fact(self, label: str, *lines: Line) -> None:
+        """Print a row that no table of ``--verbose`` replaces."""
+        if self.silent:
             return
         head = f"{_INDENT}{label:<{_LABEL - len(_INDENT)}}"
         head += " " * (not head.endswith(" "))
@@ -103,11 +112,15 @@ class Screen:
                 say_line(part)
             head = " " * _LABEL
 
+    def progress(self) -> AbstractContextManager[Callable[[Stage], None]]:
+        """A live line for the stages of the command's work; rows are printed before and after it."""
+        return stage_progress(quiet=self.silent, since=self._begun)
+
     def done(self, what: str) -> None:
         """Print the last sentence, with the time that the command took."""
         if not self.silent:
             say_line([])
-            took = _duration(time.perf_counter() - self._begun)
+            took = _duration(time.monotonic() - self._begun)
             for line in _wrapped([styled(f"{what} in {took}.", "bold")], screen_width(), "", ""):
                 say_line(line)
 
@@ -115,17 +128,22 @@ class Screen:
         """Print commands to go on with; a shell takes each of them as printed, with its comment."""
         if self.silent:
             return
-        commands = [(_command(arguments), comment) for arguments, comment in steps]
-        column = max((cell_width(command[-1]) for command, _ in commands), default=0)
-        narrow = any(column + len(f"  # {comment}") > screen_width() for _, comment in commands)
-        for command, comment in commands:
-            if narrow and comment:
-                say_line([styled(f"{_INDENT}# {comment}", "dim")])
-            *before, last = command
-            for line in before:
+        width = screen_width()
+        commands = [(_command(arguments), f"# {comment}" if comment else "") for arguments, comment in steps]
+        ends = [cell_width(lines[-1]) for lines, _ in commands]
+        column = max(
+            (end for end in ends if all(end + 2 + len(comment) <= width for _, comment in commands)),
+            default=0,
+        )
+        for (lines, comment), end in zip(commands, ends, strict=True):
+            gap = max(column - end, 0) + 2
+            fits = end + gap + len(comment) <= width
+            if not fits:
+                say_line([styled(f"{_INDENT}{comment}", "dim")])
+            for line in lines[:-1]:
                 say_line([line])
-            gap = " " * (column - cell_width(last) + 2)
-            say_line([last] if narrow or not comment else [last, gap, styled(f"# {comment}", "dim")])
+            end_of_line = " " * gap if fits and comment else ""
+            say_line([lines[-1], end_of_line, styled(comment if fits else "", "dim")])
 
     def failed(self, outcome: str, failures: Iterable[tuple[str, str]] = ()) -> None:
         """Print the outcome, and each failure with its remedy, in red on stderr: the last lines of a command."""
@@ -133,16 +151,25 @@ class Screen:
             return
         if not self.silent:
             say_line([], err=True)
-        for text, indent, style in (
-            (outcome, "", "bold red"),
-            *((part, _INDENT * (1 + under), "red") for pair in failures for under, part in enumerate(pair)),
-        ):
-            for paragraph in text.split("\n") if text else ():
-                inner = indent + paragraph[: len(paragraph) - len(paragraph.lstrip())]
-                for line in _wrapped(
-                    [styled(paragraph.lstrip(), style)], screen_width(err=True), inner, inner + _INDENT
-                ):
-                    say_line(line, err=True)
+        print_failed(outcome, failures)
+
+
+def print_failed(outcome: str, failures: Iterable[tuple[str, str]] = ()) -> None:
+    """Print an outcome, and each failure with its remedy, in red on stderr."""
+    first, *others = outcome.split("\n")
+    _print_red(first, "", "bold red")
+    for line in others:
+        _print_red(line, "", "red")
+    for pair in failures:
+        for level, text in enumerate(pair, 1):
+            for line in text.split("\n"):
+                _print_red(line, _INDENT * level, "red")
+
+
+def _print_red(text: str, indent: str, style: str) -> None:
+    inner = indent + text[: len(text) - len(text.lstrip())]
+    for line in _wrapped([styled(text.lstrip(), style)], screen_width(err=True), inner, inner + _INDENT):
+        say_line(line, err=True)
 
 
 def _duration(seconds: float) -> str:

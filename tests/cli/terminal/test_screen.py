@@ -22,9 +22,19 @@ def test_rows_are_aligned_wrapped_and_within_80_columns(capsys):
     assert max(map(len, lines)) <= 80
 
 
-def test_a_title_without_room_for_the_kind_puts_it_below(capsys):
+def test_a_title_without_room_for_the_kind_has_none(capsys):
     Screen().title("tiny", "x" * 73, "decoder")
-    assert capsys.readouterr().out.splitlines() == ["tiny  " + "x" * 73, " " * 73 + "decoder"]
+    assert capsys.readouterr().out == "tiny  " + "x" * 73 + "\n"
+
+
+def test_comments_are_aligned_or_above(capsys):
+    Screen().next((["list"], "find one"), (["show", "gpt2"], "read it"), (["run", "a" * 68], "try it"))
+    assert capsys.readouterr().out.splitlines() == [
+        "  zoo list       # find one",
+        "  zoo show gpt2  # read it",
+        "  # try it",
+        f"  zoo run {'a' * 68}",
+    ]
 
 
 def test_next_steps_are_for_the_shell(capsys):
