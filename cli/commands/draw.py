@@ -101,6 +101,7 @@ def draw(
         content = drawn(model, path.with_suffix(suffix), scale)
     write_own(path, content, suffix)
     page = path.with_suffix(".html")
+    screen.title(model.name, model.summary, model.architecture)
     screen.done(f"{path} is drawn")
     screen.next((["report", *with_set(spec, assignments), "--html", str(page)], "a page of the drawing and its costs"))
 

@@ -74,7 +74,7 @@ def push(
         return
     _print_result(screen, plan, address)
     if dry_run and not plan.current:
-        screen.next((typed(context, without=("dry_run", "verbose")), "send it"))
+        screen.next((typed(context, without=("dry_run",)), "send it"))
     elif "://" in to:
         pulled = f"{directory.name or 'export'}-pulled"
         screen.next((["pull", address or to, "-o", pulled], "fetch it, and compare its digests"))
