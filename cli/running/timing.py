@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cli.terminal.render import say
-from cli.terminal.screen import screen_width
-from cli.terminal.table_layout import wrap
 from zoo.core.units import time_text
 
 if TYPE_CHECKING:
@@ -27,15 +25,14 @@ def tell_generated(generator: Generator, done: Generation, most: int, *, quiet: 
     speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
     endings = dict.fromkeys(_ENDINGS[continuation.ending] for continuation in done.continuations)
     stopped = f"stopped {' or '.join(endings).format(most=most)}"
-    tokens = f"{count} token{'s' * (count != 1)}"
-    what = f"{tokens}, {stopped}; first token after {time_text(done.first)}{speed}"
-    tell_how(generator.provider, generator.load_seconds, what, quiet=quiet)
+    if not quiet:
+        say(f"{count} token{'s' * (count != 1)}, {stopped}", "dim", err=True)
+    first = f"first token after {time_text(done.first)}{speed}"
+    tell_how(generator.provider, generator.load_seconds, first, quiet=quiet)
 
 
 def tell_how(provider: str, load: float, what: str, *, quiet: bool) -> None:
-    """Print how and where a model ran, in lines as wide as a screen."""
-    if quiet:
-        return
-    name = provider.removesuffix("ExecutionProvider")
-    for line in wrap(f"{what}; loaded in {time_text(load)} on {name}", screen_width(err=True)):
-        say(line, "dim", err=True)
+    """Print how fast and where a model ran."""
+    if not quiet:
+        name = provider.removesuffix("ExecutionProvider")
+        say(f"{what}; loaded in {time_text(load)} on {name}", "dim", err=True)

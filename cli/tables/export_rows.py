@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cli.tables.export_tables import quantized_lines
+from cli.tables.model_rows import reduced
 from cli.terminal.screen import Line, Screen, bad, doubtful, good, row_width
 from zoo.core.units import byte_text
 
@@ -52,15 +53,15 @@ def export_rows(screen: Screen, written: Export, advised: Sequence[Advice]) -> N
             "weights",
             (doubtful("random"), f", seed {manifest.seed}: pass --weights PATH to export a trained model"),
         )
-    elif manifest.weights == "none":
-        screen.row("weights", (doubtful("none"), ": the graph alone"))
-    else:
+    elif manifest.weights != "none":
         screen.row("weights", written.build.weights_from)
 
 
 def _files(written: Export) -> Iterator[Line]:
     manifest = written.manifest
     sizes = [f"{name} {byte_text(manifest.files[name].size)}" for name in manifest.model_files]
+    if manifest.weights == "none":
+        sizes.append("no weights")
     opset = max(graph.opset for graph in manifest.graphs.values())
     layout = "" if manifest.layout == "onnx" else f", layout {manifest.layout}"
     facts = f"{manifest.precision} for {manifest.target}, opset {opset}{layout}"
@@ -101,8 +102,7 @@ def verification_row(screen: Screen, verification: Verification) -> None:
         verdict = good("passed") if verification.passed else bad("failed")
         difference = f"largest difference {largest.max_abs:.1e} ({largest.tolerance:.1e} allowed)"
         lines = [(verdict, f", {difference}"), f"PyTorch against {where.partition(', ')[2]}, {cases} cases"]
-    if "the model itself" not in verification.subject and "weights of the files" not in verification.subject:
-        lines.append(f"on {verification.subject.partition(', and ')[0]}")
+    lines += reduced(verification.subject)
     if verification.not_run:
         lines.append(doubtful(f"not tested on {verification.not_run.removesuffix('ExecutionProvider')}"))
     if inconclusive := len(verification.in_rounding):

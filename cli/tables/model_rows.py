@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -70,5 +71,12 @@ def behaviour_row(screen: Screen, report: BehaviourReport) -> None:
     room = row_width() - len("".join(count.lines)) - 2
     if len(themes) > room and not failed:
         themes = themes[: room - 5].rpartition(", ")[0] + ", ..."
-    itself = report.subject.startswith("the model itself")
-    screen.row("checks", (count, f": {themes}"), *([] if itself else [f"on {report.subject}"]))
+    screen.row("checks", (count, f": {themes}"), *reduced(report.subject))
+
+
+def reduced(subject: str) -> list[str]:
+    """What was checked or compared, in short, where that is not the model itself."""
+    if subject.startswith(("the model itself", "the model with the weights of the files")):
+        return []
+    first = subject.partition(", and ")[0]
+    return [f"on {re.split(' with |, ', first)[0] if first.startswith('a reduced') else first}"]

@@ -18,7 +18,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 PIPED = 80
 """The width of a screen that is not printed to a terminal."""
+MOST_LINES = 15
+"""The lines of a screen, unless its answer needs more."""
 _WIDEST = 100
 _LABEL = 10
 _INDENT = "  "
@@ -82,6 +84,7 @@ class Screen:
         """Whether rows are printed."""
         self.as_json = as_json
         self._begun = time.monotonic()
+        self._lines = 0
 
     def title(self, name: str, about: str = "", kind: str = "") -> None:
         """Print the name of the subject, its description, and its kind at the right margin if there is room."""
@@ -94,7 +97,7 @@ class Screen:
         if kind and room >= len(_INDENT):
             last = [*last, " " * room, styled(kind, "dim")]
         for line in (*before, last):
-            say_line(line)
+            self._say(line)
 
     def row(self, label: str, *lines: Line) -> None:
         """Print a labelled row: its first line, and continuation lines below it."""
@@ -109,7 +112,7 @@ class Screen:
         head += " " * (not head.endswith(" "))
         for line in lines:
             for part in _wrapped(_pieces(line), screen_width(), head, " " * _LABEL, "dim"):
-                say_line(part)
+                self._say(part)
             head = " " * _LABEL
 
     def progress(self) -> AbstractContextManager[Callable[[Stage], None]]:
@@ -119,31 +122,39 @@ class Screen:
     def done(self, what: str) -> None:
         """Print the last sentence, with the time that the command took."""
         if not self.silent:
-            say_line([])
+            self._say([])
             took = _duration(time.monotonic() - self._begun)
             for line in _wrapped([styled(f"{what} in {took}.", "bold")], screen_width(), "", ""):
-                say_line(line)
+                self._say(line)
 
     def next(self, *steps: Step) -> None:
-        """Print commands to go on with; a shell takes each of them as printed, with its comment."""
+        """Print commands to go on with; a shell takes each of them as printed, with its comment.
+
+        The first is always printed, and others if they leave the screen within :data:`MOST_LINES`.
+        """
         if self.silent:
             return
         width = screen_width()
         commands = [(_command(arguments), f"# {comment}" if comment else "") for arguments, comment in steps]
         ends = [cell_width(lines[-1]) for lines, _ in commands]
-        column = max(
-            (end for end in ends if all(end + 2 + len(comment) <= width for _, comment in commands)),
-            default=0,
-        )
-        for (lines, comment), end in zip(commands, ends, strict=True):
-            gap = max(column - end, 0) + 2
-            fits = end + gap + len(comment) <= width
-            if not fits:
-                say_line([styled(f"{_INDENT}{comment}", "dim")])
+        fitting = [end for end in ends if all(end + 2 + len(comment) <= width for _, comment in commands)]
+        for index, ((lines, comment), end) in enumerate(zip(commands, ends, strict=True)):
+            gap = max(max(fitting, default=0) - end, 0) + 2
+            beside = end + gap + len(comment) <= width
+            needed = len(lines) + (not beside)
+            if index and self.rows and self._lines + needed > MOST_LINES:
+                continue
+            if not beside:
+                self._say([styled(f"{_INDENT}{comment}", "dim")])
             for line in lines[:-1]:
-                say_line([line])
-            end_of_line = " " * gap if fits and comment else ""
-            say_line([lines[-1], end_of_line, styled(comment if fits else "", "dim")])
+                self._say([line])
+            self._say(
+                [lines[-1], " " * gap * beside, styled(comment * beside, "dim")] if comment else [lines[-1]]
+            )
+
+    def _say(self, line: Sequence[str | Cell]) -> None:
+        self._lines += 1
+        say_line(line)
 
     def failed(self, outcome: str, failures: Iterable[tuple[str, str]] = ()) -> None:
         """Print the outcome, and each failure with its remedy, in red on stderr: the last lines of a command."""
@@ -216,10 +227,26 @@ def _wrapped(
 def _command(arguments: Sequence[str]) -> list[str]:
     """The lines of a command, broken between arguments where it is wider than the screen."""
     lines = [f"{_INDENT}zoo"]
-    for word in map(shlex.quote, arguments):
-        if cell_width(f"{lines[-1]} {word} \\") > screen_width() and lines[-1].strip() != "zoo":
+    for words in _with_values(arguments):
+        if cell_width(f"{lines[-1]} {words} \\") > screen_width() and lines[-1].strip() != "zoo":
             lines[-1] += " \\"
-            lines.append(f"{_INDENT * 2}{word}")
+            lines.append(f"{_INDENT * 2}{words}")
         else:
-            lines[-1] += f" {word}"
+            lines[-1] += f" {words}"
     return lines
+
+
+def _with_values(arguments: Sequence[str]) -> Iterator[str]:
+    """The arguments as words of a shell; an option stays with its value."""
+    option = ""
+    for argument in arguments:
+        if option:
+            yield option if argument.startswith("-") else f"{option} {shlex.quote(argument)}"
+            if not argument.startswith("-"):
+                option = ""
+                continue
+        option = argument if argument.startswith("-") else ""
+        if not option:
+            yield shlex.quote(argument)
+    if option:
+        yield option
