@@ -8,7 +8,6 @@ import typer
 
 from cli.options.options import AsJson, Quiet, Verbose
 
-
 _LISTED = 8
 
 

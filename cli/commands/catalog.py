@@ -119,9 +119,7 @@ def _earlier(output: Path) -> Any:
 
 def _print_summary(screen: Screen, listed: Catalog) -> None:
     models = len(listed.data["specs"])
-    screen.title(
-        listed.title, f"{_counted(len(listed.entries), 'artefact')} of {_counted(models, 'model')}"
-    )
+    screen.title(listed.title, f"{_counted(len(listed.entries), 'artefact')} of {_counted(models, 'model')}")
     lines = [f"{name}: {why}" for name, why in (listed.changed.lines() if listed.changed else ())]
     if screen.tables:
         from cli.terminal.render import say

@@ -103,7 +103,9 @@ def draw(
     page = path.with_suffix(".html")
     screen.title(model.name, model.summary, model.architecture)
     screen.done(f"{path} is drawn")
-    screen.next((["report", *with_set(spec, assignments), "--html", str(page)], "a page of the drawing and its costs"))
+    screen.next(
+        (["report", *with_set(spec, assignments), "--html", str(page)], "a page of the drawing and its costs")
+    )
 
 
 def is_terminal() -> bool:

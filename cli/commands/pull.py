@@ -52,4 +52,7 @@ def pull(
     screen.row("from", source)
     screen.row("files", f"{len(names):,} files, {byte_text(size)}, as published; digests as in export.json")
     screen.done(f"{output} is ready")
-    screen.next((["verify", str(output)], "run it as it was proven"), (["report", str(output)], "what it costs to run"))
+    screen.next(
+        (["verify", str(output)], "run it as it was proven"),
+        (["report", str(output)], "what it costs to run"),
+    )

@@ -86,7 +86,9 @@ def _print_plan(screen: Screen, plan: PushPlan) -> None:
     from zoo.core.units import byte_text
 
     size = sum(change.size for change in plan.changes)
-    screen.title(str(plan.artefact.directory), f"to {plan.remote}", f"{len(plan.changes)} files, {byte_text(size)}")
+    screen.title(
+        str(plan.artefact.directory), f"to {plan.remote}", f"{len(plan.changes)} files, {byte_text(size)}"
+    )
     by_state: dict[str, list[str]] = {}
     for change in plan.changes:
         by_state.setdefault(change.state, []).append(change.name)

@@ -77,7 +77,12 @@ def _print_rows(screen: Screen, rows: Sequence[_Row]) -> None:
         return
     if screen.tables:
         print_table(
-            [Column("artefact", pinned=True), Column("action"), Column("time", right=True), Column("reason", prose=30)],
+            [
+                Column("artefact", pinned=True),
+                Column("action"),
+                Column("time", right=True),
+                Column("reason", prose=30),
+            ],
             [
                 (row.artefact, styled(row.action, _STYLES.get(row.action, "green")), _time(row), row.why)
                 for row in rows

@@ -34,9 +34,9 @@ def print_comparison(screen: Screen, comparison: TrainingComparison) -> None:
     rows: list[list[CellText]] = []
     numbers = NUMBERS if screen.tables else NUMBERS[:_FIGURES]
     for index, result in enumerate(comparison.results):
-        verdict = styled("sees the future" if result.sees_answers else "", "bold red")
+        future = styled("sees the future" if result.sees_answers else "", "bold red")
         shown = figures(result)[: len(numbers)]
-        rows.append([styled(letter(index), style(index)), result.label, *shown, verdict])
+        rows.append([styled(letter(index), style(index)), result.label, *shown, future])
     guess = styled(f"{task.chance:.3f}", "dim")
     rows.append(["", styled("chance", "dim"), "", guess, *[""] * (len(numbers) - 1)])
     columns = _COLUMNS[: 2 + len(numbers)]

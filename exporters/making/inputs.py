@@ -57,7 +57,11 @@ class Inputs:
 
 
 def _value_text(value: object) -> str:
-    return {None: "none", True: "yes", False: "no"}[value] if value is None or isinstance(value, bool) else str(value)
+    return (
+        {None: "none", True: "yes", False: "no"}[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+    )
 
 
 def shown(weights: object) -> str:

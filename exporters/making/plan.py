@@ -206,4 +206,6 @@ def _spec_changes(directory: Path, model: ModelInputs) -> str:
     changes = [change.text() for change in differences(earlier, model.spec) if not change.follows]
     if not changes:
         return "name, description or expected counts of the spec"
-    return ", ".join(changes[:_LISTED]) + (f" and {len(changes) - _LISTED} more" if len(changes) > _LISTED else "")
+    return ", ".join(changes[:_LISTED]) + (
+        f" and {len(changes) - _LISTED} more" if len(changes) > _LISTED else ""
+    )
