@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, complete_spec
+from cli.options.options import AsJson, Assignments, Quiet, Verbose, complete_spec
 
 if TYPE_CHECKING:
     from zoo.attention_maps.attend import Attended
@@ -19,6 +19,7 @@ MEAN = "mean"
 
 
 def attend(
+    context: typer.Context,
     reference: Annotated[
         str,
         typer.Argument(
@@ -89,6 +90,8 @@ def attend(
             help="Also write the maps as a picture (.png, .svg) or an interactive page (.html); repeatable.",
         ),
     ] = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the attention maps of a text, an image or a recording.
@@ -110,10 +113,13 @@ def attend(
       zoo attend tiny-gpt --set decoder.block.attention.window=4 --ids 1,2,3,4,5,6,7,8
       zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 -o heads.html
     """
+    from cli.options.given import typed
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
     from cli.attending.output import MapStyle, print_data, print_entropies, print_growing
     from cli.attending.reading import AttendInputs, check_length
     from cli.options.files import check_outputs, write_own
-    from cli.terminal.render import print_written, say
     from exporters.exported.model_source import model_source
     from exporters.runtime.text import find_text
     from specs.base.printable import printable
@@ -140,11 +146,8 @@ def attend(
     steps = read(model, reading, choice, new_tokens, source.ends)
     images = patch_images(spec, reading)
     shown = MapStyle(text_codec, head == MEAN, layers is None and heads is None, lengths, images)
-    if as_json:
-        attended = Attended.of(list(steps))
-    else:
-        say(f"{spec.name}, weights: {description}\n")
-        attended = print_growing(shown, steps, choice)
+    screen.title(spec.name, "", f"weights: {description}")
+    attended = Attended.of(list(steps)) if screen.silent else print_growing(shown, steps, choice)
     labels = shown.labels(attended)
     for path in output or ():
         kind = path.suffix.lower()
@@ -152,9 +155,21 @@ def attend(
         write_own(path, drawn, kind)
     if as_json:
         print_data(shown, attended, {"model": spec.name, "weights": description})
-    else:
+        return
+    if screen.tables:
         print_entropies(attended)
-        print_written(output)
+    wrote = f", {', '.join(map(str, output))} written" if output else ""
+    screen.done(f"{_maps(attended)} read{wrote}")
+    screen.next(
+        *([] if screen.tables else [(typed(context, "-v"), "the entropy of every head")]),
+        *([] if output else [(typed(context, "-o", "maps.html"), "every head, as a page")]),
+    )
+
+
+def _maps(attended: Attended) -> str:
+    """How many maps there are."""
+    count = sum(len(layer.heads) for layers in attended.maps.values() for layer in layers)
+    return f"{count:,} attention map{'' if count == 1 else 's'}"
 
 
 def _file(

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, ProviderName, complete_spec
+from cli.options.options import AsJson, Assignments, ProviderName, Quiet, Verbose, complete_spec
 
 
 def evaluate(
+    context: typer.Context,
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.", show_default=False)],
     against: Annotated[
         str | None,
@@ -51,6 +52,8 @@ def evaluate(
         bool,
         typer.Option("--layers", help="Measure the cost of rounding each layer alone.", show_default=False),
     ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the quality of an export on text, audio or arrays.
@@ -66,6 +69,11 @@ def evaluate(
       zoo eval build/new --against build/old --text book.txt
       zoo eval build/whisper-int8 --against path/to/whisper --text recordings/
     """
+    from cli.options.given import typed
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
+    from cli.tables.quality_screen import print_quality_rows
     from cli.tables.quality_tables import print_quality
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
@@ -81,9 +89,19 @@ def evaluate(
         )
     exported = open_export(directory, provider)
     other = None if against is None else model_source(against, assignments or (), weights)
-    with stage_progress(quiet=as_json) as progress:
+    with stage_progress(quiet=screen.silent) as progress:
         quality = judge_export(exported, other, text, tokenizer, progress, costs=layers)
     if as_json:
         print_json({"directory": str(directory), **quality.as_dict()})
-    else:
+        return
+    manifest = exported.manifest
+    by_layer = other is not None and other.exported is None and not layers
+    screen.title(str(directory), "", f"{manifest.precision}, {manifest.target}")
+    print_quality_rows(screen, quality)
+    if screen.tables:
         print_quality(quality)
+    screen.done(f"{directory} measured")
+    screen.next(
+        *([(typed(context, "--layers"), "what rounding each layer costs")] if by_layer else []),
+        (["bench", str(directory)], "its speed and memory"),
+    )

@@ -180,7 +180,7 @@ def report(
         page = f"{model_spec.name}.html" if spec == model_spec.name else "report.html"
         screen.next(
             *([] if screen.tables else [(typed(context, "-v"), "all modules and devices")]),
-            (typed(context, "--html", page, without=("verbose", "symbolic", "depth")), "a page with sliders"),
+            (typed(context, "--html", page, without=("symbolic", "depth")), "a page with sliders"),
         )
     if integrity is not None and not integrity.intact:
         print_changes(screen, side.label, integrity)

@@ -15,11 +15,11 @@ def given(context: typer.Context, *names: str) -> bool:
 
 
 def typed(context: typer.Context, *added: str, without: Sequence[str] = ()) -> list[str]:
-    """The command as it was typed, without some parameters, and with arguments added."""
+    """The command as it was typed, without some parameters and ``-v``, and with arguments added."""
     words = [str(context.info_name)]
     for parameter in context.command.params:
         name = str(parameter.name)
-        if name not in without and given(context, name):
+        if name not in (*without, "verbose") and given(context, name):
             words += _words(parameter, context.params[name])
     return [*words, *added]
 

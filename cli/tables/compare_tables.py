@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cli.terminal.curves import Curve, braille_shown, letter, plot, style
 from cli.terminal.render import CellText, Column, console, print_table, say, styled
 from cli.terminal.screen import Screen, screen_width
-from specs.base.errors import path_text
 
 if TYPE_CHECKING:
-    from specs.forms.difference import Difference
     from zoo.training.comparison import Result, TrainingComparison
 
 _FIGURES = 4
@@ -37,9 +34,9 @@ def print_comparison(screen: Screen, comparison: TrainingComparison) -> None:
     rows: list[list[CellText]] = []
     numbers = NUMBERS if screen.tables else NUMBERS[:_FIGURES]
     for index, result in enumerate(comparison.results):
-        verdict = styled("sees the future" if result.sees_answers else "", "bold red")
+        future = styled("sees the future" if result.sees_answers else "", "bold red")
         shown = figures(result)[: len(numbers)]
-        rows.append([styled(letter(index), style(index)), result.label, *shown, verdict])
+        rows.append([styled(letter(index), style(index)), result.label, *shown, future])
     guess = styled(f"{task.chance:.3f}", "dim")
     rows.append(["", styled("chance", "dim"), "", guess, *[""] * (len(numbers) - 1)])
     columns = _COLUMNS[: 2 + len(numbers)]
@@ -49,7 +46,8 @@ def print_comparison(screen: Screen, comparison: TrainingComparison) -> None:
     if screen.tables:
         say(f"\nlearning rate {settings.rate:g}, seed {settings.seed}")
     for line in difference_lines(comparison):
-        say(line)
+        if line or screen.tables:
+            say(line)
     say()
     say(curve_title(comparison), "dim")
     out = console()
@@ -59,6 +57,22 @@ def print_comparison(screen: Screen, comparison: TrainingComparison) -> None:
     rule = (comparison.task.chance, "chance")
     for text in plot(curves, screen_width(), braille=braille_shown(), rule=rule):
         out.print(text, soft_wrap=True)
+    say(verdict(comparison))
+
+
+def verdict(comparison: TrainingComparison) -> str:
+    """Which specs solved the task, and by which step; nothing else is ranked."""
+    solved = [
+        f"{letter(index)} by step {result.solved}"
+        for index, result in enumerate(comparison.results)
+        if result.solved is not None
+    ]
+    steps = comparison.settings.steps
+    if not solved:
+        return f"None has solved the task within {steps} steps."
+    others = len(comparison.results) - len(solved)
+    rest = f"; {others} not within {steps} steps" if others else ""
+    return f"Solved: {', '.join(solved)}{rest}."
 
 
 def headline(comparison: TrainingComparison) -> str:
@@ -97,24 +111,9 @@ def difference_lines(comparison: TrainingComparison) -> list[str]:
     """One line per spec with its changes to the first."""
     lines = []
     for index, result in enumerate(comparison.results[1:], 1):
-        changes = ", ".join(map(change_text, comparison.differences(result)))
+        changes = ", ".join(change.text() for change in comparison.differences(result))
         lines.append(f"{letter(index)} differs from A: {changes}" if changes else f"{letter(index)} equals A")
     return ["", *lines] if lines else []
-
-
-def change_text(change: Difference, stacks: Sequence[str] = ()) -> str:
-    """A difference on one line: position learned -> rope; ``stacks`` names several that have the same."""
-    layers = "" if change.layers is None else f" (layers {', '.join(map(str, change.layers))})"
-    path = path_text((*stacks, *change.path_b[len(stacks) :]))
-    return f"{path}{layers} {_value_text(change.a)} \u2192 {_value_text(change.b)}"
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return str(value.get("kind", dict(value)))
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "none"}[value]
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def warnings(comparison: TrainingComparison) -> list[str]:

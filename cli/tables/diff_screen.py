@@ -6,18 +6,16 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.tables.compare_tables import change_text
 from cli.tables.diff_tables import MOST_ASSIGNMENTS, by_stacks, label, outline, quantity_text
 from cli.tables.export_differences import fact_text
 from cli.terminal.screen import Screen, good, row_width
-from specs.base.errors import path_text
 
 if TYPE_CHECKING:
     from zoo.reports.difference import ModelDifference
     from zoo.reports.quantities import Quantity
     from zoo.reports.spec_difference import SpecDifference
 
-_LINES = 9
+_LINES = 8
 """Lines for changes, in the spec or in exports, and costs."""
 _MOST_COSTS = 6
 _DETAILS = ("without embeddings", "cache per token", "state")
@@ -31,18 +29,22 @@ def print_difference(
     for mark, side in (("A", difference.a), ("B", difference.b)):
         screen.title(side.label, outline(side), mark)
     changes = [
-        change_text(change, names)
+        change.text(names)
         for names, change in by_stacks([change for change in difference.spec if not change.follows])
     ]
     facts = list(_facts(difference))
-    costs = [] if whole is None else _costs(whole, fewer=len(changes) + len(facts) > _LINES - _MOST_COSTS)
     if not changes and not facts:
         exports = difference.exports is not None and difference.same
-        screen.row(
-            "spec", good("equal, and both exports have the same options and weights" if exports else "equal")
-        )
+        text = "equal, and both exports have the same options and weights" if exports else "equal"
+        screen.row("spec", good(text))
         return
-    room = _LINES - len(costs)
+    options = "" if whole is None or typed or not whole.assignments else _options(whole.assignments)
+    same = [] if whole is None else [cost.name for cost in _compared(whole) if cost.a == cost.b]
+    room = _LINES - bool(same) - (len(options) > row_width())
+    few = len(changes) + len(facts) <= room - _MOST_COSTS
+    costs = [] if whole is None else [cost for cost in _compared(whole) if cost.a != cost.b]
+    costs = costs[: _MOST_COSTS if few else _MOST_COSTS - 1]
+    room -= len(costs)
     if changes:
         screen.row("spec", *_cut(changes, max(2, room - min(len(facts), 3))))
         if difference.same_architecture:
@@ -51,22 +53,16 @@ def print_difference(
         screen.row("export", *_cut(facts, max(3, room - len(changes))))
     if costs:
         screen.row("cost", *_cost_lines(costs))
-    if (
-        same := [cost.name for cost in whole.quantities if cost.a == cost.b and cost.name not in _DETAILS]
-        if whole is not None
-        else []
-    ):
+    if same:
         screen.row("same", ", ".join(same))
-    if whole is not None and not typed and whole.assignments:
-        screen.row("B is A", _options(whole.assignments))
+    if options:
+        screen.row("B is A", options)
     for fault in () if whole is None else whole.faults:
         screen.row("FLOPs", f"not available: {fault}")
 
 
-def _costs(whole: ModelDifference, *, fewer: bool) -> list[Quantity]:
-    """The costs that differ, without details."""
-    differ = [cost for cost in whole.quantities if cost.name not in _DETAILS and cost.a != cost.b]
-    return differ[: _MOST_COSTS - fewer]
+def _compared(whole: ModelDifference) -> list[Quantity]:
+    return [cost for cost in whole.quantities if cost.name not in _DETAILS]
 
 
 def _cut(lines: Sequence[str], most: int) -> list[str]:

@@ -173,7 +173,7 @@ def print_failed(outcome: str, failures: Iterable[tuple[str, str]] = ()) -> None
         _print_red(line, "", "red")
     for pair in failures:
         for level, text in enumerate(pair, 1):
-            for line in text.split("\n"):
+            for line in text.split("\n") if text else ():
                 _print_red(line, _INDENT * level, "red")
 
 

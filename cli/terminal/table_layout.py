@@ -105,7 +105,7 @@ class TableLayout:
             body = min(words, max(map(cell_width, lines), default=0))
         else:
             body = max(map(cell_width, lines), default=0)
-        return max([body, *map(cell_width, column.head.split())], default=0)
+        return max([body, *(cell_width(word.strip(" ")) for word in _WORD.findall(column.head))], default=0)
 
     def parts(self) -> list[list[Line]]:
         """The lines of the table, or of the tables it was split into: headings, a rule, then rows."""
