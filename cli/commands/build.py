@@ -45,7 +45,7 @@ def build(
     from cli.options.given import with_set
     from cli.options.sizes import file_sizes
     from cli.tables.check_tables import print_behaviour, print_shapes
-    from cli.tables.failures import print_failures
+    from cli.tables.failures import failures_of
     from cli.tables.model_rows import behaviour_row, parameter_row, shape_row, title
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
@@ -110,12 +110,8 @@ def build(
             screen, model_spec, written, checked, command, output, advice_on(model_spec, written, checked)
         )
     else:
-        print_failures(
-            parameters,
-            shapes,
-            behaviour,
-            outcome="Nothing was exported. ",
-            document=load_document(spec, assignments or ()),
-        )
+        document = load_document(spec, assignments or ())
+        failures = failures_of(parameters, shapes, behaviour, document)
+        screen.failed(f"Nothing was exported. {len(failures)} failed:", failures)
     if not passed:
         raise typer.Exit(FAILED)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.terminal.render import say
-from cli.terminal.screen import print_failed
-
 if TYPE_CHECKING:
     from specs.base.errors import SpecPath
     from specs.language.document import Document
@@ -20,32 +17,18 @@ def failures_of(
     parameters: ParameterReport | None = None,
     shapes: ShapeReport | None = None,
     behaviour: BehaviourReport | None = None,
+    document: Document | None = None,
 ) -> list[tuple[str, str]]:
-    """Every failure of some reports with its remedy; of several with the same remedy, the last has it."""
-    failures = [*_counts(parameters), *_shapes(shapes), *_behaviour(behaviour)]
+    """Every failure of some reports with its remedy; of several with the same remedy, the last has it.
+
+    A count comes with its place in the ``document`` of the spec, if that is given.
+    """
+    failures = [*_counts(parameters, document), *_shapes(shapes), *_behaviour(behaviour)]
     remedies = [*(remedy for _, remedy in failures[1:]), ""]
     return [
         (failure, remedy if remedy != after else "")
         for (failure, remedy), after in zip(failures, remedies, strict=True)
     ]
-
-
-def print_failures(
-    parameters: ParameterReport | None = None,
-    shapes: ShapeReport | None = None,
-    behaviour: BehaviourReport | None = None,
-    *,
-    outcome: str = "",
-    document: Document | None = None,
-) -> None:
-    """Print every failure of some reports to stderr, each with its remedy, after the ``outcome`` of the command.
-
-    A count comes with its place in the ``document`` of the spec, if that is given.
-    """
-    failures = [*_counts(parameters, document), *_shapes(shapes), *_behaviour(behaviour)]
-    if failures:
-        say(err=True)
-        print_failed(f"{outcome}{len(failures)} failed:", failures)
 
 
 def _counts(report: ParameterReport | None, document: Document | None) -> Iterator[tuple[str, str]]:
