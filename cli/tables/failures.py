@@ -36,7 +36,7 @@ def _counts(report: ParameterReport | None, document: Document | None) -> Iterat
         if not count.met:
             yield (
                 f"{_place(count, document)}{count.key}: {count}",
-                f"If the change is intended, remove {count.key.partition('[')[0]}, or set it to {count.built}.",
+                f"If the change is intended, remove {count.key}, or set it to {count.built}.",
             )
 
 
