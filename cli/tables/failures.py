@@ -6,10 +6,25 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.terminal.render import say
+from cli.terminal.screen import print_failed
 
 if TYPE_CHECKING:
     from zoo.checks import BehaviourReport, Check, ShapeReport
     from zoo.reports.parameters import ParameterReport
+
+
+def failures_of(
+    parameters: ParameterReport | None = None,
+    shapes: ShapeReport | None = None,
+    behaviour: BehaviourReport | None = None,
+) -> list[tuple[str, str]]:
+    """Every failure of some reports with its remedy; of several with the same remedy, the last has it."""
+    failures = [*_counts(parameters), *_shapes(shapes), *_behaviour(behaviour)]
+    remedies = [*(remedy for _, remedy in failures[1:]), ""]
+    return [
+        (failure, remedy if remedy != after else "")
+        for (failure, remedy), after in zip(failures, remedies, strict=True)
+    ]
 
 
 def print_failures(
@@ -21,12 +36,9 @@ def print_failures(
 ) -> None:
     """Print every failure of some reports to stderr, each with its remedy, after the ``outcome`` of the command."""
     failures = [*_counts(parameters), *_shapes(shapes), *_behaviour(behaviour)]
-    if not failures:
-        return
-    say(err=True)
-    say(f"{outcome}{len(failures)} failed:", "red", err=True)
-    for failure, remedy in failures:
-        say(f"  {failure}\n    {remedy}", "red", err=True)
+    if failures:
+        say(err=True)
+        print_failed(f"{outcome}{len(failures)} failed:", failures)
 
 
 def _counts(report: ParameterReport | None) -> Iterator[tuple[str, str]]:
@@ -34,7 +46,7 @@ def _counts(report: ParameterReport | None) -> Iterator[tuple[str, str]]:
         if not count.met:
             yield (
                 f"{count.key}: {count}",
-                f"Correct the spec; or, if the change is intended, set {count.key} to {count.built} or remove it.",
+                f"If the change is intended, remove {count.key.partition('[')[0]}, or set it to {count.built}.",
             )
 
 

@@ -45,15 +45,23 @@ class Inputs:
         if earlier.get("spec") != self.spec:
             yield "spec"
         if earlier.get("weights") != self.weights:
-            yield f"weights: {shown(earlier.get('weights'))} -> {shown(self.weights)}"
+            yield f"weights {shown(earlier.get('weights'))} \u2192 {shown(self.weights)}"
         if earlier.get("calibrate") != self.calibrate:
             yield "calibration inputs"
-        for title, now in (("option", self.options), ("version", self.versions)):
-            recorded = earlier.get(f"{title}s")
+        for key, now in (("options", self.options), ("versions", self.versions)):
+            recorded = earlier.get(key)
             before = recorded if isinstance(recorded, Mapping) else {}
             for name in sorted({*before, *now}):
                 if before.get(name) != now.get(name):
-                    yield f"{title} {name}: {before.get(name)} -> {now.get(name)}"
+                    yield f"{name} {_value_text(before.get(name))} \u2192 {_value_text(now.get(name))}"
+
+
+def _value_text(value: object) -> str:
+    return (
+        {None: "none", True: "yes", False: "no"}[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+    )
 
 
 def shown(weights: object) -> str:

@@ -105,7 +105,7 @@ def test_maps_and_entropies_are_printed(minilm: Path) -> None:
     assert (
         result.stdout
         == f"""\
-model, weights: {minilm} (bert names), 2 ignored: pooler.dense.bias, pooler.dense.weight
+model, weights: {minilm}, 2 ignored: pooler.dense.bias, pooler.dense.weight
 
       layer 0, head 2
 [CLS]  100   0   0   0   0   0

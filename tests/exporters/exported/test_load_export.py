@@ -123,8 +123,8 @@ def test_references_are_resolved(tmp_path: Path) -> None:
     said = [way.model()[1] for way in ways]
     assert said == [
         "random, seed 0",
-        f"{written} (gpt2 names)",
-        f"{written} (gpt2 names)",
+        str(written),
+        str(written),
         f"those in {tmp_path / 'out'}",
     ]
 
