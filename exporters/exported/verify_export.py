@@ -64,7 +64,7 @@ class ExportVerification(Tabular):
         }
 
     def table(self) -> ResultTable:
-        """What was compared, and the result of each comparison."""
+        """The result of each comparison."""
         rows = [("files", str(change)) for change in self.integrity.changes] or [("files", "as recorded")]
         largest = ""
         if self.verification is not None:

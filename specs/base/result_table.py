@@ -54,7 +54,7 @@ class Tabular:
         cls.__repr__ = Tabular.__repr__  # type: ignore[method-assign]
 
     def table(self) -> ResultTable:
-        """The result in short."""
+        """The table, with the verdict and the key figures in its title."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
