@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
+from torch.fx import Proxy
 
 from specs.base.errors import UserError
 from specs.kinds.embedding import EmbeddingKind
@@ -19,7 +20,9 @@ INPUTS = ("inputs", "input_ids", "decoder_input_ids", "pixel_values")
 
 
 def fault_of_call(model: BuiltModel, arguments: Mapping[str, Any], error: Exception) -> UserError | None:
-    """The input at fault for an error of torch; None if the arguments are not."""
+    """The input at fault for an error of torch; None if the arguments are not, or are those of a trace."""
+    if any(isinstance(value, Proxy) for value in arguments.values()):
+        return None
     if not all_meta(arguments.values()) and any(parameter.is_meta for parameter in model.parameters()):
         return weights_missing(model.spec)
     for name in INPUTS:
