@@ -14,9 +14,9 @@ from cli.terminal.option_groups import PRECISION
 
 def complete_family(incomplete: str) -> list[str]:
     """Complete the names of families."""
-    from zoo.families.registry import MODEL_TYPES
+    from zoo.families.registry import model_types
 
-    return [name for name in sorted(MODEL_TYPES) if name.startswith(incomplete)]
+    return [name for name in sorted(model_types()) if name.startswith(incomplete)]
 
 
 Family = Annotated[
