@@ -35,12 +35,10 @@ def _command(name: str, command: Any) -> Iterator[str]:
         "",
     )
     yield from _help(command.help)
-    command.list_names(context)
-    yield from ("| argument or option | meaning |", "|---|---|")
-    for parameter in command.params:
-        if record := parameter.get_help_record(context):
-            yield f"| `{record[0].removesuffix(' <str>')}` | {_plain(record[1])} |"
-    yield ""
+    for title, rows in command.sections(context):
+        yield from (f"| {title} | |", "|---|---|")
+        yield from (f"| `{name}` | {_plain(meaning)} |" for name, meaning in rows)
+        yield ""
 
 
 def _help(text: str) -> Iterator[str]:

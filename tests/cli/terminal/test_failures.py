@@ -66,6 +66,6 @@ def test_a_failed_shape_is_the_last_word(run, monkeypatch):
 
 
 def test_the_help_of_build_says_when_it_ends(run):
-    text = " ".join(run("build", "--help").stdout.split())
+    text = " ".join(run("build", "--help-all").stdout.split())
     assert "Counts and checks run to the end even if one fails" in text
     assert "first failure" not in text

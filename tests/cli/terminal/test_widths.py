@@ -138,7 +138,7 @@ def test_diff_of_exports(printed: Printed, tmp_path: Path) -> None:
 def test_compare(printed: Printed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     windows_see_the_future(monkeypatch)
-    training = ["--steps", "1", "--batch", "1", "--length", "1", "-o", "curves.json"]
+    training = ["--steps", "1", "--batch", "1", "--task-length", "1", "-o", "curves.json"]
     variants = ["--with", LONG, "--with", "decoder.block.attention.window=4"]
     invoke(printed, "compare", "tiny-gpt", *variants, *training, status=1)
     check(printed, f"B {LONG}", "loss accuracy", "verdict", "sees the future", "Wrote curves.json")
