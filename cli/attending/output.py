@@ -77,11 +77,10 @@ def print_growing(shown: MapStyle, steps: Iterator[AttentionStep], choice: Atten
         _print_read(out, shown, choice, taken, itertools.chain([first], rest), first)
     if any(looked_at(stack) not in shown.images for stack in choice.layers):
         out.print(legend(out))
-        out.print()
     _print_patches(out, shown, choice, taken)
     attended = Attended.of(taken)
     if attended.written:
-        say(f"generated: {shown.words(attended.written)}\n")
+        say(f"\ngenerated: {shown.words(attended.written)}")
     return attended
 
 
@@ -146,7 +145,6 @@ def _print_patches(
         ]
         print_maps(out, panels, rows, lambda: [columns] * len(shown_patches), len(f"r{image.rows}"))  # noqa: B023
         out.print(legend(out, "the largest weight of a patch in each map", masked=""))
-        out.print()
 
 
 def _views(shown: MapStyle, step: AttentionStep, choice: AttentionChoice) -> list[HeadMap]:
@@ -186,7 +184,7 @@ def _shares(shown: MapStyle, view: HeadMap) -> list[list[float | None]]:
 
 def print_entropies(attended: Attended) -> None:
     """Print the entropy of each head in bits."""
-    say("Entropy of each head in bits, mean over query tokens; uniform is the entropy of equal weights.")
+    say("\nEntropy of each head in bits, mean over query tokens; uniform is the entropy of equal weights.")
     for stack, maps in attended.maps.items():
         say()
         if max(len(layer.heads) for layer in maps) <= _HEADS:

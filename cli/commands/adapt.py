@@ -8,7 +8,7 @@ import typer
 
 from cli.commands.convert import CheckpointDirectory, Family, WeightType
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Name, SpecArgument, Weights
+from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose, Weights
 from cli.terminal.option_groups import MODEL
 
 
@@ -38,6 +38,8 @@ def adapt(
     output: CheckpointDirectory = None,
     family: Family = None,
     dtype: WeightType = "fp32",
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Derive the weights of a variant from a checkpoint.
@@ -54,11 +56,16 @@ def adapt(
       zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31
       zoo adapt path/to/t5-small --set vocab_size=32200
     """
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
     from cli.commands.convert import check_dtype
     from cli.options.default_directory import checkpoint_directory
+    from cli.options.given import with_set
     from cli.options.weights import chosen_weights
-    from cli.tables.adapt_tables import print_adaptation
-    from cli.terminal.progress import stage_progress
+    from cli.tables.adapt_tables import adaptation_rows, print_adaptation
+    from cli.tables.conversion_rows import checkpoint_rows
+    from cli.tables.model_rows import title
     from cli.terminal.render import print_json
     from specs.base.errors import UserError
     from zoo.adapting.adapt import adapt as adapt_checkpoint
@@ -74,7 +81,7 @@ def adapt(
             "No weights to derive from.\n  Pass --weights, or a checkpoint with --set as the spec."
         )
     destination = output or checkpoint_directory(model.name, dtype, family)
-    with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
+    with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         written = adapt_checkpoint(
             model,
             weights,
@@ -89,4 +96,12 @@ def adapt(
     if as_json:
         print_json({"directory": str(destination), **written.as_dict()})
         return
-    print_adaptation(written, destination)
+    title(screen, model)
+    if screen.tables:
+        print_adaptation(written)
+    adaptation_rows(screen, written)
+    checkpoint_rows(screen, written.conversion, destination)
+    screen.done(f"{destination} is ready")
+    screen.next(
+        (["build", *with_set(spec, assignments, name), "--weights", str(destination)], "export these weights")
+    )

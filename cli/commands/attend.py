@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, ModelArgument, Seed, Tokenizer, Weights
+from cli.options.options import (
+    AsJson,
+    Assignments,
+    ModelArgument,
+    Quiet,
+    Seed,
+    Tokenizer,
+    Verbose,
+    Weights,
+)
 from cli.terminal.option_groups import DECODING, INPUTS, MAPS
 
 if TYPE_CHECKING:
@@ -20,6 +29,7 @@ MEAN = "mean"
 
 
 def attend(
+    context: typer.Context,
     reference: ModelArgument,
     assignments: Assignments = None,
     text: Annotated[
@@ -91,6 +101,8 @@ def attend(
             help="Also write the maps as a picture (.png, .svg) or an interactive page (.html); repeatable.",
         ),
     ] = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the attention maps of a text, an image or a recording.
@@ -111,10 +123,13 @@ def attend(
       zoo attend path/to/clip --image cat.png --text "a cat" --layer 11
       zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102
     """
+    from cli.options.given import typed
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
     from cli.attending.output import MapStyle, print_data, print_entropies, print_growing
     from cli.attending.reading import AttendInputs, check_length
     from cli.options.files import check_outputs, write_own
-    from cli.terminal.render import print_written, say
     from exporters.exported.model_source import model_source
     from exporters.runtime.text import find_text
     from specs.base.printable import printable
@@ -141,11 +156,8 @@ def attend(
     steps = read(model, reading, choice, new_tokens, source.ends)
     images = patch_images(spec, reading)
     shown = MapStyle(text_codec, head == MEAN, layers is None and heads is None, lengths, images)
-    if as_json:
-        attended = Attended.of(list(steps))
-    else:
-        say(f"{spec.name}, weights: {description}\n")
-        attended = print_growing(shown, steps, choice)
+    screen.title(spec.name, "", f"weights: {description}")
+    attended = Attended.of(list(steps)) if screen.silent else print_growing(shown, steps, choice)
     labels = shown.labels(attended)
     for path in output or ():
         kind = path.suffix.lower()
@@ -153,9 +165,21 @@ def attend(
         write_own(path, drawn, kind)
     if as_json:
         print_data(shown, attended, {"model": spec.name, "weights": description})
-    else:
+        return
+    if screen.tables:
         print_entropies(attended)
-        print_written(output)
+    wrote = f", {', '.join(map(str, output))} written" if output else ""
+    screen.done(f"{_maps(attended)} read{wrote}")
+    screen.next(
+        *([] if screen.tables else [(typed(context, "-v"), "the entropy of every head")]),
+        *([] if output else [(typed(context, "-o", "maps.html"), "every head, as a page")]),
+    )
+
+
+def _maps(attended: Attended) -> str:
+    """How many maps there are."""
+    count = sum(len(layer.heads) for layers in attended.maps.values() for layer in layers)
+    return f"{count:,} attention map{'' if count == 1 else 's'}"
 
 
 def _file(

@@ -10,13 +10,14 @@ from typing import Annotated, TypeVar
 import typer
 
 from cli.options.export_options import complete_target, flag
-from cli.options.options import AsJson, Assignments, ProviderName, complete_spec
+from cli.options.options import AsJson, Assignments, ProviderName, Quiet, Verbose, complete_spec
 from cli.terminal.option_groups import MACHINE, RUNS, SIZES
 
 Name = TypeVar("Name", bound=str)
 
 
 def bench(
+    context: typer.Context,
     specs: Annotated[
         list[str],
         typer.Argument(
@@ -87,6 +88,8 @@ def bench(
         ),
     ] = 2.0,
     provider: ProviderName = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the speed and memory of exports and PyTorch.
@@ -105,6 +108,11 @@ def bench(
       zoo bench llama-3.2-1b --targets cuda --precisions fp16 --provider cuda
     """
     from tempfile import TemporaryDirectory
+
+    from cli.options.given import typed
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
 
     from cli.tables.bench_tables import print_report
     from cli.terminal.exit_status import FAILED
@@ -141,14 +149,26 @@ def bench(
         grid.workloads(model.spec)
     if any(model.exported is None for model in models):
         choice.options()  # fails before anything is exported
-    with TemporaryDirectory() as folder, stage_progress(quiet=as_json) as progress:
+    with TemporaryDirectory() as folder, stage_progress(quiet=screen.silent) as progress:
         exported = list(variants(models, choice, Path(folder), progress))
         report = time_all(exported, grid, threads or os.cpu_count() or 1, seconds, provider, progress)
     if as_json:
         print_json(report.as_dict())
-    else:
-        print_report(report)
-    if any(loaded.fault for loaded in report.loaded):
+    elif not screen.silent:
+        print_report(screen, report)
+        screen.done(f"{len(report.loaded)} variant{'s' * (len(report.loaded) > 1)} timed")
+        alone = len(report.loaded) == 1
+        screen.next(
+            *([] if screen.tables else [(typed(context, "-v"), "percentiles, rates and providers")]),
+            *(
+                [(typed(context, "--baselines", "eager"), "next to PyTorch")]
+                if alone and not baselines
+                else []
+            ),
+        )
+    faults = [(loaded.variant.label, loaded.fault) for loaded in report.loaded if loaded.fault]
+    if faults:
+        screen.failed(f"{len(faults)} failed:", [(f"{label}: {fault}", "") for label, fault in faults])
         raise typer.Exit(FAILED)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, Depth, Name, SpecArgument
+from cli.options.options import AsJson, Assignments, Depth, Name, Quiet, SpecArgument, Verbose
 
 
 @with_export_options
@@ -20,6 +20,8 @@ def build(
     *,
     options: Mapping[str, Any],
     depth: Depth = 4,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Count, check, export and verify a model.
@@ -36,16 +38,21 @@ def build(
       zoo build bert-base --target cpu --precision int8
       zoo build gpt3-175b --weights none
     """
-    from cli.commands.export import advice_on, run_export
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
+    from cli.commands.export import advice_on, run_export, show_export
     from cli.options.default_directory import export_directory
+    from cli.options.given import with_set
     from cli.options.sizes import file_sizes
     from cli.options.weights import chosen_weights
     from cli.tables.check_tables import print_behaviour, print_shapes
-    from cli.tables.export_tables import print_export
-    from cli.tables.failures import print_failures
+    from cli.tables.failures import failures_of
+    from cli.tables.model_rows import behaviour_row, parameter_row, shape_row, title
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json, say
+    from specs.language.catalog import preset_names
     from zoo.configs.named_model import named_model
 
     named = named_model(spec, assignments or (), name)
@@ -54,27 +61,45 @@ def build(
     from exporters.steps.request import Request
     from zoo.builder import assemble
     from zoo.checks import check_behaviour, check_shapes
-    from zoo.reports.parameters import parameter_report
+    from zoo.core.progress import Stage
+    from zoo.reports.folding import Folded
+    from zoo.reports.parameters import folded_report
+    from zoo.reports.roles import roles
 
     model = assemble(model_spec)
-    weights = chosen_weights(named, options.get("weights"), quiet=as_json)
+    weights = chosen_weights(named, options.get("weights"), quiet=screen.silent)
     checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     Request.of_spec(model_spec, checked, destination)
-    parameters = parameter_report(model_spec)
-    if not as_json:
-        say(f"{model_spec.name}: {model_spec.summary}" if model_spec.summary else model_spec.name, "bold")
-        print_parameters(parameters, (), file_sizes(model_spec, checked.target), checked.target, depth=depth)
+    folded = Folded.of(model_spec)
+    parameters = folded_report(folded)
+    title(screen, model_spec)
+    parameter_row(
+        screen,
+        parameters,
+        roles(folded),
+        published=spec in preset_names() and not assignments and name is None,
+    )
+    if screen.tables:
+        sizes = file_sizes(model_spec, checked.target)
+        print_parameters(parameters, (), sizes, checked.target, depth=depth)
         say()
-    shapes = check_shapes(model, model_spec)
-    if not as_json:
+    with screen.progress() as progress:
+        progress(Stage("check shapes"))
+        shapes = check_shapes(model, model_spec)
+    shape_row(screen, shapes)
+    if screen.tables:
         print_shapes(shapes, depth=depth)
-    behaviour = check_behaviour(model_spec, seed=checked.seed) if shapes.passed else None
-    if not as_json and behaviour is not None:
-        print_behaviour(behaviour)
-        say()
+    behaviour = None
+    if shapes.passed:
+        with screen.progress() as progress:
+            behaviour = check_behaviour(model_spec, seed=checked.seed, progress=progress)
+        behaviour_row(screen, behaviour)
+        if screen.tables:
+            print_behaviour(behaviour)
+            say()
     passed = parameters.met and behaviour is not None and behaviour.passed
-    written = run_export(model_spec, destination, checked, as_json) if passed else None
+    written = run_export(screen, model_spec, destination, checked) if passed else None
     if as_json:
         print_json(
             {
@@ -89,8 +114,12 @@ def build(
             }
         )
     elif written is not None:
-        print_export(written, advice_on(model_spec, written, checked))
+        command = ["build", *with_set(spec, assignments, name)]
+        show_export(
+            screen, model_spec, written, checked, command, output, advice_on(model_spec, written, checked)
+        )
     else:
-        print_failures(parameters, shapes, behaviour, outcome="Nothing was exported. ")
+        failures = failures_of(parameters, shapes, behaviour, named.document)
+        screen.failed(f"Nothing was exported. {len(failures)} failed:", failures)
     if not passed:
         raise typer.Exit(FAILED)

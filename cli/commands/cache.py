@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson
+from cli.options.options import AsJson, Quiet, Verbose
 from cli.terminal.option_groups import ACTION
+
+_LISTED = 8
 
 
 def cache(
@@ -38,6 +40,8 @@ def cache(
             rich_help_panel=ACTION,
         ),
     ] = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """List the artefacts in the cache of zoo make, or prune it.
@@ -50,9 +54,12 @@ def cache(
       zoo cache --prune --limit 5GB
       zoo cache --prune --unused-for 30
     """
+    from cli.terminal.screen import Screen, screen_width
+
+    screen = Screen(verbose, quiet, as_json)
     import time
 
-    from cli.terminal.render import Column, print_json, print_table, say
+    from cli.terminal.render import Column, print_json, print_table
     from exporters.making.cache import Cache, cache_limit
     from specs.base.errors import UserError
     from specs.files.zoo_file import parse_size
@@ -82,7 +89,10 @@ def cache(
             }
         )
         return
-    if entries:
+    what = f"{len(entries):,} artefact{'' if len(entries) == 1 else 's'}, {byte_text(size)}"
+    screen.title(str(builds.root), "", f"{what}, limit {byte_text(most)}")
+    shown = entries if screen.tables else sorted(entries, key=lambda item: -item.used)[:_LISTED]
+    if entries and not screen.silent:
         print_table(
             [
                 Column("key", pinned=True),
@@ -97,13 +107,12 @@ def cache(
                     byte_text(item.size),
                     time.strftime("%Y-%m-%d %H:%M", time.localtime(item.used)),
                 )
-                for item in entries
+                for item in shown
             ],
+            None if screen.tables else screen_width(),
         )
-        say()
-    what = f"{len(entries):,} artefact{'' if len(entries) == 1 else 's'}, {byte_text(size)}"
-    say(
-        f"Removed {what}, from {builds.root}."
-        if prune
-        else f"{what} in {builds.root}; the limit is {byte_text(most)}."
-    )
+    if len(shown) < len(entries):
+        screen.row("", f"\u2026 and {len(entries) - len(shown):,} used before, which -v lists")
+    screen.done(f"{what} removed" if prune else f"{what} found")
+    if entries and not prune:
+        screen.next((["cache", "--prune", "--unused-for", "30"], "remove what was not used for 30 days"))

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options.options import AsJson
+from cli.options.options import AsJson, Quiet, Verbose
 
 if TYPE_CHECKING:
+    from cli.terminal.screen import Screen
     from exporters.making.catalog import Catalog
 
 
+_LISTED = 8
+"""The largest number of changes that have a line each."""
+
+
 def catalog(
+    context: typer.Context,
     source: Annotated[
         Path | None,
         typer.Argument(
@@ -32,6 +38,8 @@ def catalog(
             show_default=False,
         ),
     ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a page that lists the artefacts of a zoo.
@@ -51,10 +59,15 @@ def catalog(
     """
     from datetime import UTC, datetime
 
+    from cli.options.given import typed
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
+
     from cli.options.files import check_place, write_own
     from cli.terminal.exit_status import FAILED
     from cli.terminal.progress import stage_progress
-    from cli.terminal.render import print_json, say
+    from cli.terminal.render import print_json
     from specs.base.errors import UserError
     from specs.files.zoo_file import ZOO_FILE
 
@@ -69,7 +82,7 @@ def catalog(
     earlier = _earlier(output)
     from exporters.making.catalog import catalog as catalog_of
 
-    with stage_progress(quiet=as_json) as progress:
+    with stage_progress(quiet=screen.silent) as progress:
         listed = catalog_of(
             path,
             earlier,
@@ -82,8 +95,13 @@ def catalog(
     if as_json:
         print_json({"page": str(output), **listed.as_dict()})
     else:
-        _print_summary(listed)
-        say(str(output))
+        _print_summary(screen, listed)
+        screen.done(f"{output} is written")
+        screen.next(
+            *([] if digests else [(typed(context, "--digests"), "compare every file with its digest")]),
+            *([(["make", str(path)], "build what is missing")] if listed.problems and path.is_file() else []),
+        )
+        _print_failures(screen, listed)
     if listed.problems or any(entry.state == "changed" for entry in listed.entries):
         raise typer.Exit(FAILED)
 
@@ -104,18 +122,33 @@ def _earlier(output: Path) -> Any:
     return data
 
 
-def _print_summary(listed: Catalog) -> None:
-    from cli.terminal.render import say
-
+def _print_summary(screen: Screen, listed: Catalog) -> None:
     models = len(listed.data["specs"])
-    say(f"{_counted(len(listed.entries), 'artefact')} of {_counted(models, 'model')}.")
-    for name, why in listed.changed.lines() if listed.changed else ():
-        say(f"{name}: {why}")
+    screen.title(listed.title, f"{_counted(len(listed.entries), 'artefact')} of {_counted(models, 'model')}")
+    lines = [f"{name}: {why}" for name, why in (listed.changed.lines() if listed.changed else ())]
+    if screen.tables:
+        from cli.terminal.render import say
+
+        for line in lines:
+            say(line)
+    elif lines:
+        more = [f"\u2026 and {len(lines) - _LISTED:,} more, which -v lists"] if len(lines) > _LISTED else []
+        screen.row("changed", *lines[:_LISTED], *more)
+
+
+def _print_failures(screen: Screen, listed: Catalog) -> None:
+    """Print the artefacts that are missing, damaged or changed, once per cause."""
+    causes: dict[str, list[str]] = {}
     for problem in listed.problems:
-        say(f"{problem.name}: {problem.why}", "red", err=True)
+        causes.setdefault(problem.why, []).append(problem.name)
     for entry in listed.entries:
         if entry.state == "changed":
-            say(f"{entry.name}: {entry.integrity.changes[0]}", "red", err=True)
+            causes.setdefault(str(entry.integrity.changes[0]), []).append(entry.name)
+    if causes:
+        count = _counted(sum(map(len, causes.values())), "artefact")
+        screen.failed(
+            f"{count} not as built:", [(f"{', '.join(names)}: {why}", "") for why, names in causes.items()]
+        )
 
 
 def _counted(count: int, what: str) -> str:

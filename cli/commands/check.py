@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import typer
 
-from cli.options.options import AsJson, Assignments, Depth, Seed, SpecArgument, Unfold, Weights
+from cli.options.options import (
+    AsJson,
+    Assignments,
+    Depth,
+    Quiet,
+    Seed,
+    SpecArgument,
+    Unfold,
+    Verbose,
+    Weights,
+)
 
 
 def check(
+    context: typer.Context,
     spec: SpecArgument,
     assignments: Assignments = None,
     weights: Weights = None,
     seed: Seed = 0,
     depth: Depth = 4,
     unfold: Unfold = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Check the shapes and behaviour of a model.
@@ -31,9 +44,14 @@ def check(
       zoo check t5-small --depth 6
       zoo check llama-3-8b --json
     """
+    from cli.options.given import given, typed, with_set
     from cli.options.weights import chosen_weights
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
+    from cli.tables.check_screen import print_behaviour_row, print_shapes_row
     from cli.tables.check_tables import print_behaviour, print_shapes
-    from cli.tables.failures import print_failures
+    from cli.tables.failures import failures_of
     from cli.terminal.exit_status import FAILED
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
@@ -47,30 +65,42 @@ def check(
     from zoo.core.progress import Stage
 
     has_weights = weights is not None or named.own_weights is not None
-    chosen = chosen_weights(named, weights, quiet=as_json) if has_weights else None
-    with stage_progress(quiet=as_json) as progress:
+    chosen = chosen_weights(named, weights, quiet=screen.silent) if has_weights else None
+    with stage_progress(quiet=screen.silent) as progress:
         progress(Stage("shapes"))
         model = assemble(model_spec)
         source = None if chosen is None else open_weights(chosen, model, model_spec, seed=seed)
         shapes = check_shapes(model, model_spec)
-    if not as_json:
+    screen.title(model_spec.name, model_spec.summary, model_spec.architecture)
+    print_shapes_row(screen, shapes)
+    if screen.tables:
         print_shapes(shapes, depth=depth, unfold=unfold)
     behaviour = None
     if shapes.passed:
-        with stage_progress(quiet=as_json) as progress:
+        with stage_progress(quiet=screen.silent) as progress:
             behaviour = check_behaviour(model_spec, source, seed=seed, progress=progress)
+    passed = behaviour is not None and behaviour.passed
     if as_json:
         print_json(
             {
                 "name": model_spec.name,
-                "passed": behaviour is not None and behaviour.passed,
+                "passed": passed,
                 "shapes": shapes.as_dict(),
                 "behaviour": None if behaviour is None else behaviour.as_dict(),
             }
         )
-    else:
-        if behaviour is not None:
+    elif behaviour is not None:
+        print_behaviour_row(screen, behaviour)
+        if screen.tables:
             print_behaviour(behaviour)
-        print_failures(shapes=shapes, behaviour=behaviour)
-    if behaviour is None or not behaviour.passed:
+    if passed:
+        screen.done(f"{model_spec.name} behaves as its spec says, checked")
+        screen.next(
+            *([] if screen.tables else [(typed(context, "-v"), "every shape, every figure")]),
+            (["build", *with_set(spec, assignments)], "export it"),
+        )
+    elif not as_json:
+        failures = failures_of(shapes=shapes, behaviour=behaviour)
+        screen.failed(f"{len(failures)} failed:", failures)
+    if not passed:
         raise typer.Exit(FAILED)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options.default_directory import BUILD
-from cli.options.options import AsJson, Assignments, Batch, Force, Jobs, SpecArguments
+from cli.options.options import AsJson, Assignments, Batch, Force, Jobs, Quiet, SpecArguments, Verbose
 from cli.terminal.option_groups import MODEL, TASK, TRAINING
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def complete_task(incomplete: str) -> list[str]:
 
 
 def compare(
+    context: typer.Context,
     specs: SpecArguments,
     variants: Annotated[
         list[str] | None,
@@ -103,6 +104,8 @@ def compare(
         ),
     ] = None,
     force: Force = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train several specs on the same small task and compare how they learn.
@@ -122,12 +125,16 @@ def compare(
       zoo compare tiny-gpt t5-small bert-tiny --width 64 --jobs 3
       zoo compare tiny-gpt nano-gpt --corpus book.txt --steps 1000
     """
+    from cli.options.given import typed
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
     from cli.comparing.output import SUFFIXES, write_output
     from cli.comparing.progress import training_progress
     from cli.options.files import check_outputs
-    from cli.tables.compare_tables import print_comparison
+    from cli.tables.compare_tables import print_comparison, warnings
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.render import print_json, print_written
+    from cli.terminal.render import print_json
     from specs.base.errors import UserError
     from zoo.training.names import NEXT_BYTE, REVERSE
 
@@ -156,15 +163,24 @@ def compare(
     small = [Contender(contender.label, shrunk(contender.spec, num_layers, width)) for contender in named]
     fit = contenders(small, chosen, jobs)
     settings = Settings(steps, batch, rate, seed)
-    with training_progress(quiet=as_json) as progress:
+    with training_progress(quiet=screen.silent) as progress:
         comparison = train_all(fit, chosen, settings, _KEPT, progress, fresh=force, jobs=jobs)
     for path in output or ():
         write_output(path, comparison)
     if as_json:
         print_json(comparison.as_dict())
-    else:
-        print_comparison(comparison)
-        print_written(output)
+    elif not screen.silent:
+        print_comparison(screen, comparison)
+        kept = sum(result.kept for result in comparison.results)
+        reused = f" ({kept} from saved results, --force retrains)" if kept else ""
+        wrote = f", and {', '.join(map(str, output))} written" if output else ""
+        screen.done(f"{len(comparison.results)} models compared{reused}{wrote}")
+        screen.next(
+            (typed(context, "--steps", str(3 * steps), without=("steps",)), "train for longer"),
+            *([] if output else [(typed(context, "-o", "curves.html"), "curves as a page")]),
+        )
+    if told := warnings(comparison):
+        screen.failed("\n".join(told))
     if not comparison.sound:
         raise typer.Exit(FAILED)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, ExportDirectory
+from cli.options.options import AsJson, ExportDirectory, Quiet
 from cli.terminal.option_groups import RUNS
 
 
@@ -22,6 +22,7 @@ def compile_(
             show_default=False,
         ),
     ],
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Compile the graphs of an export for GPUs that this machine need not have.
@@ -35,9 +36,12 @@ def compile_(
       zoo compile build/bert-base --for sm89
       zoo compile build/gpt2 --for sm86,sm89,sm120 --json
     """
+    from cli.terminal.screen import Screen
+
+    screen = Screen(False, quiet, as_json)
     from cli.terminal.exit_status import FAILED
     from cli.terminal.progress import stage_progress
-    from cli.terminal.render import print_json, say
+    from cli.terminal.render import print_json
     from exporters.verification.engines.compile_export import compile_export
     from exporters.verification.engines.process import EngineError
     from zoo.core.units import byte_text
@@ -45,11 +49,11 @@ def compile_(
 
     wanted = [name.strip() for name in architectures.split(",")]
     try:
-        with stage_progress(quiet=as_json) as progress:
+        with stage_progress(quiet=screen.silent) as progress:
             compiled = compile_export(directory, wanted, progress)
     except EngineError as error:
         node = f" at node {error.node}" if error.node else ""
-        say(f"The compiler refuses a graph{node}: {error.words}\nNothing was written.", "red", err=True)
+        screen.failed(f"The compiler refuses a graph{node}: {error.words}\nNothing was written.")
         raise typer.Exit(FAILED) from None
     files = read_manifest(directory).files
     if as_json:
@@ -64,6 +68,9 @@ def compile_(
             }
         )
         return
+    screen.title(str(directory), "", ", ".join(wanted))
     for graph in compiled:
         size, names = byte_text(files[graph.path].size), ", ".join(graph.record.architectures)
-        say(f"{graph.path}: {size}, {names}, compiled in {graph.seconds} s, not run")
+        screen.row("compiled", f"{graph.path}: {size}, {names}, compiled in {graph.seconds} s, not run")
+    screen.done(f"{directory} is compiled")
+    screen.next((["verify", str(directory)], "compare the files with their digests"))

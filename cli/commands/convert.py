@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Name, SpecArgument, Weights
+from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose, Weights
 from cli.terminal.option_groups import PRECISION
 
 
 def complete_family(incomplete: str) -> list[str]:
     """Complete the names of families."""
-    from zoo.families.registry import MODEL_TYPES
+    from zoo.families.registry import model_types
 
-    return [name for name in sorted(MODEL_TYPES) if name.startswith(incomplete)]
+    return [name for name in sorted(model_types()) if name.startswith(incomplete)]
 
 
 Family = Annotated[
@@ -73,6 +73,8 @@ def convert(
             rich_help_panel=PRECISION,
         ),
     ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a model as a Hugging Face checkpoint.
@@ -89,17 +91,21 @@ def convert(
       zoo convert path/to/checkpoint --dtype bf16 -o my-checkpoint
       zoo convert my-variant.yaml --remote-code -o my-variant
     """
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
     from cli.options.default_directory import checkpoint_directory
+    from cli.options.given import with_set
     from cli.options.weights import chosen_weights
-    from cli.terminal.progress import stage_progress
-    from cli.terminal.render import Column, print_json, print_table, say
+    from cli.tables.conversion_rows import checkpoint_rows
+    from cli.tables.model_rows import title
+    from cli.terminal.render import Column, print_json, print_table
     from specs.base.errors import UserError
     from zoo.checkpoints.converting import convert as convert_checkpoint
     from zoo.configs.named_model import named_model
     from zoo.core.units import byte_text
     from zoo.files.destination import CONVERSION, replacing
     from zoo.remote_code.write import convert_with_code
-    from zoo.weights.modules import MODULES
 
     check_dtype(dtype)
     named = named_model(spec, assignments or (), name)
@@ -107,8 +113,8 @@ def convert(
     destination = output or checkpoint_directory(model.name, dtype, family)
     if remote_code and family:
         raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
-    weights = chosen_weights(named, weights, quiet=as_json)
-    with stage_progress(quiet=as_json) as progress, replacing(destination, CONVERSION) as directory:
+    weights = chosen_weights(named, weights, quiet=screen.silent)
+    with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         if remote_code:
             written = convert_with_code(model, weights, directory, dtype=dtype, seed=seed, progress=progress)
         else:
@@ -118,17 +124,14 @@ def convert(
     if as_json:
         print_json({"directory": str(destination), **written.as_dict()})
         return
-    print_table(
-        ["file", Column("size", right=True)],
-        [(name, byte_text(size)) for name, size in written.files.items()],
-    )
-    loader = (
-        "sentence_transformers.SentenceTransformer"
-        if MODULES in written.files
-        else f"transformers.{written.loader or written.class_name}.from_pretrained"
-    )
-    options = ", trust_remote_code=True" if remote_code else ""
-    say(
-        f"\n{destination}: {written.parameters:,} parameters in {written.dtype} from {written.weights}\n"
-        f'{loader}("{destination}"{options})'
+    title(screen, model)
+    if screen.tables:
+        print_table(
+            ["file", Column("size", right=True)],
+            [(name, byte_text(size)) for name, size in written.files.items()],
+        )
+    checkpoint_rows(screen, written, destination, remote_code=remote_code)
+    screen.done(f"{destination} is ready")
+    screen.next(
+        (["build", *with_set(spec, assignments, name), "--weights", str(destination)], "export these weights")
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, Batch, Depth, Digests, Length, complete_spec
+from cli.options.options import AsJson, Assignments, Batch, Depth, Digests, Length, Verbose, complete_spec
 
 if TYPE_CHECKING:
     from zoo.reports.difference import ModelDifference
@@ -16,6 +16,7 @@ _HELP = "Preset, YAML file, checkpoint, hub repository, or the directory of an e
 
 
 def diff(
+    context: typer.Context,
     a: Annotated[str, typer.Argument(metavar="A", help=_HELP, autocompletion=complete_spec)],
     b: Annotated[
         str | None,
@@ -29,6 +30,7 @@ def diff(
     length: Length = None,
     brief: Annotated[bool, typer.Option("--brief", "-q", help="Print only whether they differ.")] = False,
     digests: Digests = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare two models by spec, module and cost.
@@ -45,9 +47,20 @@ def diff(
       zoo diff bert-base my-bert.yaml --brief
       zoo diff build/gpt2 build/gpt2-int8 --json
     """
+    from cli.options.given import given, typed
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose or given(context, "depth"), False, as_json)
+    from cli.tables.diff_screen import print_difference
     from cli.tables.diff_tables import print_models, print_specs
-    from cli.tables.export_differences import print_changes, print_exports, print_weights
+    from cli.tables.export_differences import (
+        print_changes,
+        print_exports,
+        print_uncompared,
+        print_weights,
+    )
     from cli.terminal.exit_status import FAILED
+    from cli.terminal.progress import working
     from cli.terminal.render import print_json, say
     from specs.base.errors import UserError
     from zoo.reports.side import read_side
@@ -56,24 +69,37 @@ def diff(
     if b is None and not assignments:
         remedy = "Pass a second model, or change the first with --set, as in --set position.kind=rope."
         raise UserError(f"Only one model to compare: {a}.\n  {remedy}")
-    difference = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
+    with working("compare", quiet=as_json or brief):
+        difference = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
+        measured = as_json or (not brief and bool(difference.spec))
+        whole = _whole(difference, batch, length) if measured else None
     if brief:
         if not difference.same:
             say(f"{difference.a.label} and {difference.b.label} differ.")
-    elif as_json:
-        print_json(_whole(difference, batch, length).as_dict())
+    elif as_json and whole is not None:
+        print_json(whole.as_dict())
     else:
-        whole = _whole(difference, batch, length) if difference.spec else None
-        print_specs(difference)
-        if whole is not None:
-            print_models(whole, depth=depth, typed=b is None)
-        if difference.exports:
-            print_exports(difference.exports)
-        if difference.weights is not None:
-            print_weights(difference.weights)
-        for side, integrity in zip((difference.a, difference.b), difference.integrity, strict=True):
-            if integrity is not None:
-                print_changes(side.label, integrity)
+        if screen.tables:
+            print_specs(difference)
+            if whole is not None:
+                print_models(whole, depth=depth, typed=b is None)
+            if difference.exports:
+                print_exports(difference.exports)
+            if difference.weights is not None:
+                print_weights(difference.weights)
+        else:
+            print_difference(screen, difference, whole, typed=b is None)
+        sides = [
+            (side.label, integrity)
+            for side, integrity in zip((difference.a, difference.b), difference.integrity, strict=True)
+            if integrity is not None
+        ]
+        for label, integrity in sides:
+            print_uncompared(label, integrity)
+        screen.done("Compared")
+        screen.next(*([] if screen.tables else [(typed(context, "-v"), "module by module")]))
+        for label, integrity in sides:
+            print_changes(screen, label, integrity)
     if not difference.same:
         raise typer.Exit(FAILED)
 

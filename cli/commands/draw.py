@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Quiet, SpecArgument
 from zoo.drawing import FORMATS
 
 LARGEST_SCALE = 16.0
@@ -38,6 +38,7 @@ def draw(
         float,
         typer.Option(min=0.1, max=LARGEST_SCALE, metavar="X", help="Scale of a PNG, in pixels per SVG unit."),
     ] = 2.0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw an architecture as SVG, PNG or Mermaid.
@@ -52,8 +53,12 @@ def draw(
       zoo draw gemma2-2b -o gemma.md
       zoo draw gpt2 --set decoder.block.kind=post_norm -o - > post-norm.svg
     """
+    from cli.options.given import with_set
+    from cli.terminal.screen import Screen
+
+    screen = Screen(False, quiet, as_json)
     from cli.terminal.progress import stage_progress
-    from cli.terminal.render import emit, print_json, say
+    from cli.terminal.render import emit, print_json
     from specs.base.errors import UserError
     from zoo.configs.named_model import named_model
 
@@ -91,12 +96,16 @@ def draw(
     if path.suffix.lower() == ".md":
         suffix = ".md"
     check_place(path, suffix, "--output")
-    with stage_progress(quiet=as_json) as progress:
+    with stage_progress(quiet=screen.silent) as progress:
         progress(Stage(f"draw {model.name}"))
         content = drawn(model, path.with_suffix(suffix), scale)
     write_own(path, content, suffix)
-    if not as_json:
-        say(str(path))
+    page = path.with_suffix(".html")
+    screen.title(model.name, model.summary, model.architecture)
+    screen.done(f"{path} is drawn")
+    screen.next(
+        (["report", *with_set(spec, assignments), "--html", str(page)], "a page of the drawing and its costs")
+    )
 
 
 def is_terminal() -> bool:

@@ -39,6 +39,9 @@ def engines(
       zoo engines -v
       zoo engines --json
     """
+    from cli.terminal.screen import Screen, screen_width
+
+    screen = Screen(verbose, False, as_json)
     from dataclasses import asdict
 
     from cli.terminal.render import Column, print_json, print_table, say
@@ -55,15 +58,21 @@ def engines(
         Column("shows"),
         Column("targets", prose=16),
     ]
+    width = None if verbose else screen_width()
     if verbose:
         described = Column("description", prose=20)
         print_table([*columns, described], [(*_row(state, verbose), state.description) for state in states])
+        for state in states:
+            _say_missing(state)
+        say()
+        say(f"Folder of environments ({VARIABLE}): {engines_folder()}")
     else:
-        print_table(columns, [_row(state, verbose) for state in states])
-    for state in states:
-        _say_missing(state)
-    say()
-    say(f"Folder of environments ({VARIABLE}): {engines_folder()}")
+        print_table(columns, [_row(state, verbose) for state in states], width)
+    ready = sum(bool(state.version) for state in states)
+    screen.done(f"{ready} of {len(states)} engines found")
+    screen.next(
+        *([] if verbose or ready == len(states) else [(["engines", "-v"], "how to install the others")])
+    )
 
 
 def _row(state: EngineState, verbose: bool) -> tuple[str, str, str, str]:

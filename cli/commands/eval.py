@@ -12,7 +12,9 @@ from cli.options.options import (
     Assignments,
     ExportDirectory,
     ProviderName,
+    Quiet,
     Tokenizer,
+    Verbose,
     Weights,
     complete_spec,
 )
@@ -20,6 +22,7 @@ from cli.terminal.option_groups import INPUTS, MODEL
 
 
 def evaluate(
+    context: typer.Context,
     directory: ExportDirectory,
     against: Annotated[
         str | None,
@@ -51,6 +54,8 @@ def evaluate(
             "--per-layer", help="Measure the cost of rounding each layer alone.", show_default=False
         ),
     ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the quality of an export on text, audio or arrays.
@@ -67,6 +72,11 @@ def evaluate(
       zoo eval build/new --against build/old --data book.txt
       zoo eval build/whisper-int8 --against path/to/whisper --data recordings/
     """
+    from cli.options.given import typed
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
+    from cli.tables.quality_screen import print_quality_rows
     from cli.tables.quality_tables import print_quality
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
@@ -82,9 +92,19 @@ def evaluate(
         )
     exported = open_export(directory, provider)
     other = None if against is None else model_source(against, assignments or (), weights)
-    with stage_progress(quiet=as_json) as progress:
+    with stage_progress(quiet=screen.silent) as progress:
         quality = judge_export(exported, other, data, tokenizer, progress, costs=per_layer)
     if as_json:
         print_json({"directory": str(directory), **quality.as_dict()})
-    else:
+        return
+    manifest = exported.manifest
+    by_layer = other is not None and other.exported is None and not per_layer
+    screen.title(str(directory), "", f"{manifest.precision}, {manifest.target}")
+    print_quality_rows(screen, quality)
+    if screen.tables:
         print_quality(quality)
+    screen.done(f"{directory} measured")
+    screen.next(
+        *([(typed(context, "--per-layer"), "what rounding each layer costs")] if by_layer else []),
+        (["bench", str(directory)], "its speed and memory"),
+    )

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, Name, SpecArgument
+from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cli.terminal.screen import Screen
     from exporters.steps.advice import Advice
     from exporters.steps.manifest import Export
     from exporters.steps.options import ExportOptions
+    from specs.base.errors import UserError
     from specs.model.model import Model
 
 
@@ -25,6 +27,8 @@ def export(
     output: Output = None,
     *,
     options: Mapping[str, Any],
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Export a model to ONNX and verify the files.
@@ -45,27 +49,61 @@ def export(
       zoo export HuggingFaceTB/SmolLM2-135M --target cpu --precision int8
       zoo export model.gguf --precision int4 --calibrate book.txt
     """
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
     from dataclasses import asdict
 
     from cli.options.default_directory import export_directory
+    from cli.options.given import with_set
     from cli.options.weights import chosen_weights
-    from cli.tables.export_tables import print_export
+    from cli.tables.model_rows import title
     from cli.terminal.render import print_json
     from exporters.steps.options import ExportOptions
     from zoo.configs.named_model import named_model
 
     named = named_model(spec, assignments or (), name)
     model_spec = named.spec
-    weights = chosen_weights(named, options.get("weights"), quiet=as_json)
+    weights = chosen_weights(named, options.get("weights"), quiet=screen.silent)
     checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
-    written = run_export(model_spec, destination, checked, as_json)
+    written = run_export(screen, model_spec, destination, checked)
+    title(screen, model_spec)
     changes = advice_on(model_spec, written, checked)
     if as_json:
         advised = [asdict(change) for change in changes]
         print_json({"directory": str(written.directory), **written.as_dict(), "advice": advised})
     else:
+        show_export(
+            screen,
+            model_spec,
+            written,
+            checked,
+            ["export", *with_set(spec, assignments, name)],
+            output,
+            changes,
+        )
+
+
+def show_export(
+    screen: Screen,
+    spec: Model,
+    written: Export,
+    options: ExportOptions,
+    command: list[str],
+    output: Path | None,
+    changes: list[Advice],
+) -> None:
+    """Print what was written, how it was verified, and what to do with it; ``command`` is the one that wrote it."""
+    from cli.tables.export_rows import export_rows
+    from cli.tables.export_tables import print_export
+    from cli.tables.next_steps import export_steps
+
+    export_rows(screen, written, changes)
+    if screen.tables:
         print_export(written, changes)
+    screen.done(f"{written.directory} is ready")
+    screen.next(*export_steps(command, spec, written, options, output, screen.tables))
 
 
 def advice_on(spec: Model, written: Export, options: ExportOptions) -> list[Advice]:
@@ -76,16 +114,12 @@ def advice_on(spec: Model, written: Export, options: ExportOptions) -> list[Advi
     return advice(spec, options) if unfused else []
 
 
-def run_export(spec: Model, destination: Path, options: ExportOptions, as_json: bool) -> Export:
-    """Export with a progress bar; exit with status 1 on a failed check or verification, an invalid graph or an exceeded budget."""
+def run_export(screen: Screen, spec: Model, destination: Path, options: ExportOptions) -> Export:
+    """Export with a live line; exit with status 1 on a failed check or verification, an invalid graph or an exceeded budget."""
     import typer
 
-    from cli.tables.check_tables import print_behaviour
-    from cli.tables.export_tables import print_verification
-    from cli.tables.quality_tables import print_quality
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.progress import stage_progress
-    from cli.terminal.render import print_json, say
+    from cli.terminal.render import print_json
     from exporters.export import export as export_files
     from exporters.graph.checking import InvalidGraphError
     from exporters.quality.quality import QualityError
@@ -94,46 +128,56 @@ def run_export(spec: Model, destination: Path, options: ExportOptions, as_json: 
     from specs.base.errors import with_flags
 
     try:
-        with stage_progress(quiet=as_json) as progress:
+        with screen.progress() as progress:
             return export_files(spec, destination, options, progress)
-    except BehaviourError as error:
-        if as_json:
-            print_json(
-                {"name": spec.name, "error": with_flags(error.text), "behaviour": error.report.as_dict()}
-            )
+    except (BehaviourError, VerificationError, QualityError, InvalidGraphError) as error:
+        text = with_flags(error.text)
+        if screen.as_json:
+            print_json({"name": spec.name, "error": text, **_evidence(error)})
         else:
+            _show_evidence(screen, error)
+            budget = (
+                "\n  Raise the budget with --max-kl or --min-cosine."
+                if isinstance(error, QualityError)
+                else ""
+            )
+            screen.failed(f"{text}{budget}\nNothing was written.")
+        raise typer.Exit(FAILED) from None
+
+
+def _evidence(error: UserError) -> dict[str, Any]:
+    """What an export failed on, as JSON data."""
+    from exporters.quality.quality import QualityError
+    from exporters.verification.module_checks import BehaviourError
+    from exporters.verification.result import VerificationError
+
+    if isinstance(error, BehaviourError):
+        return {"behaviour": error.report.as_dict()}
+    if isinstance(error, QualityError):
+        return {"quality": error.quality.as_dict()}
+    return {"verification": error.verification.as_dict() if isinstance(error, VerificationError) else None}
+
+
+def _show_evidence(screen: Screen, error: UserError) -> None:
+    """Print what an export failed on: a row, or its tables."""
+    from cli.tables.check_tables import print_behaviour
+    from cli.tables.export_rows import quality_line, verification_row
+    from cli.tables.export_tables import print_verification
+    from cli.tables.model_rows import behaviour_row
+    from cli.tables.quality_tables import print_quality
+    from exporters.quality.quality import QualityError
+    from exporters.verification.module_checks import BehaviourError
+    from exporters.verification.result import VerificationError
+
+    if isinstance(error, BehaviourError):
+        behaviour_row(screen, error.report)
+        if screen.tables:
             print_behaviour(error.report)
-            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
-        raise typer.Exit(FAILED) from None
-    except VerificationError as error:
-        if as_json:
-            print_json(
-                {
-                    "name": spec.name,
-                    "error": with_flags(error.text),
-                    "verification": error.verification.as_dict(),
-                }
-            )
-        else:
+    elif isinstance(error, VerificationError):
+        verification_row(screen, error.verification)
+        if screen.tables:
             print_verification(error.verification)
-            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
-        raise typer.Exit(FAILED) from None
-    except QualityError as error:
-        if as_json:
-            print_json(
-                {"name": spec.name, "error": with_flags(error.text), "quality": error.quality.as_dict()}
-            )
-        else:
+    elif isinstance(error, QualityError):
+        screen.row("quality", quality_line(error.quality))
+        if screen.tables:
             print_quality(error.quality)
-            say(
-                f"{with_flags(error.text)}\n  Raise the budget with --max-kl or --min-cosine.\nNothing was written.",
-                "red",
-                err=True,
-            )
-        raise typer.Exit(FAILED) from None
-    except InvalidGraphError as error:
-        if as_json:
-            print_json({"name": spec.name, "error": with_flags(error.text), "verification": None})
-        else:
-            say(f"{with_flags(error.text)}\nNothing was written.", "red", err=True)
-        raise typer.Exit(FAILED) from None

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Jobs
+from cli.options.options import AsJson, Jobs, Quiet, Verbose
 from cli.terminal.option_groups import ACTION
+from specs.files.zoo_file import ZOO_FILE
 
 if TYPE_CHECKING:
     from exporters.making.make import BuildResult
@@ -58,6 +59,8 @@ def make(
             rich_help_panel=ACTION,
         ),
     ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Build the artefacts of a zoo file that are not up to date.
@@ -76,6 +79,9 @@ def make(
       zoo make --check
       zoo make --executor ray
     """
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
     from cli.making.output import print_failures, print_made, print_plan
     from cli.making.progress import make_progress
     from cli.terminal.exit_status import FAILED
@@ -90,33 +96,41 @@ def make(
     cache, limit = Cache.default(), cache_limit()
     runner = executor_of(executor, jobs)
     plan = make_plan(read_zoo(path), chosen, cache, update=update)
+    again = names or []
     if plan_only or check:
         if as_json:
             print_json(_plan_data(plan))
         else:
-            print_plan(plan, checked=check)
+            print_plan(screen, plan, checked=check)
+            if plan.stale and not check:
+                screen.next((["make", *again], "build them"))
         if check and plan.unlocked:
             raise typer.Exit(FAILED)
         return
     made: list[BuildResult] = []
-    with make_progress(plan, quiet=as_json) as (on_stage, done):
+    with make_progress(plan, quiet=screen.silent) as (on_stage, done):
         for result in make_artefacts(plan, cache, runner, on_stage, limit):
             made.append(result)
             done(result)
+    failed = [result for result in made if result.state == "failed"]
     if as_json:
         data = _plan_data(plan)
         print_json({**data, "made": [result.as_dict() for result in made]})
     else:
-        print_made(plan, made)
-        print_failures(made)
-    if any(result.state == "failed" for result in made):
+        print_made(screen, plan, made)
+        if not failed:
+            first = str(plan.steps[0].artefact.directory) if plan.steps else ""
+            screen.next(
+                (["catalog", *([] if path == Path(ZOO_FILE) else [str(path)])], "a page of all artefacts"),
+                *([(["verify", first], "prove an artefact again")] if first else []),
+            )
+        print_failures(screen, made)
+    if failed:
         raise typer.Exit(FAILED)
 
 
 def zoo_path(names: list[str]) -> tuple[Path, list[str]]:
     """The zoo file among the arguments, or else zoo.yaml here; and the names after it."""
-    from specs.files.zoo_file import ZOO_FILE
-
     if names and (names[0].endswith(ZOO_SUFFIXES) or Path(names[0], ZOO_FILE).is_file()):
         first = Path(names[0])
         return first / ZOO_FILE if first.is_dir() else first, names[1:]

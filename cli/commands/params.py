@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Depth, SpecArgument, Unfold
+from cli.options.options import AsJson, Assignments, Depth, Quiet, SpecArgument, Unfold, Verbose
 from cli.terminal.option_groups import TREE
 
 
 def params(
+    context: typer.Context,
     spec: SpecArgument,
     assignments: Assignments = None,
     depth: Depth = 4,
@@ -21,6 +22,8 @@ def params(
         typer.Option(metavar="MODULE", help="Count only this module; repeatable.", rich_help_panel=TREE),
     ] = None,
     target: Annotated[str, flag("target")] = "portable",
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Count a model's parameters by module.
@@ -36,8 +39,13 @@ def params(
       zoo params t5-small --path decoder.blocks.0
       zoo params bert-base --set encoder.layers=6 --json
     """
+    from cli.options.given import given, typed, with_set
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
     from cli.options.sizes import file_sizes
-    from cli.tables.failures import print_failures
+    from cli.tables.failures import failures_of
+    from cli.tables.parameter_screen import print_counts
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
@@ -52,7 +60,20 @@ def params(
     if as_json:
         print_json({**report.as_dict(selected), "target": target, "bytes": sizes})
     else:
-        print_parameters(report, selected, sizes, target, depth=depth, unfold=unfold)
-        print_failures(report)
+        if screen.tables:
+            print_parameters(report, selected, sizes, target, depth=depth, unfold=unfold)
+        else:
+            about = f"{report.total_parameters:,} parameters"
+            screen.title(model_spec.name, about, "as expected" if report.met and report.comparisons else "")
+            print_counts(screen, report, selected, sizes, target)
+        screen.done(f"{model_spec.name} counted")
+        if report.met:
+            screen.next(
+                *([] if screen.tables else [(typed(context, "-v"), "every module")]),
+                (["report", *with_set(spec, assignments)], "what it costs to run and to train"),
+            )
+        else:
+            failures = failures_of(report)
+            screen.failed(f"{len(failures)} failed:", failures)
     if not report.met:
         raise typer.Exit(FAILED)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson
+from cli.options.options import AsJson, Quiet
 
 
 def pull(
@@ -16,6 +16,7 @@ def pull(
         typer.Argument(metavar="ADDRESS", help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Output directory.")],
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Fetch a published export, and compare every file with its digest.
@@ -28,17 +29,30 @@ def pull(
       zoo pull hf://my-team/gpt2-onnx -o gpt2
       zoo pull oci://ghcr.io/my-team/gpt2:int8 -o gpt2-int8
     """
+    from cli.terminal.screen import Screen
+
+    screen = Screen(False, quiet, as_json)
     from cli.terminal.progress import stage_progress
-    from cli.terminal.render import print_json, say
+    from cli.terminal.render import print_json
     from exporters.remotes.addresses import remote_of
     from exporters.remotes.pull import pull as fetch
     from zoo.core.units import byte_text
+    from zoo.files.card import CARD
+    from zoo.files.ownership import MANIFEST, own_files
 
-    with stage_progress(quiet=as_json) as progress:
+    with stage_progress(quiet=screen.silent) as progress:
         manifest = fetch(remote_of(source), output, progress)
-    size = sum(file.size for file in manifest.files.values())
     if as_json:
         files = {name: file.model_dump() for name, file in manifest.files.items()}
         print_json({"from": source, "directory": str(output), "files": files})
         return
-    say(f"{output}: {len(manifest.files):,} files, {byte_text(size)}, all as export.json records them.")
+    names = (own_files(output, MANIFEST) or set()) | ({CARD} if (output / CARD).exists() else set())
+    size = sum((output / name).stat().st_size for name in names)
+    screen.title(str(output), "", f"{manifest.precision}, {manifest.target}")
+    screen.row("from", source)
+    screen.row("files", f"{len(names):,} files, {byte_text(size)}, as published; digests as in export.json")
+    screen.done(f"{output} is ready")
+    screen.next(
+        (["verify", str(output)], "run it as it was proven"),
+        (["report", str(output)], "what it costs to run"),
+    )

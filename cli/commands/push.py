@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, ExportDirectory, Force, Unverified
+from cli.options.options import AsJson, ExportDirectory, Force, Quiet, Unverified, Verbose
 from cli.terminal.option_groups import ACTION
 
 if TYPE_CHECKING:
+    from cli.terminal.screen import Screen
     from exporters.remotes.push import PushPlan
 
+_LISTED = 8
 _STYLES = {"same": "dim", "new": "green", "changed": "yellow", "removed": "red"}
 
 
 def push(
+    context: typer.Context,
     directory: ExportDirectory,
     to: Annotated[
         str,
@@ -32,6 +35,8 @@ def push(
     ] = False,
     force: Force = False,
     unverified: Unverified = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Publish an export on the Hugging Face hub, in an OCI registry, or in a directory.
@@ -48,6 +53,10 @@ def push(
       zoo push build/gpt2 --to oci://ghcr.io/my-team/gpt2:int8 --dry-run
       zoo push build/gpt2 --to /mnt/models/gpt2
     """
+    from cli.options.given import typed
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
     from exporters.remotes.addresses import remote_of
@@ -56,24 +65,43 @@ def push(
     from exporters.remotes.push import push as publish
 
     plan = plan_push(read_artefact(directory, unverified=unverified), remote_of(to))
-    if not as_json:
-        _print_plan(plan)
+    _print_plan(screen, plan)
     if plan.overwritten and not force:
         raise OverwriteError(plan)
     address = None
     if not dry_run and not plan.current:
-        with stage_progress(quiet=as_json) as progress:
+        with stage_progress(quiet=screen.silent) as progress:
             address = publish(plan, overwrite=force, progress=progress)
     if as_json:
         print_json({**plan.as_dict(), "dry_run": dry_run, "published": address})
         return
-    _print_result(plan, address)
+    _print_result(screen, plan, address)
+    if dry_run and not plan.current:
+        screen.next((typed(context, without=("dry_run",)), "send it"))
+    elif "://" in to:
+        pulled = f"{directory.name or 'export'}-pulled"
+        screen.next((["pull", address or to, "-o", pulled], "fetch it, and compare its digests"))
 
 
-def _print_plan(plan: PushPlan) -> None:
+def _print_plan(screen: Screen, plan: PushPlan) -> None:
+    """Print the files that are sent, or all of them in a table."""
     from cli.terminal.render import Column, print_table, say, styled
     from zoo.core.units import byte_text
 
+    size = sum(change.size for change in plan.changes)
+    screen.title(
+        str(plan.artefact.directory), f"to {plan.remote}", f"{len(plan.changes)} files, {byte_text(size)}"
+    )
+    by_state: dict[str, list[str]] = {}
+    for change in plan.changes:
+        by_state.setdefault(change.state, []).append(change.name)
+    for state, names in by_state.items():
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        screen.row(state, f"{', '.join(names[:_LISTED])}{more}")
+    if plan.artefact.others:
+        screen.row("left out", f"not listed by export.json: {', '.join(plan.artefact.others)}")
+    if not screen.tables:
+        return
     print_table(
         [
             Column("file", pinned=True),
@@ -91,19 +119,17 @@ def _print_plan(plan: PushPlan) -> None:
             for change in plan.changes
         ],
     )
-    say()
     if plan.artefact.others:
-        say(f"Left out, as export.json does not list them: {', '.join(plan.artefact.others)}.")
+        say(f"\nLeft out, as export.json does not list them: {', '.join(plan.artefact.others)}.")
 
 
-def _print_result(plan: PushPlan, address: str | None) -> None:
-    from cli.terminal.render import say
+def _print_result(screen: Screen, plan: PushPlan, address: str | None) -> None:
     from zoo.core.units import byte_text
 
     size = byte_text(plan.bytes_to_send)
     if plan.current:
-        say(f"{plan.remote} is up to date.")
+        screen.done(f"{plan.remote} is up to date, compared")
     elif address is None:
-        say(f"{size} would be sent to {plan.remote}.")
+        screen.done(f"{size} would be sent to {plan.remote}, compared")
     else:
-        say(f"Sent {size}. Published: {address}")
+        screen.done(f"{address} is published: {size} sent")

@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import complete_target, flag
-from cli.options.options import AsJson, Assignments, Batch, Depth, Digests, Length, ModelArgument
+from cli.options.options import (
+    AsJson,
+    Assignments,
+    Batch,
+    Depth,
+    Digests,
+    Length,
+    ModelArgument,
+    Quiet,
+    Verbose,
+)
 from cli.terminal.option_groups import DECODING, MACHINE, RUNS, TREE
 
 
@@ -20,6 +30,7 @@ def complete_device(incomplete: str) -> list[str]:
 
 
 def report(
+    context: typer.Context,
     spec: ModelArgument,
     assignments: Assignments = None,
     batch: Batch = 1,
@@ -94,6 +105,8 @@ def report(
         ),
     ] = None,
     digests: Digests = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Report what a model costs to run and to train.
@@ -112,13 +125,20 @@ def report(
       zoo report build/t5-small --html t5.html
       zoo report llama-3-70b --mesh dp=8,tp=8 --device h100 --precision bf16
     """
+    from cli.options.given import given, typed
+    from cli.terminal.screen import Screen
+
+    whole = verbose or (not quiet and given(context, "symbolic", "depth"))
+    screen = Screen(whole, quiet, as_json)
     from cli.options.files import check_place, write_own
     from cli.options.sizes import file_sizes
     from cli.tables.export_differences import print_changes
     from cli.tables.mesh_report import report_mesh
+    from cli.tables.report_screen import DEVICES, print_costs
     from cli.tables.report_tables import print_advice, print_report
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.render import print_json, say
+    from cli.terminal.progress import working
+    from cli.terminal.render import print_json
     from specs.files.device import device_names
     from zoo.record.integrity import check_integrity
     from zoo.reports.side import read_side
@@ -133,28 +153,38 @@ def report(
 
     lengths = Lengths.of(model_spec, batch, length, past, source_length)
     if mesh is not None or fit is not None:
-        report_mesh(model_spec, lengths, precision, devices or (), mesh, fit, as_json=as_json)
+        report_mesh(screen, model_spec, lengths, precision, devices or (), mesh, fit)
         return
     target_name = target or (side.export.manifest.target if side.export else "portable")
-    sizes = file_sizes(model_spec, target_name, needed=precision in ("int8", "int4", "q4f16"))
-    costs = report_on(model_spec, lengths, precision, devices or [*device_names(), "this"], sizes)
-    integrity = None
-    if side.export is not None:
-        # Only the page shows the verification, and digests tie it to the files.
-        contents = digests if digests is not None or html is not None else False
-        integrity = check_integrity(side.export, contents=contents)
-    if html is not None:
-        export = None if side.export is None or integrity is None else (side.export, integrity)
-        write_own(html, report_page(costs, export).encode(), ".html", "--html")
+    default = DEVICES if screen.rows and html is None else [*device_names(), "this"]
+    with working(f"trace {model_spec.name}", quiet=screen.silent):
+        sizes = file_sizes(model_spec, target_name, needed=precision in ("int8", "int4", "q4f16"))
+        costs = report_on(model_spec, lengths, precision, devices or default, sizes)
+        integrity = None
+        if side.export is not None:
+            # Only the page shows the verification, and digests tie it to the files.
+            contents = digests if digests is not None or html is not None else False
+            integrity = check_integrity(side.export, contents=contents)
+        if html is not None:
+            export = None if side.export is None or integrity is None else (side.export, integrity)
+            write_own(html, report_page(costs, export).encode(), ".html", "--html")
     if as_json:
         kept = None if integrity is None else integrity.as_dict()
         print_json({**costs.as_dict(), "target": target_name, "integrity": kept})
     elif html is not None:
-        say(str(html))
+        screen.done(f"{html} is ready")
     else:
-        print_report(costs, target_name, symbolic=symbolic, depth=depth)
-        print_advice(model_spec, target_name, precision)
+        if screen.rows:
+            print_costs(screen, costs, target_name)
+        elif screen.tables:
+            print_report(costs, target_name, symbolic=symbolic, depth=depth)
+            print_advice(model_spec, target_name, precision)
+        screen.done(f"{model_spec.name} traced and counted")
+        page = f"{model_spec.name}.html" if spec == model_spec.name else "report.html"
+        screen.next(
+            *([] if screen.tables else [(typed(context, "-v"), "all modules and devices")]),
+            (typed(context, "--html", page, without=("symbolic", "depth")), "a page with sliders"),
+        )
     if integrity is not None and not integrity.intact:
-        if not as_json:
-            print_changes(side.label, integrity)
+        print_changes(screen, side.label, integrity)
         raise typer.Exit(FAILED)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, ExportDirectory, ProviderName, Tokenizer
+from cli.options.options import AsJson, ExportDirectory, ProviderName, Quiet, Tokenizer
 from cli.terminal.option_groups import DECODING, INPUTS
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def run(
         ),
     ] = None,
     provider: ProviderName = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an export in ONNX Runtime.
@@ -140,9 +141,9 @@ def run(
             f"{used[0]} applies only to decoders, and {exported.spec.name} is an encoder.\n  Remove the option."
         )
     if exported.spec.architecture == "dual-encoder":
-        print_matches(exported, *read_pair(inputs, exported, text_codec), as_json=as_json)
+        print_matches(exported, *read_pair(inputs, exported, text_codec), as_json=as_json, quiet=quiet)
         return
-    shown = RunContext(exported, text_codec, read_inputs(inputs, exported, text_codec), as_json)
+    shown = RunContext(exported, text_codec, read_inputs(inputs, exported, text_codec), as_json, quiet)
     if exported.spec.decodes:
         sampling = _sampling(temperature, top_k, top_p, seed, exported.settings)
         print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, ExportDirectory, Unverified
+from cli.options.options import AsJson, ExportDirectory, Quiet, Unverified
 from cli.terminal.option_groups import ACTION
 
 
@@ -23,6 +23,7 @@ def sign(
         ),
     ],
     unverified: Unverified = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Sign an export with a private key, and write its bill of materials.
@@ -37,7 +38,10 @@ def sign(
       openssl ec -in key.pem -pubout -out public.pem
       zoo sign build/gpt2 --key key.pem
     """
-    from cli.terminal.render import print_json, say
+    from cli.terminal.screen import Screen
+
+    screen = Screen(False, quiet, as_json)
+    from cli.terminal.render import print_json
     from exporters.remotes.artefact import read_artefact
     from exporters.remotes.signing.signature import sign as sign_export
 
@@ -47,4 +51,8 @@ def sign(
             {"directory": str(directory), "signature": str(signed.signature), "files": list(signed.files)}
         )
         return
-    say(f"Signed {len(signed.files):,} files. Wrote {signed.bill_of_materials} and {signed.signature}.")
+    screen.title(str(directory), "", f"{len(signed.files):,} files")
+    screen.row("signed", f"every file of the export: {signed.signature.name}")
+    screen.row("listed", f"model, files and what it was made from: {signed.bill_of_materials.name}")
+    screen.done(f"{directory} is signed")
+    screen.next((["verify", str(directory), "--key", "public.pem"], "check it with the public key"))

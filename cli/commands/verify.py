@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.options.export_options import complete_engine
-from cli.options.options import AsJson, ExportDirectory, ProviderName
+from cli.options.options import AsJson, ExportDirectory, ProviderName, Quiet, Verbose
 from cli.terminal.option_groups import ACTION, RUNS
-
-if TYPE_CHECKING:
-    from zoo.record.certificate import Certificate
 
 
 def verify(
@@ -47,6 +44,8 @@ def verify(
             rich_help_panel=ACTION,
         ),
     ] = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Verify an export where it is deployed.
@@ -65,18 +64,25 @@ def verify(
       zoo verify build/gpt2 --key public.pem
       zoo verify build/gpt2 --pytorch
     """
+    from cli.terminal.screen import Screen
+
+    screen = Screen(verbose, quiet, as_json)
+    from cli.tables.verification_rows import certificate_rows, verified_again
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.render import print_json, say
+    from cli.terminal.render import print_json
+    from cli.terminal.screen import bad, good
     from specs.base.errors import UserError
 
     if pytorch:
         from exporters.exported.verify_export import verify_export
 
-        shown = verify_export(directory, engines=() if engine is None else (engine,))
+        screen.title(str(directory))
+        with screen.progress() as progress:
+            shown = verify_export(directory, progress, engines=() if engine is None else (engine,))
         if as_json:
             print_json(shown.as_dict())
         else:
-            say(str(shown))
+            verified_again(screen, shown)
         if not shown.passed:
             raise typer.Exit(FAILED)
         return
@@ -118,38 +124,13 @@ def verify(
                 "signature": None if signature is None else signature.as_dict(),
             }
         )
-    else:
-        if shown_by is None or shown_by.outcome != "compiled":
-            _print(certificate)
-        if shown_by is not None:
-            say(str(shown_by), "green" if shown_by.passed else "red")
-        if signature is not None and signature.valid:
-            say(f"Signed with the key of {key}: {len(signature.files)} files.")
     proven = certificate.passed if shown_by is None else shown_by.outcome in ("computed", "compiled")
+    if not as_json:
+        screen.title(str(directory))
+        if shown_by is not None:
+            screen.fact("engine", (good if shown_by.passed else bad)(str(shown_by)))
+        if signature is not None and signature.valid:
+            screen.fact("signed", f"with the key of {key}: {len(signature.files)} files")
+        certificate_rows(screen, certificate, proven)
     if not proven or certificate.faults:
         raise typer.Exit(FAILED)
-
-
-def _print(certificate: Certificate) -> None:
-    from cli.terminal.render import Column, print_table, say
-
-    if certificate.outputs:
-        print_table(
-            [
-                Column("output", pinned=True),
-                Column("largest difference", right=True),
-                Column("tolerance", right=True),
-            ],
-            [
-                (name, f"{difference:.1e}", f"{tolerance:.1e}")
-                for name, (difference, tolerance) in certificate.outputs.items()
-            ],
-        )
-        say()
-    for fault in certificate.faults:
-        say(fault, "red", err=True)
-    if certificate.note:
-        say(certificate.note, "yellow", err=True)
-    ran = f", run on {certificate.provider}" if certificate.provider else ""
-    verdict = "as proven" if certificate.passed else "failed" if certificate.faults else "nothing was run"
-    say(f"{certificate.directory}: {verdict} ({certificate.files} files{ran}).")

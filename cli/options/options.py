@@ -123,6 +123,8 @@ Unverified = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", show_default=False)]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all tables.", show_default=False)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print failures only.", show_default=False)]
 ProviderName = Annotated[
     str | None,
     typer.Option(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from cli.running.output import tell_how
+from cli.running.timing import tell_how
 from cli.terminal.render import Column, print_json, print_table
+from cli.terminal.screen import screen_width
 from zoo.core.units import time_text
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from exporters.runtime.exported import Exported
 
 
-def print_matches(exported: Exported, texts: RunInputs, images: RunInputs, *, as_json: bool) -> None:
+def print_matches(
+    exported: Exported, texts: RunInputs, images: RunInputs, *, as_json: bool, quiet: bool
+) -> None:
     """Compare texts with images, and print the probability of each pair."""
     from exporters.runtime.matching import DualEncoderRunner
 
@@ -35,6 +38,8 @@ def print_matches(exported: Exported, texts: RunInputs, images: RunInputs, *, as
         for text, score, share in sorted(zip(said, scores, shares, strict=True), key=lambda row: -row[1])
     ]
     columns = [Column("image", prose=20, pinned=True), Column("text", prose=24)]
-    print_table([*columns, Column("score", right=True), Column("probability", right=True)], rows)
+    print_table(
+        [*columns, Column("score", right=True), Column("probability", right=True)], rows, screen_width()
+    )
     pairs = f"{len(said)} text{'s' * (len(said) > 1)} and {len(images.names)} image{'s' * (len(images.names) > 1)}"
-    tell_how(runner.provider, runner.load_seconds, f"{pairs} in {time_text(took)}")
+    tell_how(runner.provider, runner.load_seconds, f"{pairs} in {time_text(took)}", quiet=quiet)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from cli.running.timing import tell_generated, tell_how
 from cli.terminal.render import Column, print_json, print_table, say, say_piece
+from cli.terminal.screen import screen_width
 from exporters.runtime.text import Stream
 from zoo.core.units import time_text
 
@@ -28,12 +30,13 @@ BEST = 5
 
 @dataclass(frozen=True)
 class RunContext:
-    """An export, its tokenizer if any, its inputs, and whether to print JSON."""
+    """An export, its tokenizer if any, its inputs, and whether to print JSON, or the output alone."""
 
     exported: Exported
     text: TextTokenizer | None
     inputs: RunInputs
     as_json: bool
+    quiet: bool = False
 
     @property
     def values(self) -> ModelInputs:
@@ -68,7 +71,8 @@ def print_generated(
     exported = shown.exported
     prompts: Any = shown.values
     generator = Generator(exported)
-    _tell_not_applied(exported, sampling)
+    if not shown.quiet:
+        _tell_not_applied(exported, sampling)
     first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
     streamed = not shown.as_json and len(shown.values) == 1
     tell = _token_printer(shown) if streamed else lambda tokens: None
@@ -96,14 +100,7 @@ def print_generated(
         for index, continuation in enumerate(done.continuations):
             source = shown.inputs.names[index] or shown.words(continuation.prompt)
             say(f"{source} -> {shown.words(continuation.ids)}")
-    endings = ", ".join(dict.fromkeys(continuation.ending for continuation in done.continuations))
-    count = sum(len(continuation.ids) for continuation in done.continuations)
-    speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
-    tell_how(
-        generator.provider,
-        generator.load_seconds,
-        f"first token after {time_text(done.first)}{speed}; {count} tokens, stopped at {endings}",
-    )
+    tell_generated(generator, done, most, quiet=shown.quiet)
 
 
 def _tell_not_applied(exported: Exported, sampling: Sampling) -> None:
@@ -162,11 +159,8 @@ def print_encoded(shown: RunContext) -> None:
         print_json({**facts, "load_seconds": encoder.load_seconds, "seconds": took, **data})
     else:
         count = len(shown.values)
-        tell_how(
-            encoder.provider,
-            encoder.load_seconds,
-            f"{count} {shown.inputs.what}{'s' * (count > 1)} in {time_text(took)}",
-        )
+        what = f"{count} {shown.inputs.what}{'s' * (count > 1)} in {time_text(took)}"
+        tell_how(encoder.provider, encoder.load_seconds, what, quiet=shown.quiet)
 
 
 def _print_vectors(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
@@ -194,7 +188,7 @@ def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
         Column(vectors.kind, prose=16),
         Column("length", right=True),
     ]
-    print_table(columns, rows)
+    print_table(columns, rows, screen_width())
     if len(shown.values) > 1:
         names = [str(row) for row in range(len(shown.values))]
         cosines = [
@@ -202,7 +196,11 @@ def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
             for name, row in zip(names, vectors.similarities, strict=True)
         ]
         say()
-        print_table([Column("cosine", pinned=True), *(Column(name, right=True) for name in names)], cosines)
+        print_table(
+            [Column("cosine", pinned=True), *(Column(name, right=True) for name in names)],
+            cosines,
+            screen_width(),
+        )
 
 
 def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
@@ -216,6 +214,7 @@ def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
                 for row, shares in enumerate(probabilities)
                 for label in _best(shares)
             ],
+            screen_width(),
         )
     return {**shown.inputs.data, "probabilities": probabilities.tolist()}
 
@@ -249,6 +248,7 @@ def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
                 for row, masks in enumerate(best)
                 for index, tokens in enumerate(masks)
             ],
+            screen_width(),
         )
     return {
         "prompt_ids": prompts,
@@ -281,8 +281,3 @@ def _print_spoken(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
 
 def _best(shares: Floats) -> list[int]:
     return [int(token) for token in (-shares).argsort(kind="stable")[:BEST]]
-
-
-def tell_how(provider: str, load: float, what: str) -> None:
-    """Say where and how fast a model ran, on stderr."""
-    say(f"{provider}: loaded in {time_text(load)}, {what}", "dim", err=True)

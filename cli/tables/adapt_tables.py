@@ -3,39 +3,51 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cli.terminal.screen import Screen, doubtful
 
 if TYPE_CHECKING:
     from zoo.adapting.adapt import Adaptation
     from zoo.adapting.plan import Origin
 
+_LISTED = 3
+"""Number of rules and of tensors without a counterpart that are listed."""
+
 _LAYER = re.compile(r"(?<=\.blocks\.)(\d+)(?=\.)")
 
 
-def print_adaptation(written: Adaptation, destination: Path) -> None:
-    """Print the origin of every tensor, tensors of layers with equal rules in one row, and how to load the checkpoint."""
+def print_adaptation(written: Adaptation) -> None:
+    """Print the origin of every tensor, tensors of layers with equal rules in one row, and the unused tensors."""
     from cli.terminal.render import print_table, say
 
     print_table(["tensor", "layers", "from", "of layers", "rule"], origin_rows(written.plan.origins))
-    origins = written.plan.origins
-    derived = sum(origin.rule is not None for origin in origins)
-    say(f"\n{derived} of {len(origins)} tensors derived, {len(origins) - derived} without a counterpart")
+    say()
     if written.plan.unused:
         say("Unused tensors of the checkpoint:")
         for name, layers in _folded_names(written.plan.unused):
             say(f"  {name}{f' of layers {layers}' if layers else ''}")
-    made = written.conversion
-    loader = (
-        f'zoo.build("{destination}/spec.yaml", "{destination}")'
-        if made.class_name is None
-        else f'transformers.{made.class_name}.from_pretrained("{destination}")'
+        say()
+
+
+def adaptation_rows(screen: Screen, written: Adaptation) -> None:
+    """Print how many tensors come from the checkpoint, by which rules, and which do not."""
+    origins = written.plan.origins
+    drawn = [origin for origin in origins if origin.rule is None]
+    rules = Counter(origin.text for origin in origins if origin.rule is not None)
+    screen.fact(
+        "tensors",
+        f"{len(origins) - len(drawn)} of {len(origins)} derived from the checkpoint",
+        *(f"{count} {rule}" for rule, count in rules.most_common(_LISTED)),
     )
-    say(
-        f"\n{destination}: {made.parameters:,} parameters in {made.dtype} from {made.weights}\n{loader}"
-        + ("" if made.class_name else "\nNo family of transformers can express this spec: no config.json.")
-    )
+    if drawn:
+        names = ", ".join(dict.fromkeys(_LAYER.sub("*", origin.tensor) for origin in drawn[:_LISTED]))
+        more = ", ..." if len(drawn) > _LISTED else ""
+        screen.fact("drawn", (doubtful(f"{len(drawn)} without a counterpart"), f": {names}{more}"))
+    if unused := len(written.plan.unused):
+        screen.fact("unused", f"{unused} tensors of the checkpoint")
 
 
 def origin_rows(origins: Iterable[Origin]) -> list[tuple[str, str, str, str, str]]:

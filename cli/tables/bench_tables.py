@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cli.terminal.render import Column, print_table, say
+from cli.terminal.screen import Screen, screen_width
 from zoo.core.units import byte_text
 
 if TYPE_CHECKING:
@@ -33,14 +34,20 @@ _QUALITY = Column("quality against float", right=True)
 _FAULT = Column("fault", prose=24)
 
 
-def print_report(report: BenchmarkReport) -> None:
-    """Print the times of every workload relative to the first variant, then the load time and memory of each variant."""
+def print_report(screen: Screen, report: BenchmarkReport) -> None:
+    """Print the times of every workload relative to the first variant, then the load time and memory of each variant.
+
+    Without ``--verbose``, tables are as wide as the screen.
+    """
+    width = None if screen.tables else screen_width()
+    screen.title("Medians", f"on {report.device}, {_threads(report)}; speed relative to the first variant")
+    kept = [index for index, column in enumerate(_TIMES) if screen.tables or column.rank <= 1]
     rows = []
     for group in report.timings:
         for timing in group:
             label = timing.workload.label if timing is group[0] else ""
             rows.append([label, timing.variant.label, *_figures(report, timing, group[0])])
-    print_table(_TIMES, rows)
+    print_table([_TIMES[index] for index in kept], [[row[index] for index in kept] for row in rows], width)
     say()
     failed = any(loaded.fault for loaded in report.loaded)
     judged = {loaded.variant: _quality(loaded.quality) for loaded in report.loaded}
@@ -52,14 +59,20 @@ def print_report(report: BenchmarkReport) -> None:
             [loaded.variant.label, loaded.provider, *figures, *quality, *([loaded.fault] if failed else [])]
         )
     columns = [*_VARIANTS, *([_QUALITY] if any(judged.values()) else []), *([_FAULT] if failed else [])]
-    print_table(columns, rows)
+    print_table(columns, rows, width)
+    if not screen.tables:
+        return
     say()
     bandwidth = report.bandwidth
     say(
-        f"On {report.device}, {report.threads} thread{'s' * (report.threads > 1)}; memory bandwidth {byte_text(bandwidth.read)}/s read, "
+        f"On {report.device}, {_threads(report)}; memory bandwidth {byte_text(bandwidth.read)}/s read, "
         f"{byte_text(bandwidth.copy)}/s copied (read and written). Speed is relative to the first variant; a step's "
         f"bound is the time to read its weights and cache once."
     )
+
+
+def _threads(report: BenchmarkReport) -> str:
+    return f"{report.threads} thread{'s' * (report.threads > 1)}"
 
 
 def _figures(report: BenchmarkReport, timing: Timing, first: Timing) -> list[str]:

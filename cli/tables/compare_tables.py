@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cli.terminal.curves import Curve, braille_shown, letter, plot, style
 from cli.terminal.render import CellText, Column, console, print_table, say, styled
-from specs.base.errors import path_text
+from cli.terminal.screen import Screen, screen_width
 
 if TYPE_CHECKING:
-    from specs.forms.difference import Difference
     from zoo.training.comparison import Result, TrainingComparison
 
-_WIDEST = 100
+_FIGURES = 4
+"""The numbers that the default screen has."""
 NUMBERS = ("parameters", "loss", "accuracy", "solved at", "steps/s", "tokens/s")
 _RANKS = {"parameters": 1, "solved at": 2, "tokens/s": 3, "steps/s": 4}
 _COLUMNS = [
@@ -23,19 +22,32 @@ _COLUMNS = [
 ]
 
 
-def print_comparison(comparison: TrainingComparison) -> None:
+def print_comparison(screen: Screen, comparison: TrainingComparison) -> None:
     """Print the figures of all specs, their changes to the first, their curves, and warnings."""
-    say(f"{headline(comparison)}\n")
+    task, settings = comparison.task, comparison.settings
+    devices = " and ".join(dict.fromkeys(result.device for result in comparison.results))
+    screen.title(
+        task.name,
+        f"length {task.length}: {task.explanation}",
+        f"{settings.steps} steps of {settings.batch}, {devices}",
+    )
     rows: list[list[CellText]] = []
+    numbers = NUMBERS if screen.tables else NUMBERS[:_FIGURES]
     for index, result in enumerate(comparison.results):
-        verdict = styled("sees the future" if result.sees_answers else "", "bold red")
-        rows.append([styled(letter(index), style(index)), result.label, *figures(result), verdict])
-    guess = styled(f"{comparison.task.chance:.3f}", "dim")
-    rows.append(["", styled("chance", "dim"), "", guess, *[""] * (len(NUMBERS) - 1)])
-    columns = _COLUMNS if comparison.sound else [*_COLUMNS, Column("verdict", prose=8)]
-    print_table(columns, [row[: len(columns)] for row in rows])
+        future = styled("sees the future" if result.sees_answers else "", "bold red")
+        shown = figures(result)[: len(numbers)]
+        rows.append([styled(letter(index), style(index)), result.label, *shown, future])
+    guess = styled(f"{task.chance:.3f}", "dim")
+    rows.append(["", styled("chance", "dim"), "", guess, *[""] * (len(numbers) - 1)])
+    columns = _COLUMNS[: 2 + len(numbers)]
+    if not comparison.sound:
+        columns = [*columns, Column("verdict", prose=8)]
+    print_table(columns, [row[: len(columns)] for row in rows], None if screen.tables else screen_width())
+    if screen.tables:
+        say(f"\nlearning rate {settings.rate:g}, seed {settings.seed}")
     for line in difference_lines(comparison):
-        say(line)
+        if line or screen.tables:
+            say(line)
     say()
     say(curve_title(comparison), "dim")
     out = console()
@@ -43,13 +55,24 @@ def print_comparison(comparison: TrainingComparison) -> None:
         Curve(letter(index), comparison.curve(result)) for index, result in enumerate(comparison.results)
     ]
     rule = (comparison.task.chance, "chance")
-    for text in plot(curves, min(out.width, _WIDEST), braille=braille_shown(), rule=rule):
+    for text in plot(curves, screen_width(), braille=braille_shown(), rule=rule):
         out.print(text, soft_wrap=True)
-    kept = [letter(index) for index, result in enumerate(comparison.results) if result.kept]
-    if kept:
-        say(f"\nUsing saved results for {', '.join(kept)}. Pass --force to retrain.")
-    for line in warnings(comparison):
-        say(f"\n{line}", "red")
+    say(verdict(comparison))
+
+
+def verdict(comparison: TrainingComparison) -> str:
+    """Which specs solved the task, and by which step; nothing else is ranked."""
+    solved = [
+        f"{letter(index)} by step {result.solved}"
+        for index, result in enumerate(comparison.results)
+        if result.solved is not None
+    ]
+    steps = comparison.settings.steps
+    if not solved:
+        return f"None has solved the task within {steps} steps."
+    others = len(comparison.results) - len(solved)
+    rest = f"; {others} not within {steps} steps" if others else ""
+    return f"Solved: {', '.join(solved)}{rest}."
 
 
 def headline(comparison: TrainingComparison) -> str:
@@ -88,23 +111,9 @@ def difference_lines(comparison: TrainingComparison) -> list[str]:
     """One line per spec with its changes to the first."""
     lines = []
     for index, result in enumerate(comparison.results[1:], 1):
-        changes = ", ".join(map(change_text, comparison.differences(result)))
+        changes = ", ".join(change.text() for change in comparison.differences(result))
         lines.append(f"{letter(index)} differs from A: {changes}" if changes else f"{letter(index)} equals A")
     return ["", *lines] if lines else []
-
-
-def change_text(change: Difference) -> str:
-    """A difference on one line: position learned -> rope."""
-    layers = "" if change.layers is None else f" (layers {', '.join(map(str, change.layers))})"
-    return f"{path_text(change.path_b)}{layers} {_value_text(change.a)} \u2192 {_value_text(change.b)}"
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return str(value.get("kind", dict(value)))
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "none"}[value]
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def warnings(comparison: TrainingComparison) -> list[str]:

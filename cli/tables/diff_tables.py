@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _COLORS = {"-": "red", "+": "green"}
 _STYLES = {"-": "red", "+": "green", "~": "", " ": "dim"}
-_MOST_ASSIGNMENTS = 12
+MOST_ASSIGNMENTS = 12
+"""The largest number of --set options that is printed."""
+_LABELS = {"training": "training state with Adam", "without embeddings": "without embedding tables"}
 
 _MODULES = [
     Column("", pinned=True),
@@ -45,10 +47,10 @@ _COSTS = [
 
 def print_specs(difference: SpecDifference) -> None:
     """Print the names of both models, then the differences as lines of YAML marked - and +, as in diff(1)."""
-    _print_line("-", f"-- A {_outline(difference.a)}")
-    _print_line("+", f"++ B {_outline(difference.b)}")
+    _print_line("-", f"-- A {difference.a.label}: {outline(difference.a)}")
+    _print_line("+", f"++ B {difference.b.label}: {outline(difference.b)}")
     changes = [change for change in difference.spec if not change.follows]
-    for names, change in _by_stacks(changes):
+    for names, change in by_stacks(changes):
         for mark, path, value in (("-", change.path, change.a), ("+", change.path_b, change.b)):
             for line in _value_lines((*names, *path[len(names) :]) if names else path, value, change.layers):
                 _print_line(mark, f" {line}")
@@ -59,17 +61,18 @@ def print_specs(difference: SpecDifference) -> None:
         say("\nBoth models compute the same function; they differ in training or in the longest input.")
 
 
-def _outline(side: Side) -> str:
-    spec, label = side.spec, side.label
+def outline(side: Side) -> str:
+    """The architecture of a side, with its depth and width."""
+    spec = side.spec
     depths = " + ".join(str(stack.depth) for _, stack in spec.stacks())
-    return f"{label}: {spec.architecture}, {depths} layers, {spec.widths_text} wide"
+    return f"{spec.architecture}, {depths} layers, {spec.widths_text} wide"
 
 
 def _print_line(mark: str, text: str) -> None:
     say(f"{mark}{text}", _COLORS[mark])
 
 
-def _by_stacks(changes: Sequence[Difference]) -> list[tuple[tuple[str, ...], Difference]]:
+def by_stacks(changes: Sequence[Difference]) -> list[tuple[tuple[str, ...], Difference]]:
     """The differences, with one that occurs in both encoder and decoder merged."""
     every: list[tuple[tuple[str, ...], Difference]] = []
     for change in changes:
@@ -110,7 +113,7 @@ def print_models(difference: ModelDifference, *, depth: int, typed: bool) -> Non
     """Print the --set options for the difference unless they were given, the differing modules, and both costs."""
     if not typed and difference.assignments:
         options = " ".join(f"--set {shlex.quote(assignment)}" for assignment in difference.assignments)
-        many = len(difference.assignments) > _MOST_ASSIGNMENTS
+        many = len(difference.assignments) > MOST_ASSIGNMENTS
         say(
             f"\nB is A with {f'{len(difference.assignments)} --set options (listed by --json)' if many else options}"
         )
@@ -118,7 +121,7 @@ def print_models(difference: ModelDifference, *, depth: int, typed: bool) -> Non
         say()
         print_table(_MODULES, map(_module_row, _rows((), [difference.modules], -1, depth)))
     say()
-    print_table(_COSTS, [[_label(quantity), *_figures(quantity)] for quantity in difference.quantities])
+    print_table(_COSTS, [[label(quantity), *_figures(quantity)] for quantity in difference.quantities])
     at_once = f", batch size {difference.sizes.batch}" if difference.sizes.batch > 1 else ""
     say(f"\nFLOPs of matrix products; bytes in fp16, training state without activations{at_once}")
     for fault in difference.faults:
@@ -129,17 +132,26 @@ def _module_row(row: tuple[str, ...]) -> list[Cell]:
     return [styled(text, _STYLES[row[0]]) for text in row]
 
 
-def _label(quantity: Quantity) -> str:
+def quantity_text(quantity: Quantity, count: int) -> str:
+    """A count in the unit of a quantity."""
+    written = {"parameters": lambda n: f"{n:,}", "bytes": byte_text, "FLOPs": flop_text}
+    return written[quantity.unit](count)
+
+
+def label(quantity: Quantity) -> str:
     name, tokens = quantity.name, quantity.tokens
     if tokens is not None:
         return f"{name} {'after' if name == 'step' else 'of'} {tokens:,} tokens"
-    return "training state with Adam" if name == "training" else name
+    return _LABELS.get(name, name)
 
 
 def _rows(
-    prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int
+    prefix: tuple[str, ...], run: list[ModulePair], level: int, depth: int, around: int = 1
 ) -> Iterator[tuple[str, ...]]:
-    """The rows of a run of pairs with the same differences, and of the differences within the first pair."""
+    """The rows of a run of pairs with the same differences, and of the differences within them.
+
+    Every row adds up all modules that it stands for: ``around`` equal modules have such a run.
+    """
     if level >= depth:
         return
     first, pad = run[0], "  " * level
@@ -147,13 +159,14 @@ def _rows(
     if len(run) > 1:
         name = f"{'.'.join(prefix)}.{_numbers([int(row.module.name) for row in run])} x{len(run)}"
     mark = "+" if first.a is None else "-" if first.b is None else "~" if first.differs_itself else " "
-    a, b = (len(run) * count for count in first.parameters)
+    count = around * len(run)
+    a, b = (count * parameters for parameters in first.parameters)
     shown = f"{a:,}" if first.a else "", f"{b:,}" if first.b else "", f"{b - a:+,}" if a != b else ""
     if level >= 0:
-        flops = len(run) * (first.flops[1] - first.flops[0])
+        flops = count * (first.flops[1] - first.flops[0])
         yield mark, pad + name, _both(first, "kind"), _weights(first), *shown, _signed(flops, flop_text)
     for inner_prefix, inner in _runs(first):
-        yield from _rows(inner_prefix, inner, level + 1, depth)
+        yield from _rows(inner_prefix, inner, level + 1, depth, count)
 
 
 def _signed(change: int, written: Callable[[int], str]) -> str:
@@ -198,9 +211,8 @@ def _weights(pair: ModulePair) -> str:
 
 def _figures(quantity: Quantity) -> list[str]:
     a, b = quantity.a, quantity.b
-    written = {"parameters": lambda n: f"{n:,}", "bytes": byte_text, "FLOPs": flop_text}[quantity.unit]
-    both = ["" if n is None else written(n) for n in (a, b)]
+    both = ["" if n is None else quantity_text(quantity, n) for n in (a, b)]
     if a is None or b is None:
         return [*both, "", ""]
     ratio = f"{b / a:{'.2f' if b > a / 10 else '.2g'}}" if a and a != b else ""
-    return [*both, _signed(b - a, written) or "same", ratio]
+    return [*both, _signed(b - a, lambda change: quantity_text(quantity, change)) or "same", ratio]

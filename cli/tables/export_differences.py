@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cli.terminal.render import Column, print_table, say
+from cli.terminal.screen import Screen
 from zoo.core.units import byte_text
 
 if TYPE_CHECKING:
@@ -19,14 +20,15 @@ _LISTED = 10
 def print_exports(facts: Sequence[FactDifference]) -> None:
     """Print the differences in options and files; sizes are in bytes."""
     rows = [
-        [" ".join(fact.path), *("" if n is None else _fact_text(fact.path, n) for n in (fact.a, fact.b))]
+        [" ".join(fact.path), *("" if n is None else fact_text(fact.path, n) for n in (fact.a, fact.b))]
         for fact in facts
     ]
     say()
     print_table(_EXPORTS, rows)
 
 
-def _fact_text(path: tuple[str, ...], value: Any) -> str:
+def fact_text(path: tuple[str, ...], value: Any) -> str:
+    """A fact of an export as text."""
     if path[0] == "files":
         return value[:12] if path[-1] == "sha256" else byte_text(value)
     if isinstance(value, float):
@@ -50,10 +52,15 @@ def print_weights(difference: WeightDifference) -> None:
             say(f"  {heading}: {', '.join(names[:_LISTED])}{more}")
 
 
-def print_changes(label: str, integrity: Integrity) -> None:
-    """Print the files of an export that differ from its record, and whether contents were compared."""
-    for change in integrity.changes:
-        say(f"{label} has changed since it was exported: {change}", "red")
+def print_changes(screen: Screen, label: str, integrity: Integrity) -> None:
+    """Print the files of an export that differ from its record, as failures."""
+    if integrity.changes:
+        changes = [f"{label} has changed since it was exported: {change}" for change in integrity.changes]
+        screen.failed("\n".join(changes), [("", "Export the model again, or restore the files.")])
+
+
+def print_uncompared(label: str, integrity: Integrity) -> None:
+    """Print that only the sizes of files were compared, if that is so."""
     if not integrity.contents:
         say(
             f"{label}: file sizes match its record. Contents were not compared; pass --digests to compare them.",

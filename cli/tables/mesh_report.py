@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cli.tables.mesh_tables import print_mesh
+from cli.tables.mesh_tables import print_mesh, print_mesh_rows
 from cli.terminal.render import print_json
+from cli.terminal.screen import Screen
 from specs.base.errors import UserError
 from specs.files.device import load_device
 from specs.model.model import Model
@@ -17,14 +18,13 @@ WORK = ("train", "serve")
 
 
 def report_mesh(
+    screen: Screen,
     spec: Model,
     lengths: Lengths,
     precision: str,
     devices: Sequence[str],
     mesh: str | None,
     fit: str | None,
-    *,
-    as_json: bool,
 ) -> None:
     """Print the report of a mesh, given or found."""
     if mesh is not None and fit is not None:
@@ -46,7 +46,11 @@ def report_mesh(
     else:
         work: Work = "serve" if fit == "serve" else "train"
         placed = smallest(model, device, lengths.batch, lengths.length, work)
-    if as_json:
+    if screen.as_json:
         print_json(placed.as_dict())
-    else:
+        return
+    if screen.tables:
         print_mesh(placed)
+    else:
+        print_mesh_rows(screen, placed)
+    screen.done(f"{spec.name} placed on {placed.devices:,} x {name}, on paper,")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.terminal.render import Column, print_table, say
+from cli.terminal.render import Cell, Column, print_table, say
+from cli.terminal.screen import Screen, bad, good
 from zoo.core.units import byte_text, time_text
 
 if TYPE_CHECKING:
-    from zoo.parallel.on_paper import OnPaper
+    from zoo.parallel.on_paper import OnPaper, Work
 
 TITLES = {
     "weights": "weights",
@@ -23,6 +24,34 @@ TITLES = {
 def mesh_text(mesh: OnPaper) -> str:
     """A mesh as it is given, such as ``dp=8,tp=4,pp=2``."""
     return ",".join(f"{name}={size}" for name, size in mesh.degrees.items())
+
+
+def print_mesh_rows(screen: Screen, mesh: OnPaper) -> None:
+    """Print in rows whether the model fits, what a device sends, and what bounds a training step."""
+    screen.title(
+        mesh.model.plan.spec.name,
+        f"{mesh_text(mesh)} on {mesh.devices:,} x {mesh.device.name}",
+        f"{mesh.model.precision}, {mesh.batch:,} x {mesh.length:,} tokens per group and step",
+    )
+    room = f"of {byte_text(mesh.device.memory)} per device"
+    parts = [f"{TITLES[part]} {byte_text(size)}" for part, size in mesh.memory.items() if size]
+    screen.row("train", _need(mesh, "train", room), ", ".join(parts))
+    serving = ", ".join(f"{part} {byte_text(size)}" for part, size in mesh.serving.items())
+    screen.row("serve", _need(mesh, "serve", room), serving)
+    sent = [
+        f"{traffic.dim}: {byte_text(traffic.bytes)} by {traffic.link}"
+        + ("" if traffic.seconds is None else f", at least {time_text(traffic.seconds)}")
+        for traffic in mesh.traffic
+    ]
+    screen.row("sends", *(sent or ["nothing: one device"]))
+    seconds, bound = mesh.bound
+    waits = f"; stages wait {mesh.idle:.0%} of the time" if mesh["pp"] > 1 else ""
+    screen.row("step", f"at least {time_text(seconds)}, bound by {bound}{waits}")
+
+
+def _need(mesh: OnPaper, work: Work, room: str) -> list[str | Cell]:
+    verdict = good(", fits") if mesh.fits(work) else bad(", does not fit")
+    return [f"{byte_text(mesh.bytes_of(work))} {room}", verdict]
 
 
 def print_mesh(mesh: OnPaper) -> None:

@@ -12,14 +12,15 @@ from cli.terminal.render import Column, print_table, say
 if TYPE_CHECKING:
     from zoo.reports.parameters import ModuleParameters, ParameterReport
 
-Row = tuple[str, str, str, int]
-"""Indented name, kind, weights, parameters."""
+Row = tuple[str, str, str, int, int]
+"""Indented name, kind, weights, parameters of one module, and of all in the row."""
 
 _COUNTS = [Column("parameters", right=True), Column("share", right=True)]
 _COLUMNS = [
     Column("module", pinned=True),
-    Column("kind", rank=1),
-    Column("weights", prose=16, rank=2),
+    Column("kind", rank=2),
+    Column("weights", prose=16, rank=1),
+    Column("each", right=True),
     *_COUNTS,
 ]
 
@@ -40,8 +41,9 @@ def print_parameters(
     rows: list[Sequence[str]] = []
     tops = [((), [module]) for module in selected] or _runs(report.root, unfold)
     for prefix, run in tops:
-        for name, kind, weights, count in _rows(prefix, run, 0, depth, unfold):
-            rows.append([name, kind, weights, f"{count:,}", _share(count, report.total_parameters)])
+        for name, kind, weights, each, count in _rows(prefix, run, 0, depth, unfold):
+            alone = f"{each:,}" if each != count else ""
+            rows.append([name, kind, weights, alone, f"{count:,}", _share(count, report.total_parameters)])
     if depth:
         print_table(_COLUMNS, rows)
         say()
@@ -49,8 +51,8 @@ def print_parameters(
     counts = {
         "total": total,
         **({"active per token": active} if active != total else {}),
-        "embedding": report.embedding_parameters,
-        "non-embedding": report.non_embedding_parameters,
+        "embedding tables": report.embedding_parameters,
+        "without embedding tables": report.non_embedding_parameters,
     }
     if selected:
         counts["selected"] = sum(module.parameters for module in selected)
@@ -67,19 +69,30 @@ def _share(count: int, total: int) -> str:
 
 
 def _rows(
-    prefix: tuple[str, ...], run: list[ModuleParameters], level: int, depth: int, unfold: bool
+    prefix: tuple[str, ...],
+    run: list[ModuleParameters],
+    level: int,
+    depth: int,
+    unfold: bool,
+    around: int = 1,
 ) -> Iterator[Row]:
-    """The rows of a run of equal modules and of the modules within the first."""
+    """The rows of a run of equal modules and of the modules within the first; ``around`` equal modules have such a run."""
     if level >= depth:
         return
     first, indent = run[0], "  " * level
     name, weights = ".".join((*prefix, first.name if prefix or level else first.path)), _weights(first)
     if len(run) > 1:
         name = f"{name}-{run[-1].name} x{len(run)}"
-        weights = f"{first.parameters:,} each"
-    yield indent + name, first.kind, weights, sum(module.parameters for module in run)
+        weights = ""
+    yield (
+        indent + name,
+        first.kind,
+        weights,
+        first.parameters,
+        around * sum(module.parameters for module in run),
+    )
     for inner_prefix, inner in _runs(first, unfold):
-        yield from _rows(inner_prefix, inner, level + 1, depth, unfold)
+        yield from _rows(inner_prefix, inner, level + 1, depth, unfold, around * len(run))
 
 
 def _runs(module: ModuleParameters, unfold: bool) -> list[tuple[tuple[str, ...], list[ModuleParameters]]]:

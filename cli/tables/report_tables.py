@@ -259,7 +259,7 @@ def _print_devices(report: Report) -> None:
     columns = [Column("device", pinned=True)]
     for stage in demands:
         columns += [Column(stage, right=True), Column("bound by"), Column("tokens/s", right=True, rank=1)]
-    rooflines = {_device_name(roofline): roofline for roofline in report.rooflines}
+    rooflines = {device_name(roofline): roofline for roofline in report.rooflines}
     rows = [
         [
             name,
@@ -283,7 +283,7 @@ def _numbers(header: Sequence[str]) -> list[Column]:
     return [Column(header[0], pinned=True), *(Column(name, right=True) for name in header[1:])]
 
 
-def _device_name(roofline: Roofline) -> str:
+def device_name(roofline: Roofline) -> str:
     return roofline.device.name if roofline.count == 1 else f"{roofline.count:,} x {roofline.device.name}"
 
 

@@ -1,71 +1,140 @@
-"""Progress bars on standard error; silent unless that is a terminal."""
+"""The live line: one line on standard error while work goes on; silent unless that is a terminal."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cli.terminal.ending import end_if_asked
 from specs.base.printable import printable
+from zoo.core.units import byte_text
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
     from zoo.core.progress import Stage
+
+_SPINNER = ("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\")
+_BAR = ("━─", "#-")
+_CELLS = 16
+_RATE = 10
+_ESTIMATED_AFTER = 1.0
+"""Seconds of a step before the time left is estimated."""
+
+
+class ShowStep(Protocol):
+    """Shows a step by name, with what is done of a total (0: not known) and a note on it."""
+
+    def __call__(self, name: str, done: float = 0, total: float = 0, note: str = "") -> None: ...
+
+
+class _Line:
+    """The state of the line, rendered anew at every refresh."""
+
+    def __init__(self, begun: float | None) -> None:
+        self.name, self.done, self.total, self.note = "", 0.0, 0.0, ""
+        self.step_begun = time.monotonic()
+        self.begun = self.step_begun if begun is None else begun
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.cells import cell_len, set_cell_size
+        from rich.text import Text
+
+        if not self.name:
+            yield Text("")
+            return
+        now = time.monotonic()
+        plain = int(options.ascii_only)
+        spinner = _SPINNER[plain][int((now - self.begun) * _RATE) % len(_SPINNER[plain])]
+        times = self._times(now)
+        room = options.max_width - len(f"{spinner} {times}")
+        wanted = min(cell_len(self.name), room)
+        # In a narrow terminal, the bar and the amounts give way to the name.
+        progress = next(each for each in self._progress(plain) if len(each) <= room - wanted)
+        yield Text.assemble(
+            (f"{spinner} ", "cyan"),
+            set_cell_size(self.name, wanted),
+            (progress, "cyan"),
+            (times, "dim"),
+            no_wrap=True,
+        )
+
+    def _progress(self, plain: int) -> Iterator[str]:
+        """The progress, in ever fewer words."""
+        note = f"  {self.note}" if self.note else ""
+        if self.total:
+            share = min(1.0, self.done / self.total)
+            full = round(share * _CELLS)
+            bar = _BAR[plain][0] * full + _BAR[plain][1] * (_CELLS - full)
+            yield f"  {bar} {share:4.0%}{note}"
+            yield f"  {share:4.0%}{note}"
+            yield f"  {share:4.0%}"
+        yield note
+        yield ""
+
+    def _times(self, now: float) -> str:
+        left = ""
+        spent = now - self.step_begun
+        if self.total and 0 < self.done < self.total and spent > _ESTIMATED_AFTER:
+            left = f", {_clock(spent * (self.total - self.done) / self.done)} left"
+        return f"  {_clock(now - self.begun)}{left}"
+
+
+def _clock(seconds: float) -> str:
+    """A duration in seconds, or minutes and seconds."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 @contextmanager
-def stage_progress(*, quiet: bool) -> Iterator[Callable[[Stage], None]]:
-    """A callback for every stage of long work, which shows rate and time left if the size is known."""
+def live_line(*, quiet: bool, since: float | None = None) -> Iterator[ShowStep]:
+    """A callback that shows a step with its progress, the time elapsed and the time left; the line is gone afterwards.
+
+    ``since`` is the monotonic time at which the whole work began (default: now).
+    """
     if quiet or not sys.stderr.isatty():
-        yield lambda stage: end_if_asked()
+        yield lambda name, done=0, total=0, note="": end_if_asked()
         return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-
-    bars = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    waits = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        console=bars.console,
-        transient=True,
-    )
-    from rich.console import Group
     from rich.live import Live
 
-    bar, wait = bars.add_task("", visible=False), waits.add_task("")
-    with Live(Group(bars, waits), console=bars.console, transient=True) as live:
-        shown = ""
+    line = _Line(since)
+    with Live(
+        line, console=Console(stderr=True), transient=True, refresh_per_second=_RATE, redirect_stdout=False
+    ) as live:
 
-        def show(stage: Stage) -> None:
-            nonlocal shown
+        def show(name: str, done: float = 0, total: float = 0, note: str = "") -> None:
             end_if_asked()
-            name = printable(stage.name)
-            bars.update(
-                bar, description=name, completed=stage.done, total=stage.total, visible=stage.total > 0
-            )
-            waits.update(wait, description=name, visible=stage.total == 0)
-            if name != shown:  # show each stage, however short
-                shown = name
+            name = printable(name)
+            is_new = name != line.name
+            if is_new:
+                line.step_begun = time.monotonic()
+            line.name, line.done, line.total, line.note = name, done, total, printable(note)
+            if is_new:  # show each step, however short
                 live.refresh()
 
         yield show
+
+
+@contextmanager
+def stage_progress(*, quiet: bool, since: float | None = None) -> Iterator[Callable[[Stage], None]]:
+    """A live line for the stages of long work, whose sizes are bytes."""
+    with live_line(quiet=quiet, since=since) as show:
+        yield lambda stage: show(
+            stage.name, stage.done, stage.total, _bytes(stage.done, stage.total) if stage.total else ""
+        )
+
+
+def _bytes(done: int, total: int) -> str:
+    return f"{byte_text(done)} of {byte_text(total)}"
+
+
+@contextmanager
+def working(name: str, *, quiet: bool) -> Iterator[None]:
+    """A live line for a single step."""
+    with live_line(quiet=quiet) as show:
+        show(name)
+        yield

@@ -62,6 +62,13 @@ def say(text: str = "", style: str = "", *, lead: str = "", err: bool = False) -
             _put(_styled(part[:first], "bold") + _styled(part[first:], style), stream)
 
 
+def say_line(pieces: Iterable[str | Cell], *, err: bool = False) -> None:
+    """Print one line of pieces, each in its style, as it is: its caller has wrapped it."""
+    cells = (piece if isinstance(piece, Cell) else styled(piece, "") for piece in pieces)
+    text = "".join(_styled(printable(cell.lines[0]), cell.style) for cell in cells)
+    _put(text, sys.stderr if err else sys.stdout)
+
+
 def say_piece(text: str) -> None:
     """Print a fragment of a longer text without a line break."""
     _put(printable(text, keep="\n\t"), sys.stdout, nl=False)
@@ -90,16 +97,24 @@ def styled(text: str, style: str) -> Cell:
     return Cell((text,), style)
 
 
-def print_table(columns: Sequence[Column | str], rows: Iterable[Sequence[CellText]]) -> None:
-    """Print a table that fits the terminal without losing names or figures; see :class:`cli.terminal.table_layout.Column`."""
+def print_table(
+    columns: Sequence[Column | str], rows: Iterable[Sequence[CellText]], width: int | None = None
+) -> None:
+    """Print a table that fits the terminal, or ``width`` columns, without losing names or figures.
+
+    Columns adapt as :class:`cli.terminal.table_layout.Column` says; those that are left out are named below the table.
+    """
     shown = [Column(column) if isinstance(column, str) else column for column in columns]
     heads = [replace(column, head=printable(column.head)) for column in shown]
     cells = [[_cell(cell) for cell in row] for row in rows]
-    for index, part in enumerate(TableLayout(heads, cells, columns_of(sys.stdout)).parts()):
+    layout = TableLayout(heads, cells, width or columns_of(sys.stdout))
+    for index, part in enumerate(layout.parts()):
         if index:
             say()
         text = "\n".join("".join(_styled(piece, style) for piece, style in line) for line in part)
         _put(text.replace(NO_BREAK, " "), sys.stdout)
+    if width is None and layout.omitted:
+        say(f"{layout.width} columns have no room for {', '.join(layout.omitted)}.", "dim")
 
 
 def _cell(cell: CellText) -> Cell:

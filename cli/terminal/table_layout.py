@@ -86,6 +86,8 @@ class TableLayout:
 
     def __init__(self, columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> None:
         self.columns, self.rows, self.width = columns, rows, width
+        self.omitted: list[str] = []
+        """The headings of the columns that are left out, once :meth:`parts` has laid the table out."""
         every = [[row[i] for row in rows] for i in range(len(columns))]
         self._natural = [
             max([cell_width(column.head), *(cell_width(line) for cell in cells for line in cell.lines)])
@@ -103,7 +105,7 @@ class TableLayout:
             body = min(words, max(map(cell_width, lines), default=0))
         else:
             body = max(map(cell_width, lines), default=0)
-        return max([body, *map(cell_width, column.head.split())], default=0)
+        return max([body, *(cell_width(word.strip(" ")) for word in _WORD.findall(column.head))], default=0)
 
     def parts(self) -> list[list[Line]]:
         """The lines of the table, or of the tables it was split into: headings, a rule, then rows."""
@@ -119,6 +121,7 @@ class TableLayout:
             last = max(self.columns[i].rank for i in kept)
             if not last:
                 return self._split(kept, width)
+            self.omitted = [self.columns[i].head for i in kept if self.columns[i].rank == last] + self.omitted
             kept = [i for i in kept if self.columns[i].rank != last]
         return [kept]
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from specs.base.plugins import plugin_entries
+from specs.base.plugins import FAMILIES, plugin_entries
 
 _TOOLS = ("zoo", "torch", "onnx", "numpy")
 _RUNTIMES = ("onnxruntime-gpu", "onnxruntime")
@@ -45,15 +45,23 @@ class Inputs:
         if earlier.get("spec") != self.spec:
             yield "spec"
         if earlier.get("weights") != self.weights:
-            yield f"weights: {shown(earlier.get('weights'))} -> {shown(self.weights)}"
+            yield f"weights {shown(earlier.get('weights'))} \u2192 {shown(self.weights)}"
         if earlier.get("calibrate") != self.calibrate:
             yield "calibration inputs"
-        for title, now in (("option", self.options), ("version", self.versions)):
-            recorded = earlier.get(f"{title}s")
+        for key, now in (("options", self.options), ("versions", self.versions)):
+            recorded = earlier.get(key)
             before = recorded if isinstance(recorded, Mapping) else {}
             for name in sorted({*before, *now}):
                 if before.get(name) != now.get(name):
-                    yield f"{title} {name}: {before.get(name)} -> {now.get(name)}"
+                    yield f"{name} {_value_text(before.get(name))} \u2192 {_value_text(now.get(name))}"
+
+
+def _value_text(value: object) -> str:
+    return (
+        {None: "none", True: "yes", False: "no"}[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+    )
 
 
 def shown(weights: object) -> str:
@@ -72,7 +80,7 @@ def digest_of(data: Any) -> str:
 
 @functools.cache
 def tool_versions() -> dict[str, str]:
-    """Return the versions of the packages that affect files and verification, and of plugins with components."""
+    """Return the versions of the packages that affect files and verification, and of plugins."""
     versions = {name: version(name) for name in _TOOLS}
     for name in _RUNTIMES:
         try:
@@ -80,7 +88,7 @@ def tool_versions() -> dict[str, str]:
             break
         except PackageNotFoundError:
             continue
-    for point in plugin_entries():
+    for point in (*plugin_entries(), *plugin_entries(FAMILIES)):
         if point.dist is not None and point.dist.name != "zoo":
             versions[point.dist.name] = point.dist.version
     return versions

@@ -13,10 +13,9 @@ from exporters.making.digests import FileDigests
 from exporters.making.inputs import Inputs, tool_versions
 from exporters.making.lock import Lock
 from exporters.making.models import ModelInputs, model_inputs
-from specs.base.errors import CombinedError, UserError, path_text, reason_of, shorten
+from specs.base.errors import CombinedError, UserError, reason_of
 from specs.files.zoo_file import ArtefactEntry
-from specs.forms.canonical import differences
-from specs.forms.resolved import resolved
+from specs.forms.difference import differences
 from specs.language.load import load
 from zoo.files.ownership import MANIFEST
 from zoo.record.integrity import check_integrity
@@ -199,13 +198,14 @@ def _stale(
 
 
 def _spec_changes(directory: Path, model: ModelInputs) -> str:
-    """Return the changed fields of an artefact's spec, such as ``spec: decoder.layers: 12 -> 6``."""
+    """Return the changes that matter to the model of an artefact, such as ``decoder.layers 12 → 6``, or else of its names."""
     try:
-        earlier = resolved(load(directory / "spec.yaml"))
+        earlier = load(directory / "spec.yaml")
     except UserError:
         return "spec"
-    changes = [
-        f"{path_text(path)}: {shorten(before)} -> {shorten(now)}"
-        for path, before, now in differences(earlier, resolved(model.spec))
-    ]
-    return f"spec: {', '.join(changes[:_LISTED])}" + (", ..." if len(changes) > _LISTED else "")
+    changes = [change.text() for change in differences(earlier, model.spec) if not change.follows]
+    if not changes:
+        return "name, description or expected counts of the spec"
+    return ", ".join(changes[:_LISTED]) + (
+        f" and {len(changes) - _LISTED} more" if len(changes) > _LISTED else ""
+    )

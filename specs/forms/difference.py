@@ -36,6 +36,12 @@ class Difference:
     b: Any
     follows: bool
 
+    def text(self, stacks: Sequence[str] = ()) -> str:
+        """The difference on one line, such as ``position learned -> rope``; ``stacks`` names several that have the same."""
+        layers = "" if self.layers is None else f" (layers {', '.join(map(str, self.layers))})"
+        path = path_text((*stacks, *self.path_b[len(stacks) :]))
+        return f"{path}{layers} {_value_text(self.a)} \u2192 {_value_text(self.b)}"
+
     def as_dict(self) -> dict[str, Any]:
         """As JSON data; ``path_b`` and ``layers`` only if they apply."""
         data: dict[str, Any] = {"path": path_text(self.path)}
@@ -44,6 +50,15 @@ class Difference:
         if self.layers is not None:
             data["layers"] = list(self.layers)
         return {**data, "a": self.a, "b": self.b, "follows": self.follows}
+
+
+def _value_text(value: Any) -> str:
+    """A value on one line; of a part of a model, its kind."""
+    if isinstance(value, Mapping):
+        return str(value.get("kind", dict(value)))
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "none"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def differences(a: Model, b: Model) -> list[Difference]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specs.base.errors import UserError, option_name
+from specs.base.result_table import ResultTable, Tabular
 from specs.model.model import Model
 from zoo.adapting.layers import layer_sources, stack_sources
 from zoo.adapting.plan import Plan, Planner
@@ -23,11 +24,20 @@ from zoo.weights.saving import SHARD
 
 
 @dataclass(frozen=True)
-class Adaptation:
+class Adaptation(Tabular):
     """A written checkpoint, and the origin of each of its tensors."""
 
     conversion: Conversion
     plan: Plan
+
+    def table(self) -> ResultTable:
+        """The origin of each tensor."""
+        origins, unused = self.plan.origins, len(self.plan.unused)
+        derived = sum(origin.rule is not None for origin in origins)
+        title = f"{derived:,} of {len(origins):,} tensors derived, {unused:,} of the source unused"
+        rows = [(origin.tensor, origin.text, ", ".join(origin.sources)) for origin in origins]
+        name = self.conversion.class_name or "Checkpoint"
+        return ResultTable(f"{name}: {title}", ("tensor", "rule", "sources"), rows)
 
     def as_dict(self) -> dict[str, object]:
         """The result as JSON data."""

@@ -48,7 +48,7 @@ class CheckpointWeights(WeightSource):
         self.ignored: tuple[str, ...] = tuple(matched.ignored)
         self.unused = {names.full(name, spec.head.kind): stored for name, stored in matched.unused.items()}
         self._locations, self._fixed = matched.locations, matched.fixed
-        self.description = f"{place_text(files.path)} ({names.name} names)"
+        self.description = place_text(files.path)
         if self.ignored:
             more = ", ..." if len(self.ignored) > 3 else ""
             self.description += f", {len(self.ignored)} ignored: {', '.join(self.ignored[:3])}{more}"

@@ -80,7 +80,7 @@ def model_kind(reference: str) -> ReferenceKind:
 def _located(reference: str) -> tuple[ReferenceKind, Path]:
     """The kind of a reference and its path; a repository of the hub is fetched without weights."""
     path = Path(reference)
-    if preset_file(reference) is not None or reference.endswith(SUFFIXES):
+    if not reference or preset_file(reference) is not None or reference.endswith(SUFFIXES):
         return "spec", path
     from zoo.configs.recorded_spec import SPEC as RECORDED
     from zoo.families.common.config import CONFIG
@@ -89,20 +89,25 @@ def _located(reference: str) -> tuple[ReferenceKind, Path]:
     from zoo.weights.gguf_file import is_gguf
     from zoo.weights.hub import located
 
-    if (path / MANIFEST).is_file():
+    if os.path.isfile(path / MANIFEST):
         return "export", path
     held = located(reference, weights=False)
     refuse_adapter(held)
-    if held.is_dir():
+    if os.path.isdir(held):
         if {CONFIG, SPEC, RECORDED}.isdisjoint(os.listdir(held)):
+            files = sorted(name for name in os.listdir(held) if name.endswith(SUFFIXES))[:4]
             raise UserError(
                 f"{reference} is neither an export nor a checkpoint: it has no {MANIFEST}, no {CONFIG} and no {SPEC}.\n"
-                "  Name a directory that zoo build, zoo export or zoo convert wrote, a checkpoint, a preset or a YAML file."
+                + (
+                    f"  Name a file in it: {', '.join(files)}."
+                    if files
+                    else "  Name a directory that zoo build, zoo export or zoo convert wrote, a checkpoint, a preset or a YAML file."
+                )
             )
         return "checkpoint", held
     if is_gguf(held) or held.suffix == ".json":
         return "checkpoint", held
-    if held.is_file() and held.suffix in (".safetensors", ".bin", ".pt", ".pth"):
+    if os.path.isfile(held) and held.suffix in (".safetensors", ".bin", ".pt", ".pth"):
         raise UserError(
             f"{reference} has weights and no config.\n"
             f"  Name its directory if it has a {CONFIG}, or a spec with {option_name('weights')} {reference}."

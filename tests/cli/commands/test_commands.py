@@ -72,6 +72,7 @@ def test_list_takes_a_pattern_and_an_architecture(run):
             "source": "",
             "features": [],
             "tasks": ["text generation"],
+            "hub": None,
         }
     ]
 

@@ -132,11 +132,17 @@ def test_a_file_that_is_not_text_is_refused(run: Run, tmp_path: Path, content: b
     ("spec", "message"),
     [
         ("gone.yaml", "gone.yaml: the file must exist\n  Check the path.\n"),
-        (".", ".: a spec must be a file, but this is a directory\n  Pass a file in it: my-model.yaml.\n"),
-        ("bert_bse", "must be a preset or a file\n  value: 'bert_bse'\n  Did you mean 'bert-base'?\n"),
-        ("x" * 5000, "must be a preset or a file\n  value: 'xxx"),
+        (
+            ".",
+            ". is neither an export nor a checkpoint: it has no export.json, no config.json and no spec.yaml.\n  Name a directory that zoo build",
+        ),
+        (
+            "bert_bse",
+            "must be a preset, a file, a checkpoint or a hub repository\n  value: 'bert_bse'\n  Did you mean 'bert-base'?\n",
+        ),
+        ("x" * 5000, "must be a preset, a file, a checkpoint or a hub repository\n  value: 'xxx"),
         ("x" * 5000 + ".yaml", "the file must be readable: File name too long\n  Check the path.\n"),
-        ("", "must be a preset or a file\n  value: ''\n"),
+        ("", "must be a preset, a file, a checkpoint or a hub repository\n  value: ''\n"),
     ],
 )
 def test_a_spec_that_is_not_there(run: Run, spec: str, message: str) -> None:

@@ -171,7 +171,7 @@ def test_run(printed: Printed, tmp_path: Path, head: str) -> None:
 
 
 def test_convert(printed: Printed, tmp_path: Path) -> None:
-    invoke(printed, "convert", "bert-tiny", *LAYERS, "-o", tmp_path / "a")
+    invoke(printed, "convert", "bert-tiny", *LAYERS, "-o", tmp_path / "a", "-v")
     printed.text = printed.text.partition(str(tmp_path))[0]
     check(printed, "model.safetensors", "config.json")
 

@@ -391,7 +391,7 @@ def test_other_heads_are_ignored_and_listed(tmp_path):
     source = opened(tmp_path, bert())
     assert len(source.ignored) == 6
     assert all(name.startswith("cls.predictions.") for name in source.ignored)
-    assert "(bert names), 6 ignored: cls.predictions." in source.description
+    assert ", 6 ignored: cls.predictions." in source.description
     assert source.description.endswith(", ...")
     save_file(stored(GPT2, gpt2(head=UNTIED)), tmp_path / SINGLE)
     assert opened(tmp_path, gpt2(head={"kind": "none"})).ignored == ("lm_head.weight",)

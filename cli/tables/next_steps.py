@@ -1,0 +1,92 @@
+"""Commands that a screen proposes, each of which works as printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specs.base.errors import option_name, with_flags
+from specs.files.export_options import OptionTable, default_of
+
+if TYPE_CHECKING:
+    from cli.terminal.screen import Step
+    from exporters.steps.manifest import Export
+    from exporters.steps.options import ExportOptions
+    from specs.model.model import Model
+
+_TOKENIZER = "tokenizer.json"
+_SMALLER = {"target": "cpu", "precision": "int8"}
+_FEWEST_TOKENS = 4
+
+
+def export_arguments(options: OptionTable) -> list[str]:
+    """The command-line arguments of the options that are not at their defaults."""
+    arguments = []
+    for name, value in options:
+        if value == default_of(name):
+            continue
+        flag = with_flags(option_name(name))
+        if isinstance(value, bool):
+            arguments.append(flag if value else with_flags(option_name(name, False)))
+        else:
+            values = value if isinstance(value, tuple) else (value,)
+            arguments += [part for each in values for part in (flag, str(each))]
+    return arguments
+
+
+def export_steps(
+    command: list[str],
+    spec: Model,
+    written: Export,
+    options: ExportOptions,
+    output: Path | None,
+    verbose: bool,
+) -> Iterator[Step]:
+    """Run the export, print all tables of the ``command`` that wrote it, and export it smaller."""
+    directory = str(written.directory)
+    given = export_arguments(options)
+    if options.weights == "none":
+        yield ["report", directory], "parameters, sizes, FLOPs"
+    elif (inputs := _inputs(spec, written)) is not None:
+        yield ["run", directory, *inputs], "try it"
+    else:
+        yield ["verify", directory], "where it is deployed"
+    if not verbose:
+        placed = [] if output is None else ["-o", str(output)]
+        yield (
+            [*command, *given, *placed, "-v"],
+            "all tables",
+        )
+    if options.weights != "none" and _can_be_smaller(spec, options, written.directory):
+        smaller = export_arguments(options.changed(**_SMALLER))
+        yield [*command, *smaller], "smaller and faster"
+
+
+def _inputs(spec: Model, written: Export) -> list[str] | None:
+    """The options of a run that needs no other files; None where every run does."""
+    name = spec.embedding_of(spec.first_stack).input_name
+    clients = ("optimum", "transformers-js")
+    if name != "input_ids" or spec.architecture in ("dual-encoder", "vision-language"):
+        return None
+    if spec.architecture == "encoder-decoder" and written.manifest.layout in clients:
+        return None
+    if spec.head.kind == "masked_language_modeling":
+        return None
+    if (written.directory / _TOKENIZER).is_file():
+        return ["--text", "The zoo opens at"]
+    return ["--ids", "1,2,3"] if (spec.vocab_size or 0) >= _FEWEST_TOKENS else None
+
+
+def _can_be_smaller(spec: Model, options: ExportOptions, directory: Path) -> bool:
+    """Whether the same export exists in int8 for processors, and is not this one."""
+    from exporters.steps.request import Request
+    from specs.base.errors import UserError
+
+    if options.precision != "fp32" or options.target != "portable" or options.layout != "onnx":
+        return False
+    try:
+        Request.of_spec(spec, options.changed(**_SMALLER), directory)
+    except UserError:
+        return False
+    return True
