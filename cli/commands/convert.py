@@ -96,7 +96,6 @@ def convert(
     screen = Screen(verbose, quiet, as_json)
     from cli.options.default_directory import checkpoint_directory
     from cli.options.given import with_set
-    from cli.options.weights import chosen_weights
     from cli.tables.conversion_rows import checkpoint_rows
     from cli.tables.model_rows import title
     from cli.terminal.render import Column, print_json, print_table
@@ -113,7 +112,7 @@ def convert(
     destination = output or checkpoint_directory(model.name, dtype, family)
     if remote_code and family:
         raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
-    weights = chosen_weights(named, weights, quiet=screen.silent)
+    weights = named.weights(weights)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         if remote_code:
             written = convert_with_code(model, weights, directory, dtype=dtype, seed=seed, progress=progress)
@@ -133,5 +132,5 @@ def convert(
     checkpoint_rows(screen, written, destination, remote_code=remote_code)
     screen.done(f"{destination} is ready")
     screen.next(
-        (["build", *with_set(spec, assignments), "--weights", str(destination)], "export these weights")
+        (["build", *with_set(spec, assignments, name), "--weights", str(destination)], "export these weights")
     )
