@@ -93,7 +93,7 @@ def adapt(
             progress=progress,
         )
     if as_json:
-        print_json({"directory": str(destination), **written.as_dict()})
+        print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return
     title(screen, model)
     if screen.tables:

@@ -121,7 +121,7 @@ def convert(
                 model, weights, directory, model_type=family, dtype=dtype, seed=seed, progress=progress
             )
     if as_json:
-        print_json({"directory": str(destination), **written.as_dict()})
+        print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return
     title(screen, model)
     if screen.tables:

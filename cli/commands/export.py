@@ -71,7 +71,8 @@ def export(
     changes = advice_on(model_spec, written, checked)
     if as_json:
         advised = [asdict(change) for change in changes]
-        print_json({"directory": str(written.directory), **written.as_dict(), "advice": advised})
+        about = {"name": model_spec.name, "passed": True, "directory": str(written.directory)}
+        print_json({**about, **written.as_dict(), "advice": advised})
     else:
         show_export(
             screen,
@@ -134,7 +135,9 @@ def run_export(screen: Screen, spec: Model, destination: Path, options: ExportOp
     except (BehaviourError, VerificationError, QualityError, InvalidGraphError) as error:
         text = with_flags(error.text)
         if screen.as_json:
-            print_json({"name": spec.name, "error": text, **_evidence(error)})
+            print_json(
+                {"name": spec.name, "passed": False, "errors": [{"message": text}], **_evidence(error)}
+            )
         else:
             _show_evidence(screen, error)
             budget = (
