@@ -35,7 +35,8 @@ def root(
 ) -> None:
     """Build transformer models from specs, prove them, and export them to ONNX.
 
-    SPEC is the name of a preset or the path of a YAML file. Every command takes --json, which prints its result as JSON.
+    SPEC is a preset, a YAML file, a checkpoint (its directory or GGUF file), or a hub repository (ORG/NAME). Every command
+    takes --json, which prints its result as JSON.
 
     Exit status: 0 success, 1 a check or verification failed, 2 invalid input, 129 hangup, 130 interrupted, 141 broken
     pipe, 143 terminated.
@@ -45,5 +46,5 @@ def root(
       zoo list
       zoo build bert-base
       zoo build bert-base --set position.kind=rope
-      zoo params my-model.yaml
+      zoo export path/to/checkpoint
     """

@@ -62,7 +62,6 @@ def adapt(
     from cli.commands.convert import check_dtype
     from cli.options.default_directory import checkpoint_directory
     from cli.options.given import with_set
-    from cli.options.weights import chosen_weights
     from cli.tables.adapt_tables import adaptation_rows, print_adaptation
     from cli.tables.conversion_rows import checkpoint_rows
     from cli.tables.model_rows import title
@@ -75,7 +74,7 @@ def adapt(
     check_dtype(dtype)
     named = named_model(spec, assignments or (), name)
     model = named.spec
-    weights = chosen_weights(named, weights, quiet=as_json)
+    weights = named.weights(weights)
     if weights == "random":
         raise UserError(
             "No weights to derive from.\n  Pass --weights, or a checkpoint with --set as the spec."
@@ -94,7 +93,7 @@ def adapt(
             progress=progress,
         )
     if as_json:
-        print_json({"directory": str(destination), **written.as_dict()})
+        print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return
     title(screen, model)
     if screen.tables:

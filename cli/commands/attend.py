@@ -164,7 +164,7 @@ def attend(
         drawn = _file(kind, attended, spec.name, printable(description), labels, images, mean=shown.mean)
         write_own(path, drawn, kind)
     if as_json:
-        print_data(shown, attended, {"model": spec.name, "weights": description})
+        print_data(shown, attended, {"name": spec.name, "weights": description})
         return
     if screen.tables:
         print_entropies(attended)

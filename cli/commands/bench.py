@@ -153,7 +153,7 @@ def bench(
         exported = list(variants(models, choice, Path(folder), progress))
         report = time_all(exported, grid, threads or os.cpu_count() or 1, seconds, provider, progress)
     if as_json:
-        print_json(report.as_dict())
+        print_json({"passed": not any(loaded.fault for loaded in report.loaded), **report.as_dict()})
     elif not screen.silent:
         print_report(screen, report)
         screen.done(f"{len(report.loaded)} variant{'s' * (len(report.loaded) > 1)} timed")

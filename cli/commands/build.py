@@ -45,7 +45,6 @@ def build(
     from cli.options.default_directory import export_directory
     from cli.options.given import with_set
     from cli.options.sizes import file_sizes
-    from cli.options.weights import chosen_weights
     from cli.tables.check_tables import print_behaviour, print_shapes
     from cli.tables.failures import failures_of
     from cli.tables.model_rows import behaviour_row, parameter_row, shape_row, title
@@ -67,7 +66,7 @@ def build(
     from zoo.reports.roles import roles
 
     model = assemble(model_spec)
-    weights = chosen_weights(named, options.get("weights"), quiet=screen.silent)
+    weights = named.weights(options.get("weights"))
     checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     Request.of_spec(model_spec, checked, destination)
@@ -116,7 +115,14 @@ def build(
     elif written is not None:
         command = ["build", *with_set(spec, assignments, name)]
         show_export(
-            screen, model_spec, written, checked, command, output, advice_on(model_spec, written, checked)
+            screen,
+            model_spec,
+            written,
+            checked,
+            command,
+            output,
+            advice_on(model_spec, written, checked),
+            named.own_weights,
         )
     else:
         failures = failures_of(parameters, shapes, behaviour, named.document)

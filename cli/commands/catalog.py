@@ -92,8 +92,9 @@ def catalog(
         )
         text = listed.page(output.absolute().parent, progress)
     write_own(output, text.encode(), ".html")
+    passed = not listed.problems and all(entry.state != "changed" for entry in listed.entries)
     if as_json:
-        print_json({"page": str(output), **listed.as_dict()})
+        print_json({"page": str(output), "passed": passed, **listed.as_dict()})
     else:
         _print_summary(screen, listed)
         screen.done(f"{output} is written")
@@ -102,7 +103,7 @@ def catalog(
             *([(["make", str(path)], "build what is missing")] if listed.problems and path.is_file() else []),
         )
         _print_failures(screen, listed)
-    if listed.problems or any(entry.state == "changed" for entry in listed.entries):
+    if not passed:
         raise typer.Exit(FAILED)
 
 

@@ -45,7 +45,6 @@ def check(
       zoo check llama-3-8b --json
     """
     from cli.options.given import given, typed, with_set
-    from cli.options.weights import chosen_weights
     from cli.terminal.screen import Screen
 
     screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
@@ -65,7 +64,7 @@ def check(
     from zoo.core.progress import Stage
 
     has_weights = weights is not None or named.own_weights is not None
-    chosen = chosen_weights(named, weights, quiet=screen.silent) if has_weights else None
+    chosen = named.weights(weights) if has_weights else None
     with stage_progress(quiet=screen.silent) as progress:
         progress(Stage("shapes"))
         model = assemble(model_spec)

@@ -59,12 +59,15 @@ def compile_(
     if as_json:
         print_json(
             {
-                graph.path: {
-                    **files[graph.path].model_dump(),
-                    **graph.record.model_dump(),
-                    "seconds": graph.seconds,
-                }
-                for graph in compiled
+                "directory": str(directory),
+                "engines": {
+                    graph.path: {
+                        **files[graph.path].model_dump(),
+                        **graph.record.model_dump(),
+                        "seconds": graph.seconds,
+                    }
+                    for graph in compiled
+                },
             }
         )
         return

@@ -96,7 +96,6 @@ def convert(
     screen = Screen(verbose, quiet, as_json)
     from cli.options.default_directory import checkpoint_directory
     from cli.options.given import with_set
-    from cli.options.weights import chosen_weights
     from cli.tables.conversion_rows import checkpoint_rows
     from cli.tables.model_rows import title
     from cli.terminal.render import Column, print_json, print_table
@@ -113,7 +112,7 @@ def convert(
     destination = output or checkpoint_directory(model.name, dtype, family)
     if remote_code and family:
         raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
-    weights = chosen_weights(named, weights, quiet=screen.silent)
+    weights = named.weights(weights)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         if remote_code:
             written = convert_with_code(model, weights, directory, dtype=dtype, seed=seed, progress=progress)
@@ -122,7 +121,7 @@ def convert(
                 model, weights, directory, model_type=family, dtype=dtype, seed=seed, progress=progress
             )
     if as_json:
-        print_json({"directory": str(destination), **written.as_dict()})
+        print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return
     title(screen, model)
     if screen.tables:

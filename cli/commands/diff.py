@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, Batch, Depth, Digests, Length, Verbose, complete_spec
+from cli.options.options import (
+    AsJson,
+    Assignments,
+    Batch,
+    Depth,
+    Digests,
+    Length,
+    Quiet,
+    Verbose,
+    complete_spec,
+)
 
 if TYPE_CHECKING:
     from zoo.reports.difference import ModelDifference
@@ -28,9 +38,9 @@ def diff(
     depth: Depth = 4,
     batch: Batch = 1,
     length: Length = None,
-    brief: Annotated[bool, typer.Option("--brief", "-q", help="Print only whether they differ.")] = False,
     digests: Digests = None,
     verbose: Verbose = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare two models by spec, module and cost.
@@ -38,19 +48,21 @@ def diff(
     Specs are compared with their defaults filled in, ignoring names and published counts. --set changes B. For two
     exported directories, the options and the weights are compared as well, and the files of each with its export.json.
 
+    --quiet prints only whether they differ.
+
     Exit status: 0 the same, 1 different, 2 invalid input.
 
     \b
     Examples:
       zoo diff gpt2 --set position.kind=rope
       zoo diff llama-2-7b llama-3-8b
-      zoo diff bert-base my-bert.yaml --brief
+      zoo diff bert-base my-bert.yaml --quiet
       zoo diff build/gpt2 build/gpt2-int8 --json
     """
     from cli.options.given import given, typed
     from cli.terminal.screen import Screen
 
-    screen = Screen(verbose or given(context, "depth"), False, as_json)
+    screen = Screen(verbose or (not quiet and given(context, "depth")), quiet, as_json)
     from cli.tables.diff_screen import print_difference
     from cli.tables.diff_tables import print_models, print_specs
     from cli.tables.export_differences import (
@@ -69,11 +81,11 @@ def diff(
     if b is None and not assignments:
         remedy = "Pass a second model, or change the first with --set, as in --set position.kind=rope."
         raise UserError(f"Only one model to compare: {a}.\n  {remedy}")
-    with working("compare", quiet=as_json or brief):
+    with working("compare", quiet=as_json or quiet):
         difference = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
-        measured = as_json or (not brief and bool(difference.spec))
+        measured = as_json or (not quiet and bool(difference.spec))
         whole = _whole(difference, batch, length) if measured else None
-    if brief:
+    if quiet:
         if not difference.same:
             say(f"{difference.a.label} and {difference.b.label} differ.")
     elif as_json and whole is not None:

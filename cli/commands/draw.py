@@ -73,7 +73,7 @@ def draw(
     if as_json:
         from zoo.drawing import draw_scene
 
-        print_json(draw_scene(model).as_dict())
+        print_json({"name": model.name, **draw_scene(model).as_dict()})
         if output in (None, "-"):
             return
     if output == "-":

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from cli.options.options import AsJson
+from cli.options.options import AsJson, Verbose
 
 if TYPE_CHECKING:
     from exporters.verification.engines.inventory import EngineState
@@ -17,21 +15,14 @@ _VERSION = re.compile(r"[^\s-]*(-[a-z]+)?")
 
 
 def engines(
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            "-v",
-            help="Print whole versions, every target and what each engine is.",
-            show_default=False,
-        ),
-    ] = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """List the engines that can prove an export: runtimes that compute its outputs, and compilers.
 
     Each engine is in an environment of its own, in the folder that ZOO_ENGINES names, or in the running interpreter. zoo
-    export --engine NAME proves the files on it, zoo verify DIR --engine NAME does so later.
+    export --engine NAME proves the files on it, zoo verify DIR --engine NAME does so later. -v prints whole versions, every
+    target and what each engine is.
 
     \b
     Examples:

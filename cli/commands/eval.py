@@ -95,7 +95,7 @@ def evaluate(
     with stage_progress(quiet=screen.silent) as progress:
         quality = judge_export(exported, other, data, tokenizer, progress, costs=per_layer)
     if as_json:
-        print_json({"directory": str(directory), **quality.as_dict()})
+        print_json({"name": exported.spec.name, "directory": str(directory), **quality.as_dict()})
         return
     manifest = exported.manifest
     by_layer = other is not None and other.exported is None and not per_layer

@@ -56,7 +56,6 @@ def export(
 
     from cli.options.default_directory import export_directory
     from cli.options.given import with_set
-    from cli.options.weights import chosen_weights
     from cli.tables.model_rows import title
     from cli.terminal.render import print_json
     from exporters.steps.options import ExportOptions
@@ -64,7 +63,7 @@ def export(
 
     named = named_model(spec, assignments or (), name)
     model_spec = named.spec
-    weights = chosen_weights(named, options.get("weights"), quiet=screen.silent)
+    weights = named.weights(options.get("weights"))
     checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     written = run_export(screen, model_spec, destination, checked)
@@ -72,7 +71,8 @@ def export(
     changes = advice_on(model_spec, written, checked)
     if as_json:
         advised = [asdict(change) for change in changes]
-        print_json({"directory": str(written.directory), **written.as_dict(), "advice": advised})
+        about = {"name": model_spec.name, "passed": True, "directory": str(written.directory)}
+        print_json({**about, **written.as_dict(), "advice": advised})
     else:
         show_export(
             screen,
@@ -82,6 +82,7 @@ def export(
             ["export", *with_set(spec, assignments, name)],
             output,
             changes,
+            named.own_weights,
         )
 
 
@@ -93,6 +94,7 @@ def show_export(
     command: list[str],
     output: Path | None,
     changes: list[Advice],
+    own_weights: str | None,
 ) -> None:
     """Print what was written, how it was verified, and what to do with it; ``command`` is the one that wrote it."""
     from cli.tables.export_rows import export_rows
@@ -103,7 +105,7 @@ def show_export(
     if screen.tables:
         print_export(written, changes)
     screen.done(f"{written.directory} is ready")
-    screen.next(*export_steps(command, spec, written, options, output, screen.tables))
+    screen.next(*export_steps(command, spec, written, options, output, own_weights, screen.tables))
 
 
 def advice_on(spec: Model, written: Export, options: ExportOptions) -> list[Advice]:
@@ -133,7 +135,9 @@ def run_export(screen: Screen, spec: Model, destination: Path, options: ExportOp
     except (BehaviourError, VerificationError, QualityError, InvalidGraphError) as error:
         text = with_flags(error.text)
         if screen.as_json:
-            print_json({"name": spec.name, "error": text, **_evidence(error)})
+            print_json(
+                {"name": spec.name, "passed": False, "errors": [{"message": text}], **_evidence(error)}
+            )
         else:
             _show_evidence(screen, error)
             budget = (

@@ -108,7 +108,7 @@ def import_checkpoint(
         write_new(output, dump(data), force, "--output")
     if as_json:
         target = None if output is None else str(output)
-        print_json({"spec": data, "output": target, "ignored_fields": passed_over})
+        print_json({"name": spec.name, "spec": data, "output": target, "ignored_fields": passed_over})
         return
     if output is None:
         emit(dump(data))

@@ -99,7 +99,7 @@ def make(
     again = names or []
     if plan_only or check:
         if as_json:
-            print_json(_plan_data(plan))
+            print_json({**({"passed": not plan.unlocked} if check else {}), **_plan_data(plan)})
         else:
             print_plan(screen, plan, checked=check)
             if plan.stale and not check:
@@ -115,7 +115,7 @@ def make(
     failed = [result for result in made if result.state == "failed"]
     if as_json:
         data = _plan_data(plan)
-        print_json({**data, "made": [result.as_dict() for result in made]})
+        print_json({"passed": not failed, **data, "made": [result.as_dict() for result in made]})
     else:
         print_made(screen, plan, made)
         if not failed:

@@ -52,7 +52,7 @@ def new(
     start = like or STARTS[architecture]
     write_new(path, new_spec(path.stem, named_model(start).document), force)
     if as_json:
-        print_json({"output": str(path), "like": start})
+        print_json({"name": path.stem, "output": str(path), "like": start})
         return
     quoted = shlex.quote(str(path))
     say(f"{path} starts as a copy of {start}. Change it, then:")

@@ -58,7 +58,7 @@ def params(
     selected = report.select(path or ())
     sizes = file_sizes(model_spec, target)
     if as_json:
-        print_json({**report.as_dict(selected), "target": target, "bytes": sizes})
+        print_json({**report.as_dict(selected), "passed": report.met, "target": target, "bytes": sizes})
     else:
         if screen.tables:
             print_parameters(report, selected, sizes, target, depth=depth, unfold=unfold)

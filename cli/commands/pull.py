@@ -44,7 +44,7 @@ def pull(
         manifest = fetch(remote_of(source), output, progress)
     if as_json:
         files = {name: file.model_dump() for name, file in manifest.files.items()}
-        print_json({"from": source, "directory": str(output), "files": files})
+        print_json({"directory": str(output), "from": source, "files": files})
         return
     names = (own_files(output, MANIFEST) or set()) | ({CARD} if (output / CARD).exists() else set())
     size = sum((output / name).stat().st_size for name in names)

@@ -73,7 +73,7 @@ def push(
         with stage_progress(quiet=screen.silent) as progress:
             address = publish(plan, overwrite=force, progress=progress)
     if as_json:
-        print_json({**plan.as_dict(), "dry_run": dry_run, "published": address})
+        print_json({"directory": str(directory), **plan.as_dict(), "dry_run": dry_run, "published": address})
         return
     _print_result(screen, plan, address)
     if dry_run and not plan.current:

@@ -170,7 +170,8 @@ def report(
             write_own(html, report_page(costs, export).encode(), ".html", "--html")
     if as_json:
         kept = None if integrity is None else integrity.as_dict()
-        print_json({**costs.as_dict(), "target": target_name, "integrity": kept})
+        intact = integrity is None or integrity.intact
+        print_json({**costs.as_dict(), "passed": intact, "target": target_name, "integrity": kept})
     elif html is not None:
         screen.done(f"{html} is ready")
     else:

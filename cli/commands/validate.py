@@ -40,7 +40,7 @@ def validate(specs: SpecArguments, assignments: Assignments = None, as_json: AsJ
             fault = error
         errors = [] if fault is None else error_data(fault)
         unchecked = ["expect"] if fault is None and _expects(model) else []
-        results.append({"spec": spec, "valid": fault is None, "unchecked": unchecked, "errors": errors})
+        results.append({"name": spec, "passed": fault is None, "unchecked": unchecked, "errors": errors})
         if as_json:
             continue
         if fault is None:
@@ -49,8 +49,8 @@ def validate(specs: SpecArguments, assignments: Assignments = None, as_json: AsJ
         say(f"{spec}: {len(errors):,} problem{'s' if len(errors) > 1 else ''}")
         say(str(fault), "red", err=True)
     if as_json:
-        print_json({"specs": results})
-    if not all(result["valid"] for result in results):
+        print_json({"passed": all(result["passed"] for result in results), "specs": results})
+    if not all(result["passed"] for result in results):
         raise typer.Exit(WRONG_INPUT)
 
 

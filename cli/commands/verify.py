@@ -80,7 +80,9 @@ def verify(
         with screen.progress() as progress:
             shown = verify_export(directory, progress, engines=() if engine is None else (engine,))
         if as_json:
-            print_json(shown.as_dict())
+            data = shown.as_dict()
+            fault = data.pop("fault")
+            print_json({**data, "errors": [{"message": fault}] if fault else []})
         else:
             verified_again(screen, shown)
         if not shown.passed:
@@ -119,7 +121,8 @@ def verify(
     if as_json:
         print_json(
             {
-                **certificate.as_dict(),
+                **{key: value for key, value in certificate.as_dict().items() if key != "faults"},
+                "errors": [{"message": fault} for fault in certificate.faults],
                 "engine": None if shown_by is None else shown_by.as_dict(),
                 "signature": None if signature is None else signature.as_dict(),
             }

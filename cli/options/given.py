@@ -36,6 +36,6 @@ def _words(parameter: Any, value: Any) -> Iterator[str]:
 
 
 def with_set(reference: str, assignments: Sequence[str] | None, name: str | None = None) -> list[str]:
-    """The arguments that name a spec again: its reference, every ``--set`` and its ``--name``."""
+    """The arguments that name a spec again: its reference, every ``--set``, and ``--name``."""
     changes = [part for assignment in assignments or () for part in ("--set", assignment)]
-    return [reference, *changes, *(["--name", name] if name else [])]
+    return [reference, *changes, *([] if name is None else ["--name", name])]

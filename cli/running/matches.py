@@ -27,7 +27,7 @@ def print_matches(
     took = time.perf_counter() - begun
     said = [name or ",".join(map(str, ids)) for name, ids in zip(texts.names, texts.values, strict=True)]
     if as_json:
-        facts = {"model": exported.spec.name, "provider": runner.provider}
+        facts = {"name": exported.spec.name, "provider": runner.provider}
         times = {"load_seconds": runner.load_seconds, "seconds": took}
         scores = {"scores": match.scores.tolist(), "probabilities": match.probabilities.tolist()}
         print_json({**facts, **times, "images": images.names, "texts": said, **scores})

@@ -83,7 +83,7 @@ def print_generated(
     if shown.as_json:
         print_json(
             {
-                "model": exported.spec.name,
+                "name": exported.spec.name,
                 "provider": generator.provider,
                 "load_seconds": generator.load_seconds,
                 "first_token_seconds": done.first,
@@ -155,7 +155,7 @@ def print_encoded(shown: RunContext) -> None:
         data = _print_vectors(shown, encoder)
     took = time.perf_counter() - begun
     if shown.as_json:
-        facts = {"model": shown.exported.spec.name, "provider": encoder.provider}
+        facts = {"name": shown.exported.spec.name, "provider": encoder.provider}
         print_json({**facts, "load_seconds": encoder.load_seconds, "seconds": took, **data})
     else:
         count = len(shown.values)

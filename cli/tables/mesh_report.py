@@ -47,7 +47,7 @@ def report_mesh(
         work: Work = "serve" if fit == "serve" else "train"
         placed = smallest(model, device, lengths.batch, lengths.length, work)
     if screen.as_json:
-        print_json(placed.as_dict())
+        print_json({"name": spec.name, **placed.as_dict()})
         return
     if screen.tables:
         print_mesh(placed)

@@ -20,11 +20,11 @@ _SMALLER = {"target": "cpu", "precision": "int8"}
 _FEWEST_TOKENS = 4
 
 
-def export_arguments(options: OptionTable) -> list[str]:
-    """The command-line arguments of the options that are not at their defaults."""
+def export_arguments(options: OptionTable, own_weights: str | None = None) -> list[str]:
+    """The command-line arguments of the options that are not at their defaults; a checkpoint has weights of its own."""
     arguments = []
     for name, value in options:
-        if value == default_of(name):
+        if value == (own_weights if own_weights and name == "weights" else default_of(name)):
             continue
         flag = with_flags(option_name(name))
         if isinstance(value, bool):
@@ -41,11 +41,12 @@ def export_steps(
     written: Export,
     options: ExportOptions,
     output: Path | None,
+    own_weights: str | None,
     verbose: bool,
 ) -> Iterator[Step]:
     """Run the export, print all tables of the ``command`` that wrote it, and export it smaller."""
     directory = str(written.directory)
-    given = export_arguments(options)
+    given = export_arguments(options, own_weights)
     if options.weights == "none":
         yield ["report", directory], "parameters, sizes, FLOPs"
     elif (inputs := _inputs(spec, written)) is not None:
@@ -59,7 +60,7 @@ def export_steps(
             "all tables",
         )
     if options.weights != "none" and _can_be_smaller(spec, options, written.directory):
-        smaller = export_arguments(options.changed(**_SMALLER))
+        smaller = export_arguments(options.changed(**_SMALLER), own_weights)
         yield [*command, *smaller], "smaller and faster"
 
 

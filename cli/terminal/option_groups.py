@@ -43,6 +43,7 @@ RENAMED = {
     ("compare", "--layers"): "--num-layers",
     ("compare", "--length"): "--task-length",
     ("compare", "--text"): "--corpus",
+    ("diff", "--brief"): "--quiet",
     ("eval", "--layers"): "--per-layer",
     ("eval", "--text"): "--data",
     ("push", "--overwrite"): "--force",

@@ -14,8 +14,8 @@ class ExportKeywords(TypedDict, total=False):
     """The options of an export."""
 
     weights: str | os.PathLike[str]
-    """Source of the weights: random, none (graph only), a file (.safetensors, .bin, .gguf), its directory, or a Hugging
-    Face repository."""
+    """Weights: random, none (graph only), a file, its directory, or a hub repository (ORG/NAME). Default: SPEC's own,
+    or random."""
     seed: int
     """Seed for random weights."""
     precision: Literal["fp32", "fp16", "bf16", "int8", "int4", "q4f16"]

@@ -79,7 +79,8 @@ class ModelEntry(WeightOptions):
     """A model, and the artefacts wanted of it. Paths are relative to the zoo file."""
 
     spec: str | None = None
-    """A preset or the path of a spec. Default: the spec of the weights, or else the preset of the model's name."""
+    """A preset, the path of a spec or a checkpoint, or a hub repository; a checkpoint brings its weights. Default: the spec of the
+    weights, or else the preset of the model's name."""
     set: Strings = ()
     """Assignments laid over the spec, such as position.kind=rope."""
     revision: str | None = None

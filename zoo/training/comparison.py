@@ -130,7 +130,7 @@ class TrainingComparison:
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
         return {
-            "sound": self.sound,
+            "passed": self.sound,
             "task": {
                 **self.task.as_dict(),
                 "vocabulary": self.task.vocabulary,

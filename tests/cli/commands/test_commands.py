@@ -232,8 +232,8 @@ def test_validate_as_json(run, tmp_path):
     result = run("validate", "gpt2", "bad.yaml", "--json")
     good, bad = json.loads(result.stdout)["specs"]
     assert (result.exit_code, result.stderr) == (2, "")
-    assert good == {"spec": "gpt2", "valid": True, "unchecked": ["expect"], "errors": []}
-    assert (bad["valid"], len(bad["errors"])) == (False, 1)
+    assert good == {"name": "gpt2", "passed": True, "unchecked": ["expect"], "errors": []}
+    assert (bad["passed"], len(bad["errors"])) == (False, 1)
     assert {key: bad["errors"][0][key] for key in ("source", "line", "column", "path")} == {
         "source": "bad.yaml",
         "line": 2,

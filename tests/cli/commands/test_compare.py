@@ -112,7 +112,7 @@ def test_a_cheat_is_called_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     data = run(*arguments, "--json")
     assert data.exit_code == 1
     assert [each["sees_answers"] for each in json.loads(data.stdout)["results"]] == [False, True]
-    assert json.loads(data.stdout)["sound"] is False
+    assert json.loads(data.stdout)["passed"] is False
     assert "Using saved results for A, B. Pass --force to retrain." in run(*arguments).stdout
     assert "trained before" not in run(*arguments, "--force").stdout
 

@@ -216,7 +216,7 @@ def test_brief_prints_only_that_they_differ(run):
     result = run("diff", "bert-base", "bert-large", "-q")
     assert (result.exit_code, result.stdout) == (1, "bert-base and bert-large differ.\n")
     assert (
-        run("diff", "bert-base", "bert-base", "--brief").exit_code,
+        run("diff", "bert-base", "bert-base", "--quiet").exit_code,
         run("diff", "bert-base", "bert-base", "-q").stdout,
     ) == (0, "")
 
@@ -358,7 +358,7 @@ def test_wrong_input_has_status_2(run, tmp_path, exports):
         (
             "gpt2",
             "empty",
-        ): "empty is neither an export nor a checkpoint: it has no export.json and no config.json.\n",
+        ): "empty is neither an export nor a checkpoint: it has no export.json, no config.json and no spec.yaml.\n",
         ("gpt2", "broken"): "broken/export.json is not JSON: ",
         ("gpt2", "strange"): "strange/export.json does not belong to an export\n  Export the model again.\n",
         ("gpt2", "--set", "decoder.layrs=3"): "Did you mean 'layers'?",

@@ -61,7 +61,7 @@ def test_data(name: str, place: Path) -> None:
     result = invoke("run", place / name, "--image", place / "images", *GIVEN, "--json")
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
-    assert data["model"] == f"tiny-{name}"
+    assert data["name"] == f"tiny-{name}"
     assert (data["images"], data["texts"]) == (["flower.png", "temple.png"], TEXTS)
     wanted = wanted_scores(place / name, [place / "images" / image for image in data["images"]])
     found = torch.tensor(data["scores"])

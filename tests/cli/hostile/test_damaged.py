@@ -20,7 +20,7 @@ Run = Callable[..., Any]
 COMMANDS = (
     ("run", "export", "--ids", "1,2", "--max-new-tokens", "2"),
     ("attend", "export", "--ids", "1,2,3"),
-    ("diff", "export", "tiny-gpt", "--brief"),
+    ("diff", "export", "tiny-gpt", "--quiet"),
     ("report", "export", "--html", "page.html", "--device", "h100"),
     ("bench", "export", "--seconds", "0.05"),
 )
@@ -104,7 +104,7 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @pytest.mark.parametrize("damage", CONTENTS)
 def test_an_invalid_record_is_reported(damage: str, name: str, run: Run) -> None:
     Path("export", name).write_bytes(CONTENTS[damage])
-    result = run("diff", "export", "tiny-gpt", "--brief")
+    result = run("diff", "export", "tiny-gpt", "--quiet")
     assert result.exit_code == 2
     assert result.stderr.startswith(f"export/{name} ")
     assert result.stderr.endswith(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -139,16 +140,18 @@ def test_every_command_takes_a_checkpoint(here: Path) -> None:
 
 @pytest.mark.slow
 def test_commands_that_take_weights_use_those_of_the_checkpoint_and_say_so(here: Path) -> None:
-    said = "Weights: those of mine. Pass --weights random for others.\n"
+
     for command in (["check", "mine"], ["convert", "mine", "-o", "converted"], ["export", "mine", "-o", "out"],
                     ["build", "mine", "-o", "built", "--name", "own"]):  # fmt: skip
         result = run(*command)
         assert result.exit_code == 0, result.stderr
-        assert said in result.stderr
+        assert re.search(r"(?m)^  (weights|ran on|params) .*\bmine$", result.stdout), result.stdout
     for directory in ("out", "built"):
         assert json.loads(Path(directory, "export.json").read_text())["weights"] == "checkpoint"
         assert json.loads(Path(directory, "build.json").read_text())["weights_from"].split()[0] == "mine"
-    assert run("export", "mine", "--weights", "random", "-o", "drawn").exit_code == 0
+    assert "--weights" not in result.stdout.partition("is ready in")[2]  # the next steps
+    drawn = run("export", "mine", "--weights", "random", "-o", "drawn", "--name", "own")
+    assert "  zoo export mine --name own --weights random -o drawn -v " in drawn.stdout
     assert json.loads(Path("drawn/export.json").read_text())["weights"] == "random"
     refused = run("export", "out", "-o", "again")
     assert (refused.exit_code, refused.stderr.splitlines()[0]) == (
@@ -169,7 +172,7 @@ def test_a_repository_in_the_cache_is_a_spec_with_weights(here: Path, offline: d
     built = program("export", "org/tiny", env=offline)
     assert built.returncode == 0, built.stderr
     record = json.loads(Path("build/tiny/build.json").read_text())
-    assert record["weights_from"].startswith(f"org/tiny@{COMMIT[:7]} ")
+    assert record["weights_from"].startswith(f"org/tiny@{COMMIT[:7]}")
     missing = program("export", "org/other", env=offline)
     assert (missing.returncode, missing.stdout) == (2, "")
     assert missing.stderr.startswith("org/other is not on this machine, and the hub cannot be reached")

@@ -110,7 +110,7 @@ def test_the_command_says_what_it_compiled(exported: Path, compiler: Callable[[s
     first, second = shown.output.splitlines()
     assert first.startswith("encoder_model.engine: ")
     assert "sm89, sm120, compiled in " in second
-    stated = json.loads(zoo("compile", exported, "--for", "sm89", "--json").stdout)
+    stated = json.loads(zoo("compile", exported, "--for", "sm89", "--json").stdout)["engines"]
     assert stated["decoder_model.engine"]["architectures"] == ["sm89"]
     compiler(REFUSES)
     failed = zoo("compile", exported, "--for", "sm89")
