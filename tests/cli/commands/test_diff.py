@@ -76,7 +76,7 @@ GOLDEN = """\
 cost                                 A             B         B - A   B / A
 ──────────────────────────────────────────────────────────────────────────
 parameters                 124,439,808   151,982,592   +27,542,784    1.22
-without embeddings          85,056,000   113,385,216   +28,329,216    1.33
+without embedding tables    85,056,000   113,385,216   +28,329,216    1.33
 prefill of 1,024 tokens      292 GFLOP     350 GFLOP   +58.0 GFLOP    1.20
 step after 1,023 tokens      285 MFLOP     341 MFLOP   +56.6 MFLOP    1.20
 weights                       248.9 MB      304.0 MB      +55.1 MB    1.22
