@@ -43,7 +43,7 @@ def results() -> Iterator[Result]:
 
 def _trained() -> Iterator[Result]:
     """Measure a short training of two models; bound: 120 s."""
-    small = ["--layers", "4", "--width", "128", "--steps", "300", "--fresh"]
+    small = ["--num-layers", "4", "--width", "128", "--steps", "300", "--force"]
     usage = run([ZOO, "compare", "gpt2", "--with", "position.kind=rope", *small])
     yield Result(
         "zoo compare, 4 layers, 300 steps", f"{usage.seconds:.0f} s", "120 s", usage.seconds / 120, 1.0

@@ -4,8 +4,8 @@
 >>> spec = zoo.load("bert-base", ["position.kind=rope"])
 >>> model = zoo.build(spec, weights="random")
 
-Wherever a spec is taken, so are a preset's name and the path of a YAML file.  Importing it is cheap: torch is loaded by the
-first function that needs it.
+Wherever a spec is taken, so is a preset's name, the path of a YAML file or a checkpoint, or ``org/name`` on the hub.  Importing
+it is cheap: torch is loaded by the first function that needs it.  Results print as tables, in notebooks too.
 """
 
 from __future__ import annotations
@@ -13,31 +13,42 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zoo.own_packages import prepare
 
 prepare()
 
 if TYPE_CHECKING:
+    from typing import Any, Unpack
+
     import torch
     from torch.distributed.device_mesh import DeviceMesh
     from torch.optim import Optimizer
 
     from exporters.exported.verify_export import ExportVerification
+    from exporters.graph.checking import InvalidGraphError
+    from exporters.quality.quality import QualityError
     from exporters.steps.manifest import Export
-    from specs.language.catalog import Preset
+    from exporters.verification.module_checks import BehaviourError
+    from exporters.verification.result import VerificationError
+    from specs.base.errors import PluginError, SpecError, UserError
+    from specs.files.export_keywords import ExportKeywords
+    from specs.language.catalog import Presets
     from specs.model.model import Model
     from zoo.adapting.adapt import Adaptation
     from zoo.builder import ZooModel
     from zoo.checks import Checks
     from zoo.core.progress import Progress
     from zoo.drawing import Picture
+    from zoo.families.common.config import ConfigError
+    from zoo.parallel.mesh import FsdpKeywords
     from zoo.parallel.pipeline import StageModule
     from zoo.parallel.plan import ParallelPlan
     from zoo.reports.difference import ModelDifference
     from zoo.reports.parameters import ParameterReport
     from zoo.reports.report import Report
+    from zoo.weights.source import WeightError
 
     Spec = Model | str | os.PathLike[str]
 
@@ -45,6 +56,7 @@ _ELSEWHERE = {
     "BehaviourError": "exporters.verification.module_checks",
     "ConfigError": "zoo.families.common.config",
     "Export": "exporters.steps.manifest",
+    "ExportKeywords": "specs.files.export_keywords",
     "ExportVerification": "exporters.exported.verify_export",
     "InvalidGraphError": "exporters.graph.checking",
     "Model": "specs.model.model",
@@ -61,6 +73,7 @@ __all__ = [
     "BehaviourError",
     "ConfigError",
     "Export",
+    "ExportKeywords",
     "ExportVerification",
     "InvalidGraphError",
     "Model",
@@ -90,25 +103,37 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
+if TYPE_CHECKING:
+    __version__: str
+else:  # type checkers do not see it, and so report misspelt names
 
-        return version("zoo")
-    if name in _ELSEWHERE:
-        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
-    raise AttributeError(f"module 'zoo' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("zoo")
+        if name in _ELSEWHERE:
+            return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+        raise AttributeError(f"module 'zoo' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_ELSEWHERE, "__version__"]
+    return [*__all__, "__version__"]
 
 
 def _spec(spec: Spec) -> Model:
-    """A spec, read where it is a preset's name or a path."""
+    """A spec, read where it is a reference."""
     from specs.model.model import Model
 
     return spec if isinstance(spec, Model) else load(spec)
+
+
+def _own_weights(spec: Spec) -> str | None:
+    """The weights of a checkpoint that is named in the place of a spec."""
+    from specs.model.model import Model
+    from zoo.configs.named_model import named_model
+
+    return None if isinstance(spec, Model) else named_model(spec).default_weights()
 
 
 def presets(
@@ -118,7 +143,7 @@ def presets(
     max_parameters: float | None = None,
     since: int | None = None,
     until: int | None = None,
-) -> list[Preset]:
+) -> Presets:
     """The presets that match all words and bounds: records with name, parameters, year, features and tasks.
 
     Words are sought as ``zoo list`` does: ``zoo.presets("moe", max_parameters=30e9)``.
@@ -136,18 +161,19 @@ def presets(
 
 
 def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Model:
-    """The spec of a preset's name or a YAML file, with ``path=value`` assignments laid over it in order.
+    """The spec of a preset, a YAML file, a checkpoint (its directory, config.json or GGUF file), a repository ``org/name`` of the
+    Hugging Face hub or an export, with ``path=value`` assignments applied in order.
 
     Raises :class:`specs.base.errors.SpecError` with every problem found.
     """
-    from specs.language.load import load as load_spec
+    from zoo.configs.named_model import named_model
 
-    return load_spec(reference, assignments)
+    return named_model(reference, assignments).spec
 
 
 def build(
     spec: Spec,
-    weights: str | None = None,
+    weights: str | os.PathLike[str] | None = None,
     *,
     seed: int = 0,
     dtype: torch.dtype | None = None,
@@ -155,8 +181,8 @@ def build(
     """The module of a spec, in evaluation mode.
 
     Without ``weights`` it is on the meta device and takes no memory; ``weights`` is "random", drawn by the spec's
-    recipe with ``seed``, the path of a checkpoint, or ``org/name`` on the Hugging Face hub.  ``dtype`` is float32
-    unless given.  Raises :class:`specs.base.errors.UserError` for a wrong spec or wrong weights.
+    recipe with ``seed``, the path of a checkpoint, or ``org/name`` on the Hugging Face hub.  A checkpoint that is named in the
+    place of a spec brings its own; ``zoo.build(zoo.load(path))`` leaves them.  ``dtype`` is float32 unless given.  Raises :class:`specs.base.errors.UserError` for a wrong spec or wrong weights.
     """
     import torch
 
@@ -165,9 +191,11 @@ def build(
     from zoo.weights.materialize import materialize
 
     described = _spec(spec)
+    weights = _own_weights(spec) if weights is None else weights
     model = assemble(described, dtype or torch.float32)
     if weights is not None:
-        materialize(model, open_weights(weights, model, described, seed=seed, dtype=dtype or torch.float32))
+        source = open_weights(os.fspath(weights), model, described, seed=seed, dtype=dtype or torch.float32)
+        materialize(model, source)
     return model
 
 
@@ -285,35 +313,45 @@ def check(spec: Spec, weights: str | os.PathLike[str] | None = None, *, seed: in
     """The shapes of all modules, and what a model must do whatever its weights: causality, padding, caches, cross-attention,
     gradients.
 
-    ``weights`` are a path or "random", by the spec's recipe (default: random ones drawn for checking).
+    ``weights`` are a path or "random", by the spec's recipe (default: those of a checkpoint, or random ones drawn for checking).
     """
     from zoo.checkpoints.open import open_weights
     from zoo.checks import Checks, check_behaviour, check_shapes
 
     described = _spec(spec)
+    weights = _own_weights(spec) if weights is None else weights
     model = build(described)
     source = None if weights is None else open_weights(os.fspath(weights), model, described, seed=seed)
     shapes = check_shapes(model, described)
-    return Checks(shapes, check_behaviour(described, source, seed=seed) if shapes.passed else None)
+    return Checks(
+        described.name, shapes, check_behaviour(described, source, seed=seed) if shapes.passed else None
+    )
 
 
 def export(
     model: Spec | ZooModel,
     directory: str | os.PathLike[str],
     *,
-    progress: Progress = lambda stage: None,
-    **options: Any,
+    progress: Progress | None = None,
+    **options: Unpack[ExportKeywords],
 ) -> Export:
-    """Write ONNX files that have been shown to compute what the model does.
+    """Write ONNX files whose outputs are verified against PyTorch, and return their records.
 
-    ``model`` is a spec, with ``weights`` among the ``options``, or a module that was built here, with the weights that it
-    holds, trained or not.  The options are the fields of :class:`exporters.steps.options.ExportOptions`: ``target``, ``precision``,
-    ``layout`` and so on.  The directory appears when all has passed, and holds nothing else of value.
+    ``model`` is a spec, or a module that :func:`build` returned, which is exported with its own weights, trained or not.
+    The directory appears once all has passed.  ``progress`` is called with each step.
 
-    Raises :class:`specs.base.errors.UserError` for what the user can mend,
-    :class:`exporters.verification.module_checks.BehaviourError` where the model does not behave as its spec says,
-    :class:`exporters.verification.result.VerificationError` where the files do not compute what the model does, and
-    :class:`exporters.quality.quality.QualityError` where rounding loses more than allowed.
+    Options, all with defaults (``zoo export --help-all`` describes each):
+
+    - weights, unless ``model`` is a module: ``weights``, ``seed``
+    - runtime: ``target``, ``layout``, ``provider``, ``opset``, ``via``, ``logits``, ``cuda_graph``
+    - precision: ``precision``, ``cache_precision``, ``cache_length``, ``activations``, ``rounding``, ``budget``, ``block_size``,
+      ``asymmetric``, ``head_precision``
+    - checks: ``verify``, ``engines``, ``calibrate``, ``max_kl``, ``min_cosine``
+
+    Raises :class:`specs.base.errors.UserError` for invalid input,
+    :class:`exporters.verification.module_checks.BehaviourError` if the model does not behave as its spec says,
+    :class:`exporters.verification.result.VerificationError` if the files do not compute what the model computes, and
+    :class:`exporters.quality.quality.QualityError` if rounding loses more than allowed.
     """
     from pathlib import Path
 
@@ -322,26 +360,33 @@ def export(
     from exporters.export import export as export_files
     from exporters.export import export_module
     from exporters.steps.options import ExportOptions
+    from specs.base.errors import UserError
 
+    tell = progress or (lambda stage: None)
     if isinstance(model, nn.Module):
-        return export_module(model, Path(directory), ExportOptions(**options, weights="module"), progress)
-    return export_files(_spec(model), Path(directory), ExportOptions(**options), progress)
+        if "weights" in options:
+            raise UserError(
+                "A module is exported with its own weights\n  Leave weights out, or export the module's spec."
+            )
+        return export_module(model, Path(directory), ExportOptions.of(**options, weights="module"), tell)
+    if "weights" not in options:
+        options["weights"] = _own_weights(model) or "random"
+    return export_files(_spec(model), Path(directory), ExportOptions.of(**options), tell)
 
 
 def verify(
-    directory: str | os.PathLike[str], *, progress: Progress = lambda stage: None
+    directory: str | os.PathLike[str], *, engines: Sequence[str] = (), progress: Progress | None = None
 ) -> ExportVerification:
     """Verify an exported directory where it is now, such as on the machine that it was copied to.
 
-    The files are compared with the digests that the export recorded, and the graphs in ONNX Runtime with PyTorch, on the
-    weights that the files hold.  The result says what passed.  Raises :class:`specs.base.errors.UserError` for a directory that is
-    not an export.
+    The files are compared with their recorded digests, and the graphs in ONNX Runtime, and in ``engines``, with PyTorch on the
+    weights of the files.  Raises :class:`specs.base.errors.UserError` for a directory that is not an export.
     """
     from pathlib import Path
 
     from exporters.exported.verify_export import verify_export
 
-    return verify_export(Path(directory), progress)
+    return verify_export(Path(directory), progress or (lambda stage: None), engines)
 
 
 def diff(a: Spec, b: Spec, *, batch: int = 1, length: int | None = None) -> ModelDifference:
@@ -383,7 +428,7 @@ def parallelize(
     seed: int = 0,
     sequence: bool = False,
     recompute: bool = False,
-    **fsdp: Any,
+    **fsdp: Unpack[FsdpKeywords],
 ) -> ZooModel | StageModule:
     """Cut a model along the named dims of a device mesh, in place, and return it.
 

@@ -8,21 +8,21 @@ import typer
 
 from cli.commands.convert import CheckpointDirectory, Family, WeightType
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Quiet, SpecArgument, Verbose
+from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose, Weights
+from cli.terminal.option_groups import MODEL
 
 
 def adapt(
     spec: SpecArgument,
     assignments: Assignments = None,
-    weights: Annotated[
-        str,
-        typer.Option(metavar="PATH", help="Checkpoint to derive the weights from, in any supported format."),
-    ] = ...,  # type: ignore[assignment]
+    name: Name = None,
+    weights: Weights = None,
     source: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
             help="Spec of the checkpoint.  [default: that of the config.json or spec.yaml in its directory]",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     layers: Annotated[
@@ -31,6 +31,7 @@ def adapt(
             metavar="[STACK=]LIST",
             help="Layers of the checkpoint for the layers of the spec: 0-23,8-31 repeats, 0,2,4 drops, 0+1,2+3 averages; "
             "repeatable, once per stack.  [default: evenly spaced]",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     seed: Annotated[int, flag("seed")] = 0,
@@ -51,9 +52,9 @@ def adapt(
     \b
     Examples:
       zoo adapt grouped.yaml --weights path/to/checkpoint -o grouped
-      zoo adapt gpt2 --set decoder.layers=6 --weights path/to/gpt2 --layers 0,2,4,7,9,11
-      zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31 --dtype bf16
-      zoo adapt t5-small --set vocab_size=32200 --weights path/to/t5-small
+      zoo adapt path/to/gpt2 --set decoder.layers=6 --layers 0,2,4,7,9,11
+      zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31
+      zoo adapt path/to/t5-small --set vocab_size=32200
     """
     from cli.terminal.screen import Screen
 
@@ -61,16 +62,24 @@ def adapt(
     from cli.commands.convert import check_dtype
     from cli.options.default_directory import checkpoint_directory
     from cli.options.given import with_set
+    from cli.options.weights import chosen_weights
     from cli.tables.adapt_tables import adaptation_rows, print_adaptation
     from cli.tables.conversion_rows import checkpoint_rows
     from cli.tables.model_rows import title
     from cli.terminal.render import print_json
-    from specs.language.load import load
+    from specs.base.errors import UserError
     from zoo.adapting.adapt import adapt as adapt_checkpoint
+    from zoo.configs.named_model import named_model
     from zoo.files.destination import CONVERSION, replacing
 
     check_dtype(dtype)
-    model = load(spec, assignments or ())
+    named = named_model(spec, assignments or (), name)
+    model = named.spec
+    weights = chosen_weights(named, weights, quiet=as_json)
+    if weights == "random":
+        raise UserError(
+            "No weights to derive from.\n  Pass --weights, or a checkpoint with --set as the spec."
+        )
     destination = output or checkpoint_directory(model.name, dtype, family)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         written = adapt_checkpoint(
@@ -94,5 +103,5 @@ def adapt(
     checkpoint_rows(screen, written.conversion, destination)
     screen.done(f"{destination} is ready")
     screen.next(
-        (["build", *with_set(spec, assignments), "--weights", str(destination)], "export these weights")
+        (["build", *with_set(spec, assignments, name), "--weights", str(destination)], "export these weights")
     )

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, Quiet, Verbose, complete_spec
+from cli.options.options import (
+    AsJson,
+    Assignments,
+    ModelArgument,
+    Quiet,
+    Seed,
+    Tokenizer,
+    Verbose,
+    Weights,
+)
+from cli.terminal.option_groups import DECODING, INPUTS, MAPS
 
 if TYPE_CHECKING:
     from zoo.attention_maps.attend import Attended
@@ -20,31 +30,37 @@ MEAN = "mean"
 
 def attend(
     context: typer.Context,
-    reference: Annotated[
-        str,
-        typer.Argument(
-            metavar="SPEC|DIR",
-            help="Preset name, YAML file, checkpoint directory, or exported directory.",
-            autocompletion=complete_spec,
-        ),
-    ],
+    reference: ModelArgument,
     assignments: Assignments = None,
     text: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Input text; repeat for a pair.")
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Input text; repeat for a pair.", rich_help_panel=INPUTS),
     ] = None,
     ids: Annotated[
-        str | None, typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.")
+        str | None,
+        typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.", rich_help_panel=INPUTS),
     ] = None,
-    image: Annotated[Path | None, typer.Option(metavar="PATH", help="Input image.")] = None,
-    audio: Annotated[Path | None, typer.Option(metavar="PATH", help="Input recording (.wav).")] = None,
+    image: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Input image.", rich_help_panel=INPUTS)
+    ] = None,
+    audio: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Input recording (.wav).", rich_help_panel=INPUTS)
+    ] = None,
+    tokenizer: Tokenizer = None,
     target_text: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Decoder input of an encoder-decoder.  [default: its start token]"),
+        typer.Option(
+            metavar="TEXT",
+            help="Decoder input of an encoder-decoder.  [default: its start token]",
+            rich_help_panel=DECODING,
+        ),
     ] = None,
     target_ids: Annotated[
         str | None,
         typer.Option(
-            metavar="0,1,2", help="Decoder token ids including the start token, instead of --target-text."
+            metavar="0,1,2",
+            help="Decoder token ids including the start token, instead of --target-text.",
+            rich_help_panel=DECODING,
         ),
     ] = None,
     max_new_tokens: Annotated[
@@ -54,33 +70,28 @@ def attend(
             metavar="N",
             help="Generate N more tokens through the cache, and extend the maps.  "
             "[default: 0, or 12 for an encoder-decoder without a target]",
+            rich_help_panel=DECODING,
         ),
     ] = None,
-    layer: Annotated[str | None, typer.Option(metavar="0,3-5", help="Layers to show.")] = None,
+    layer: Annotated[
+        str | None, typer.Option(metavar="0,3-5", help="Layers to show.", rich_help_panel=MAPS)
+    ] = None,
     head: Annotated[
-        str | None, typer.Option(metavar="0-3|mean", help="Heads to show, or mean for the mean over heads.")
+        str | None,
+        typer.Option(
+            metavar="0-3|mean", help="Heads to show, or mean for the mean over heads.", rich_help_panel=MAPS
+        ),
     ] = None,
     stack: Annotated[
         str,
         typer.Option(
-            metavar="A,B", help="Attention to show: encoder, decoder, cross, text or image.  [default: all]"
+            metavar="A,B",
+            help="Attention to show: encoder, decoder, cross, text or image.  [default: all]",
+            rich_help_panel=MAPS,
         ),
     ] = "",
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH|random",
-            help="Weights of SPEC: a file, its directory, or a Hugging Face repository.  [default: random]",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed for random weights.")] = 0,
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A tokenizer.json or its directory.  [default: the one beside the weights, if any]",
-        ),
-    ] = None,
+    weights: Weights = None,
+    seed: Seed = 0,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -104,14 +115,13 @@ def attend(
 
     \b
     Examples:
-      zoo attend path/to/all-MiniLM-L6-v2 --text "The cat sat on the mat because it was warm."
-      zoo attend path/to/gpt2 --text "The zoo opens at" --max-new-tokens 8 --layer 5 --head 0-3
-      zoo attend build/t5-small --text "translate: Hello" --target-text "Hallo" --stack cross -o cross.png
-      zoo attend vit-base-16 --weights path/to/checkpoint --image cat.png -o heads.html
-      zoo attend build/whisper-tiny --audio speech.wav --stack cross -o speech.svg
+      zoo attend path/to/all-MiniLM-L6-v2 --text "The cat sat on the mat."
+      zoo attend path/to/gpt2 --text "The zoo" --layer 5 --head 0-3
+      zoo attend build/t5-small --text "Hello" --target-text "Hallo" -o t5.png
+      zoo attend path/to/vit --image cat.png -o heads.html
+      zoo attend build/whisper-tiny --audio speech.wav -o speech.svg
       zoo attend path/to/clip --image cat.png --text "a cat" --layer 11
-      zoo attend tiny-gpt --set decoder.block.attention.window=4 --ids 1,2,3,4,5,6,7,8
-      zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102 -o heads.html
+      zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102
     """
     from cli.options.given import typed
     from cli.terminal.screen import Screen

@@ -11,6 +11,7 @@ import typer
 
 from cli.options.export_options import complete_target, flag
 from cli.options.options import AsJson, Assignments, ProviderName, Quiet, Verbose, complete_spec
+from cli.terminal.option_groups import MACHINE, RUNS, SIZES
 
 Name = TypeVar("Name", bound=str)
 
@@ -20,43 +21,71 @@ def bench(
     specs: Annotated[
         list[str],
         typer.Argument(
-            metavar="SPEC",
-            help="Preset name, YAML file, or exported directory.",
+            metavar="SPEC|DIR",
+            help="Models: presets, files, checkpoints, hub repositories, or directories of exports.",
             autocompletion=complete_spec,
+            show_default=False,
         ),
     ],
     assignments: Assignments = None,
-    target: Annotated[
+    targets: Annotated[
         str,
-        typer.Option(metavar="A,B", help="Targets to export each SPEC for.", autocompletion=complete_target),
+        typer.Option(
+            metavar="A,B",
+            help="Targets to export each SPEC for.",
+            autocompletion=complete_target,
+            rich_help_panel=RUNS,
+        ),
     ] = "portable",
-    precision: Annotated[
-        str, typer.Option(metavar="A,B", help="Precisions to export each SPEC in.")
+    precisions: Annotated[
+        str,
+        typer.Option(metavar="A,B", help="Precisions to export each SPEC in.", rich_help_panel=RUNS),
     ] = "fp32",
-    logits: Annotated[str, flag("logits")] = "all",
-    against: Annotated[
-        str, typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.")
+    baselines: Annotated[
+        str,
+        typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.", rich_help_panel=RUNS),
     ] = "",
-    batch: Annotated[str, typer.Option(metavar="A,B", help="Batch sizes, in sequences.")] = "1",
-    length: Annotated[
+    batches: Annotated[
+        str, typer.Option(metavar="A,B", help="Batch sizes, in sequences.", rich_help_panel=SIZES)
+    ] = "1",
+    lengths: Annotated[
         str,
         typer.Option(
             metavar="A,B",
             help="Sequence lengths in tokens; 16-128 is a batch of ragged rows.  [default: 128]",
+            rich_help_panel=SIZES,
         ),
     ] = "",
-    past: Annotated[
-        str, typer.Option(metavar="A,B", help="Cached tokens before a timed decoder step.  [default: 128]")
+    pasts: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="Cached tokens before a timed decoder step.  [default: 128]",
+            rich_help_panel=SIZES,
+        ),
     ] = "",
     new_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Also time the generation of N tokens.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Also time the generation of N tokens.", rich_help_panel=SIZES),
     ] = None,
+    logits: Annotated[str, flag("logits")] = "all",
     threads: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Number of threads.  [default: one per logical processor]"),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of threads.  [default: one per logical processor]",
+            rich_help_panel=MACHINE,
+        ),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.01, metavar="S", help="Approximate time spent on each row, in seconds.")
+        float,
+        typer.Option(
+            min=0.01,
+            metavar="S",
+            help="Approximate time spent on each row, in seconds.",
+            rich_help_panel=MACHINE,
+        ),
     ] = 2.0,
     provider: ProviderName = None,
     verbose: Verbose = False,
@@ -72,11 +101,11 @@ def bench(
 
     \b
     Examples:
-      zoo bench bert-base --against eager,compiled --batch 1,8 --length 128,16-128
-      zoo bench smollm2-135m --target portable,cpu --precision fp32,int4 --past 128,1024
+      zoo bench bert-base --baselines eager,compiled --batches 1,8
+      zoo bench smollm2-135m --targets portable,cpu --precisions fp32,int4
       zoo bench build/old build/new
       zoo bench t5-small --new-tokens 64 --json
-      zoo bench llama-3.2-1b --target cuda --precision fp16,int4 --against eager --provider cuda
+      zoo bench llama-3.2-1b --targets cuda --precisions fp16 --provider cuda
     """
     from tempfile import TemporaryDirectory
 
@@ -92,20 +121,27 @@ def bench(
     from exporters.benchmark.bench import bench as time_all
     from exporters.benchmark.variant import AGAINST, VariantChoice, referred, variants
     from exporters.benchmark.workload import WorkloadGrid
+    from exporters.graph.precisions import PRECISIONS
     from exporters.target.providers import on_provider
+    from exporters.target.targets import TARGETS
     from specs.base.errors import UserError
 
-    ways = [_known("--against", name, AGAINST) for name in _names(against)]
-    choice = VariantChoice(_names(target), _names(precision), logits, ways)
+    ways = [_known("--baselines", name, AGAINST) for name in _names(baselines)]
+    choice = VariantChoice(
+        [_known("--targets", name, [*TARGETS]) for name in _names(targets)],
+        [_known("--precisions", name, [*PRECISIONS]) for name in _names(precisions)],
+        logits,
+        ways,
+    )
     grid = WorkloadGrid(
-        _numbers("--batch", batch, 1), tuple(_names(length)), _numbers("--past", past, 0), new_tokens
+        _numbers("--batches", batches, 1), tuple(_names(lengths)), _numbers("--pasts", pasts, 0), new_tokens
     )
     if provider is not None:
         on_provider(provider)  # fails before anything is exported
     models = referred(specs, assignments or ())
     encoders = [model.spec.name for model in models if model.spec.decoder is None]
-    if len(encoders) == len(models) and (past or new_tokens):
-        option = "--past" if past else "--new-tokens"
+    if len(encoders) == len(models) and (pasts or new_tokens):
+        option = "--pasts" if pasts else "--new-tokens"
         raise UserError(
             f"{option} applies only to decoders, and {encoders[0]} is an encoder.\n  Remove the option."
         )
@@ -124,7 +160,11 @@ def bench(
         alone = len(report.loaded) == 1
         screen.next(
             *([] if screen.tables else [(typed(context, "-v"), "percentiles, rates and providers")]),
-            *([(typed(context, "--against", "eager"), "next to PyTorch")] if alone and not against else []),
+            *(
+                [(typed(context, "--baselines", "eager"), "next to PyTorch")]
+                if alone and not baselines
+                else []
+            ),
         )
     faults = [(loaded.variant.label, loaded.fault) for loaded in report.loaded if loaded.fault]
     if faults:

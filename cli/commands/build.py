@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, Quiet, SpecArgument, Verbose
+from cli.options.options import AsJson, Assignments, Depth, Name, Quiet, SpecArgument, Verbose
 
 
 @with_export_options
 def build(
     spec: SpecArgument,
     assignments: Assignments = None,
+    name: Name = None,
     output: Output = None,
     *,
     options: Mapping[str, Any],
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
+    depth: Depth = 4,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -33,7 +34,7 @@ def build(
     Examples:
       zoo build bert-base
       zoo build bert-base --set position.kind=rope
-      zoo build my-model.yaml --weights model.safetensors -o out
+      zoo build path/to/checkpoint
       zoo build bert-base --target cpu --precision int8
       zoo build gpt3-175b --weights none
     """
@@ -44,16 +45,18 @@ def build(
     from cli.options.default_directory import export_directory
     from cli.options.given import with_set
     from cli.options.sizes import file_sizes
+    from cli.options.weights import chosen_weights
     from cli.tables.check_tables import print_behaviour, print_shapes
-    from cli.tables.failures import print_failures
+    from cli.tables.failures import failures_of
     from cli.tables.model_rows import behaviour_row, parameter_row, shape_row, title
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json, say
     from specs.language.catalog import preset_names
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
-    model_spec = load(spec, assignments or ())
+    named = named_model(spec, assignments or (), name)
+    model_spec = named.spec
     from exporters.steps.options import ExportOptions
     from exporters.steps.request import Request
     from zoo.builder import assemble
@@ -64,13 +67,19 @@ def build(
     from zoo.reports.roles import roles
 
     model = assemble(model_spec)
-    checked = ExportOptions(**options)
+    weights = chosen_weights(named, options.get("weights"), quiet=screen.silent)
+    checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     Request.of_spec(model_spec, checked, destination)
     folded = Folded.of(model_spec)
     parameters = folded_report(folded)
     title(screen, model_spec)
-    parameter_row(screen, parameters, roles(folded), published=spec in preset_names() and not assignments)
+    parameter_row(
+        screen,
+        parameters,
+        roles(folded),
+        published=spec in preset_names() and not assignments and name is None,
+    )
     if screen.tables:
         sizes = file_sizes(model_spec, checked.target)
         print_parameters(parameters, (), sizes, checked.target, depth=depth)
@@ -105,11 +114,12 @@ def build(
             }
         )
     elif written is not None:
-        command = ["build", *with_set(spec, assignments)]
+        command = ["build", *with_set(spec, assignments, name)]
         show_export(
             screen, model_spec, written, checked, command, output, advice_on(model_spec, written, checked)
         )
     else:
-        print_failures(parameters, shapes, behaviour, outcome="Nothing was exported. ")
+        failures = failures_of(parameters, shapes, behaviour, named.document)
+        screen.failed(f"Nothing was exported. {len(failures)} failed:", failures)
     if not passed:
         raise typer.Exit(FAILED)

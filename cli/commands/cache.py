@@ -7,13 +7,19 @@ from typing import Annotated
 import typer
 
 from cli.options.options import AsJson, Quiet, Verbose
+from cli.terminal.option_groups import ACTION
 
 _LISTED = 8
 
 
 def cache(
     prune: Annotated[
-        bool, typer.Option("--prune", help="Remove the least recently used artefacts down to the limit.")
+        bool,
+        typer.Option(
+            "--prune",
+            help="Remove the least recently used artefacts down to the limit.",
+            rich_help_panel=ACTION,
+        ),
     ] = False,
     limit: Annotated[
         str | None,
@@ -21,12 +27,17 @@ def cache(
             "--limit",
             metavar="SIZE",
             help="Size to prune to, such as 5GB; 0B empties the cache.  [default: ZOO_CACHE_LIMIT, or 20GB]",
+            rich_help_panel=ACTION,
         ),
     ] = None,
     days: Annotated[
         float | None,
         typer.Option(
-            "--unused-for", min=0, metavar="DAYS", help="Prune artefacts not used for this long, too."
+            "--unused-for",
+            min=0,
+            metavar="DAYS",
+            help="Prune artefacts not used for this long, too.",
+            rich_help_panel=ACTION,
         ),
     ] = None,
     verbose: Verbose = False,

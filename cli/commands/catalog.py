@@ -23,7 +23,7 @@ def catalog(
     source: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE|DIR]",
+            metavar="FILE|DIR",
             help="A zoo file, or a directory with a zoo.yaml or with exports at any depth.  [default: .]",
         ),
     ] = None,
@@ -31,7 +31,12 @@ def catalog(
         "catalog.html"
     ),
     digests: Annotated[
-        bool, typer.Option("--digests", help="Compare every file with its SHA-256, not only with its size.")
+        bool,
+        typer.Option(
+            "--digests/--no-digests",
+            help="Compare exported files with their recorded SHA-256.  [default: only with their sizes]",
+            show_default=False,
+        ),
     ] = False,
     verbose: Verbose = False,
     quiet: Quiet = False,

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from cli.options.options import AsJson, Assignments, Quiet, SpecArgument, Verbose
+from cli.options.options import (
+    AsJson,
+    Assignments,
+    Depth,
+    Quiet,
+    Seed,
+    SpecArgument,
+    Unfold,
+    Verbose,
+    Weights,
+)
 
 
 def check(
     context: typer.Context,
     spec: SpecArgument,
     assignments: Assignments = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH|random",
-            help="Weights to check with: a file, its directory, a Hugging Face repository, or random by the spec's recipe.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed for random weights.")] = 0,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
-    unfold: Annotated[bool, typer.Option("--unfold", help="Print identical blocks one by one.")] = False,
+    weights: Weights = None,
+    seed: Seed = 0,
+    depth: Depth = 4,
+    unfold: Unfold = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -43,6 +45,7 @@ def check(
       zoo check llama-3-8b --json
     """
     from cli.options.given import given, typed, with_set
+    from cli.options.weights import chosen_weights
     from cli.terminal.screen import Screen
 
     screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
@@ -52,18 +55,21 @@ def check(
     from cli.terminal.exit_status import FAILED
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
-    model_spec = load(spec, assignments or ())
+    named = named_model(spec, assignments or ())
+    model_spec = named.spec
     from zoo.builder import assemble
     from zoo.checkpoints.open import open_weights
     from zoo.checks import check_behaviour, check_shapes
     from zoo.core.progress import Stage
 
+    has_weights = weights is not None or named.own_weights is not None
+    chosen = chosen_weights(named, weights, quiet=screen.silent) if has_weights else None
     with stage_progress(quiet=screen.silent) as progress:
         progress(Stage("shapes"))
         model = assemble(model_spec)
-        source = None if weights is None else open_weights(weights, model, model_spec, seed=seed)
+        source = None if chosen is None else open_weights(chosen, model, model_spec, seed=seed)
         shapes = check_shapes(model, model_spec)
     screen.title(model_spec.name, model_spec.summary, model_spec.architecture)
     print_shapes_row(screen, shapes)

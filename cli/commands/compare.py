@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options.default_directory import BUILD
-from cli.options.options import AsJson, Assignments, Quiet, SpecArguments, Verbose
+from cli.options.options import AsJson, Assignments, Batch, Force, Jobs, Quiet, SpecArguments, Verbose
+from cli.terminal.option_groups import MODEL, TASK, TRAINING
 
 if TYPE_CHECKING:
     from zoo.training.contender import Contender
@@ -36,47 +37,63 @@ def compare(
             "--with",
             metavar="PATH=VALUE...",
             help="Add a variant of the first SPEC; separate several changes by spaces; repeatable.",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     assignments: Assignments = None,
+    num_layers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.", rich_help_panel=MODEL),
+    ] = None,
+    width: Annotated[
+        int | None,
+        typer.Option(
+            min=8,
+            metavar="N",
+            help="Scale every model to this width, with fewer heads.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     task: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Task: copy, reverse, recall or addition; with --text, next-byte or masked-byte.  "
-            "[default: reverse, or next-byte with --text]",
+            help="Task: copy, reverse, recall or addition; with --corpus, next-byte or masked-byte.  "
+            "[default: reverse, or next-byte with --corpus]",
             autocompletion=complete_task,
+            rich_help_panel=TASK,
         ),
     ] = None,
-    text: Annotated[
+    corpus: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Train on the bytes of a file; the last tenth is held out."),
+        typer.Option(
+            metavar="FILE",
+            help="Train on the bytes of a file; the last tenth is held out.",
+            rich_help_panel=TASK,
+        ),
     ] = None,
-    length: Annotated[
+    task_length: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Task length, in symbols, keys, digits or bytes.  [default: 8; recall and addition 4, --text 64]",
+            help="Task length, in symbols, keys, digits or bytes.  [default: 8; recall and addition 4, --corpus 64]",
+            rich_help_panel=TRAINING,
         ),
     ] = None,
-    layers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.")
-    ] = None,
-    width: Annotated[
-        int | None,
-        typer.Option(min=8, metavar="N", help="Scale every model to this width, with fewer heads."),
-    ] = None,
-    steps: Annotated[int, typer.Option(min=1, metavar="N", help="Number of training steps.")] = 300,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.")] = 32,
-    rate: Annotated[float, typer.Option("--lr", metavar="RATE", help="Peak learning rate.")] = 3e-3,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed for weights, data and dropout.")] = 0,
-    jobs: Annotated[
+    steps: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of training steps.", rich_help_panel=TRAINING)
+    ] = 300,
+    batch: Batch = 32,
+    rate: Annotated[
+        float,
+        typer.Option("--lr", metavar="RATE", help="Peak learning rate.", rich_help_panel=TRAINING),
+    ] = 3e-3,
+    seed: Annotated[
         int,
-        typer.Option(
-            "--jobs", "-j", min=1, metavar="N", help="Models that train at once, each in its own process."
-        ),
-    ] = 1,
+        typer.Option(metavar="N", help="Seed for weights, data and dropout.", rich_help_panel=TRAINING),
+    ] = 0,
+    jobs: Jobs = 1,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -86,7 +103,7 @@ def compare(
             help="Also write the loss curves: .png, .svg, .html or .json; repeatable.",
         ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore saved results and retrain.")] = False,
+    force: Force = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -95,19 +112,18 @@ def compare(
 
     Every spec trains on the same data in the same order, from weights drawn with the same seed by its own recipe. The task
     sets the vocabulary and the head: decoders predict the answer token by token, encoder-decoders generate it from the
-    question, encoders fill in masks. Use --layers 4 --width 128 to scale published models down.
+    question, encoders fill in masks. Use --num-layers 4 --width 128 to scale published models down.
 
     A decoder that can see its own answers is reported, with exit status 1. Results are saved in build/compare, from which
-    interrupted training resumes. With --jobs, several processes train a model each, with the same results; GPUs are
+    interrupted training resumes; --force trains anew and replaces them. With --jobs, several processes train a model each, with the same results; GPUs are
     taken in turn.
 
     \b
     Examples:
       zoo compare tiny-gpt --with position.kind=rope --with position.kind=none
-      zoo compare gpt2 llama-3-8b t5-small --layers 4 --width 128 --task recall
-      zoo compare tiny-gpt --set decoder.layers=12 --with decoder.block.residual.kind=none
+      zoo compare gpt2 llama-3-8b --num-layers 4 --width 128
       zoo compare tiny-gpt t5-small bert-tiny --width 64 --jobs 3
-      zoo compare tiny-gpt nano-gpt --text book.txt --steps 1000 -o curves.png
+      zoo compare tiny-gpt nano-gpt --corpus book.txt --steps 1000
     """
     from cli.options.given import typed
     from cli.terminal.screen import Screen
@@ -139,13 +155,16 @@ def compare(
     from zoo.training.tasks import find_task
 
     chosen = find_task(
-        task or (NEXT_BYTE if text else REVERSE), text, length, [contender.spec for contender in named]
+        task or (NEXT_BYTE if corpus else REVERSE),
+        corpus,
+        task_length,
+        [contender.spec for contender in named],
     )
-    small = [Contender(contender.label, shrunk(contender.spec, layers, width)) for contender in named]
+    small = [Contender(contender.label, shrunk(contender.spec, num_layers, width)) for contender in named]
     fit = contenders(small, chosen, jobs)
     settings = Settings(steps, batch, rate, seed)
     with training_progress(quiet=screen.silent) as progress:
-        comparison = train_all(fit, chosen, settings, _KEPT, progress, fresh=fresh, jobs=jobs)
+        comparison = train_all(fit, chosen, settings, _KEPT, progress, fresh=force, jobs=jobs)
     for path in output or ():
         write_output(path, comparison)
     if as_json:
@@ -153,7 +172,7 @@ def compare(
     elif not screen.silent:
         print_comparison(screen, comparison)
         kept = sum(result.kept for result in comparison.results)
-        reused = f" ({kept} from saved results, --fresh retrains)" if kept else ""
+        reused = f" ({kept} from saved results, --force retrains)" if kept else ""
         print_written(output)
         screen.done(f"{len(comparison.results)} models compared{reused}")
         screen.next(
@@ -170,13 +189,17 @@ def _contenders(
     references: Sequence[str], assignments: Sequence[str], variants: Sequence[str]
 ) -> list[Contender]:
     """The specs in the order given, then the variants of the first; equal labels are numbered."""
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
     from zoo.training.contender import Contender
 
-    contenders = [Contender(_label(reference), load(reference, assignments)) for reference in references]
+    contenders = [
+        Contender(_label(reference), named_model(reference, assignments).spec) for reference in references
+    ]
     for variant in variants:
         changes = _BETWEEN_ASSIGNMENTS.split(variant.strip())
-        contenders.append(Contender(" ".join(changes), load(references[0], [*assignments, *changes])))
+        contenders.append(
+            Contender(" ".join(changes), named_model(references[0], [*assignments, *changes]).spec)
+        )
     labels = [contender.label for contender in contenders]
     return [
         contender

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.options.options import AsJson, ExportDirectory, Quiet
+from cli.terminal.option_groups import RUNS
 
 
 def compile_(
@@ -17,6 +18,7 @@ def compile_(
             "--for",
             metavar="SM,..",
             help="GPU architectures, such as sm89,sm120.",
+            rich_help_panel=RUNS,
             show_default=False,
         ),
     ],

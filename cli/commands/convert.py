@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Quiet, SpecArgument, Verbose
+from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose, Weights
+from cli.terminal.option_groups import PRECISION
 
 
 def complete_family(incomplete: str) -> list[str]:
     """Complete the names of families."""
-    from zoo.families.registry import MODEL_TYPES
+    from zoo.families.registry import model_types
 
-    return [name for name in sorted(MODEL_TYPES) if name.startswith(incomplete)]
+    return [name for name in sorted(model_types()) if name.startswith(incomplete)]
 
 
 Family = Annotated[
@@ -23,8 +24,9 @@ Family = Annotated[
     typer.Option(
         "--as",
         metavar="FAMILY",
-        help="model_type to write.  [default: that of the weights, or the first that can express the spec]",
+        help="model_type to write.  [default: that of the weights, or the first that fits]",
         autocompletion=complete_family,
+        rich_help_panel=PRECISION,
     ),
 ]
 CheckpointDirectory = Annotated[
@@ -33,11 +35,14 @@ CheckpointDirectory = Annotated[
         "--output",
         "-o",
         metavar="DIR",
-        help="Output directory; replaces the files of an earlier conversion there and no others.  "
+        help="Output directory; only an earlier conversion in it is replaced.  "
         "[default: build/NAME-checkpoint, with --dtype and --as if given]",
     ),
 ]
-WeightType = Annotated[str, typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.")]
+WeightType = Annotated[
+    str,
+    typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.", rich_help_panel=PRECISION),
+]
 
 
 def check_dtype(dtype: str) -> None:
@@ -53,13 +58,8 @@ def check_dtype(dtype: str) -> None:
 def convert(
     spec: SpecArgument,
     assignments: Assignments = None,
-    weights: Annotated[
-        str,
-        typer.Option(
-            metavar="random|PATH",
-            help="Source of the weights: random, or a checkpoint in any supported format.",
-        ),
-    ] = "random",
+    name: Name = None,
+    weights: Weights = None,
     seed: Annotated[int, flag("seed")] = 0,
     output: CheckpointDirectory = None,
     family: Family = None,
@@ -70,6 +70,7 @@ def convert(
             "--remote-code",
             help="Write the model's own code with it, for architectures that no family can express; loads with "
             "trust_remote_code=True.",
+            rich_help_panel=PRECISION,
         ),
     ] = False,
     verbose: Verbose = False,
@@ -87,28 +88,32 @@ def convert(
       zoo convert llama-3.2-1b
       zoo convert my-bert.yaml --weights path/to/checkpoint -o my-bert
       zoo convert gpt2 --weights path/to/gpt2 --dtype fp16 --as gpt2
-      zoo convert my-variant.yaml --weights path/to/checkpoint --remote-code -o my-variant
+      zoo convert path/to/checkpoint --dtype bf16 -o my-checkpoint
+      zoo convert my-variant.yaml --remote-code -o my-variant
     """
     from cli.terminal.screen import Screen
 
     screen = Screen(verbose, quiet, as_json)
     from cli.options.default_directory import checkpoint_directory
     from cli.options.given import with_set
+    from cli.options.weights import chosen_weights
     from cli.tables.conversion_rows import checkpoint_rows
     from cli.tables.model_rows import title
     from cli.terminal.render import Column, print_json, print_table
     from specs.base.errors import UserError
-    from specs.language.load import load
     from zoo.checkpoints.converting import convert as convert_checkpoint
+    from zoo.configs.named_model import named_model
     from zoo.core.units import byte_text
     from zoo.files.destination import CONVERSION, replacing
     from zoo.remote_code.write import convert_with_code
 
     check_dtype(dtype)
-    model = load(spec, assignments or ())
+    named = named_model(spec, assignments or (), name)
+    model = named.spec
     destination = output or checkpoint_directory(model.name, dtype, family)
     if remote_code and family:
         raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
+    weights = chosen_weights(named, weights, quiet=screen.silent)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         if remote_code:
             written = convert_with_code(model, weights, directory, dtype=dtype, seed=seed, progress=progress)
@@ -128,5 +133,5 @@ def convert(
     checkpoint_rows(screen, written, destination, remote_code=remote_code)
     screen.done(f"{destination} is ready")
     screen.next(
-        (["build", *with_set(spec, assignments), "--weights", str(destination)], "export these weights")
+        (["build", *with_set(spec, assignments, name), "--weights", str(destination)], "export these weights")
     )

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, Digests, Verbose, complete_spec
+from cli.options.options import AsJson, Assignments, Batch, Depth, Digests, Length, Verbose, complete_spec
 
 if TYPE_CHECKING:
     from zoo.reports.difference import ModelDifference
     from zoo.reports.spec_difference import SpecDifference
 
-_HELP = "Preset, YAML file, exported directory, or checkpoint (its directory or config.json)."
+_HELP = "Preset, YAML file, checkpoint, hub repository, or the directory of an export."
 
 
 def diff(
@@ -25,16 +25,9 @@ def diff(
         ),
     ] = None,
     assignments: Assignments = None,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size for costs, in sequences.")] = 1,
-    length: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Prompt and cache length for costs, in tokens.  [default: 1024, or the shorter context]",
-        ),
-    ] = None,
+    depth: Depth = 4,
+    batch: Batch = 1,
+    length: Length = None,
     brief: Annotated[bool, typer.Option("--brief", "-q", help="Print only whether they differ.")] = False,
     digests: Digests = None,
     verbose: Verbose = False,
@@ -49,7 +42,7 @@ def diff(
 
     \b
     Examples:
-      zoo diff gpt2 --set position.kind=rope --set decoder.block.norm.kind=rms_norm
+      zoo diff gpt2 --set position.kind=rope
       zoo diff llama-2-7b llama-3-8b
       zoo diff bert-base my-bert.yaml --brief
       zoo diff build/gpt2 build/gpt2-int8 --json

@@ -51,7 +51,7 @@ def draw(
       zoo draw gpt2
       zoo draw t5-small -o t5.png --scale 3
       zoo draw gemma2-2b -o gemma.md
-      zoo draw my-model.yaml --set decoder.block.kind=post_norm -o - > post-norm.svg
+      zoo draw gpt2 --set decoder.block.kind=post_norm -o - > post-norm.svg
     """
     from cli.options.given import with_set
     from cli.terminal.screen import Screen
@@ -60,7 +60,7 @@ def draw(
     from cli.terminal.progress import stage_progress
     from cli.terminal.render import emit, print_json
     from specs.base.errors import UserError
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
     kind = _format(output, format_)
     if kind == "png" and output == "-" and is_terminal():
@@ -69,7 +69,7 @@ def draw(
         )
     from zoo.core.progress import Stage
 
-    model = load(spec, assignments or ())
+    model = named_model(spec, assignments or ()).spec
     if as_json:
         from zoo.drawing import draw_scene
 

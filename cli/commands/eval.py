@@ -7,50 +7,52 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, ProviderName, Quiet, Verbose, complete_spec
+from cli.options.options import (
+    AsJson,
+    Assignments,
+    ExportDirectory,
+    ProviderName,
+    Quiet,
+    Tokenizer,
+    Verbose,
+    Weights,
+    complete_spec,
+)
+from cli.terminal.option_groups import INPUTS, MODEL
 
 
 def evaluate(
     context: typer.Context,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.", show_default=False)],
+    directory: ExportDirectory,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="DIR|SPEC",
-            help="Reference: another export, a preset or YAML file (with --weights), or a checkpoint.",
+            help="Reference: another export, a checkpoint, a hub repository, or a spec with --weights.",
             autocompletion=complete_spec,
             show_default=False,
+            rich_help_panel=MODEL,
         ),
     ] = None,
     assignments: Assignments = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH|ORG/NAME", help="Weights of the spec given by --against.", show_default=False
-        ),
-    ] = None,
-    text: Annotated[
+    weights: Weights = None,
+    data: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Inputs: UTF-8 text, token ids (.npy), named arrays (.npz), an image or audio (.wav), or a directory of them, "
-            "where a text (.txt) of the same name may belong to an image.  "
+            help="Inputs: UTF-8 text, token ids (.npy), arrays (.npz), an image or audio (.wav), or a directory.  "
             "[default: built-in prose; random ids for random weights]",
             show_default=False,
+            rich_help_panel=INPUTS,
         ),
     ] = None,
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A tokenizer.json, its directory, or a GGUF file.  [default: that of DIR or --against]",
-            show_default=False,
-        ),
-    ] = None,
+    tokenizer: Tokenizer = None,
     provider: ProviderName = None,
-    layers: Annotated[
+    per_layer: Annotated[
         bool,
-        typer.Option("--layers", help="Measure the cost of rounding each layer alone.", show_default=False),
+        typer.Option(
+            "--per-layer", help="Measure the cost of rounding each layer alone.", show_default=False
+        ),
     ] = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -59,15 +61,16 @@ def evaluate(
     """Measure the quality of an export on text, audio or arrays.
 
     Reports the perplexity of a decoder and, with --against, its KL divergence and top-token agreement. Models that return
-    vectors are compared by cosine and by nearest neighbours, encoder-decoders by KL divergence and token error rate.
+    vectors are compared by cosine and by nearest neighbours, encoder-decoders by KL divergence and token error rate. In a
+    directory of images, a text (.txt) of the same name may belong to an image.
 
     \b
     Examples:
-      zoo eval build/smol-int8 --text book.txt
-      zoo eval build/smol-int4 --against smol.yaml --weights model.gguf --layers
+      zoo eval build/smol-int8 --data book.txt
+      zoo eval build/smol-int4 --against smol.yaml --weights model.gguf
       zoo eval build/minilm-int8 --against path/to/checkpoint --json
-      zoo eval build/new --against build/old --text book.txt
-      zoo eval build/whisper-int8 --against path/to/whisper --text recordings/
+      zoo eval build/new --against build/old --data book.txt
+      zoo eval build/whisper-int8 --against path/to/whisper --data recordings/
     """
     from cli.options.given import typed
     from cli.terminal.screen import Screen
@@ -90,18 +93,18 @@ def evaluate(
     exported = open_export(directory, provider)
     other = None if against is None else model_source(against, assignments or (), weights)
     with stage_progress(quiet=screen.silent) as progress:
-        quality = judge_export(exported, other, text, tokenizer, progress, costs=layers)
+        quality = judge_export(exported, other, data, tokenizer, progress, costs=per_layer)
     if as_json:
         print_json({"directory": str(directory), **quality.as_dict()})
         return
     manifest = exported.manifest
-    by_layer = other is not None and other.exported is None and not layers
+    by_layer = other is not None and other.exported is None and not per_layer
     screen.title(str(directory), "", f"{manifest.precision}, {manifest.target}")
     print_quality_rows(screen, quality)
     if screen.tables:
         print_quality(quality)
     screen.done(f"{directory} measured")
     screen.next(
-        *([(typed(context, "--layers"), "what rounding each layer costs")] if by_layer else []),
+        *([(typed(context, "--per-layer"), "what rounding each layer costs")] if by_layer else []),
         (["bench", str(directory)], "its speed and memory"),
     )

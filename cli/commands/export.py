@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, Quiet, SpecArgument, Verbose
+from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def export(
     spec: SpecArgument,
     assignments: Assignments = None,
+    name: Name = None,
     output: Output = None,
     *,
     options: Mapping[str, Any],
@@ -42,14 +43,11 @@ def export(
     \b
     Examples:
       zoo export gpt2
-      zoo export bert-base --weights path/to/checkpoint -o bert
-      zoo export gpt2 --set decoder.block.norm.kind=rms_norm
+      zoo export my-bert.yaml --weights path/to/checkpoint -o bert
       zoo export smollm2-135m --target cpu --precision int4 --logits last
-      zoo export smollm2-135m --weights path/to/checkpoint --target cpu --layout genai
-      zoo export my.yaml --weights model.gguf --precision int4 --calibrate book.txt --max-kl 0.2
-      zoo export smollm2-135m --weights path/to/checkpoint --target cpu --precision int4 --cache-precision int8
-      zoo export bert-base --engine openvino --engine onnxruntime-1.24.1
-      zoo export gpt3-175b --weights none
+      zoo export path/to/checkpoint --target cpu --layout genai
+      zoo export HuggingFaceTB/SmolLM2-135M --target cpu --precision int8
+      zoo export model.gguf --precision int4 --calibrate book.txt
     """
     from cli.terminal.screen import Screen
 
@@ -58,13 +56,16 @@ def export(
 
     from cli.options.default_directory import export_directory
     from cli.options.given import with_set
+    from cli.options.weights import chosen_weights
     from cli.tables.model_rows import title
     from cli.terminal.render import print_json
     from exporters.steps.options import ExportOptions
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
-    model_spec = load(spec, assignments or ())
-    checked = ExportOptions(**options)
+    named = named_model(spec, assignments or (), name)
+    model_spec = named.spec
+    weights = chosen_weights(named, options.get("weights"), quiet=screen.silent)
+    checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     written = run_export(screen, model_spec, destination, checked)
     title(screen, model_spec)
@@ -74,7 +75,13 @@ def export(
         print_json({"directory": str(written.directory), **written.as_dict(), "advice": advised})
     else:
         show_export(
-            screen, model_spec, written, checked, ["export", *with_set(spec, assignments)], output, changes
+            screen,
+            model_spec,
+            written,
+            checked,
+            ["export", *with_set(spec, assignments, name)],
+            output,
+            changes,
         )
 
 

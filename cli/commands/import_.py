@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Quiet
+from cli.options.options import AsJson, Force, Quiet
+from cli.terminal.option_groups import MODEL
 
 if TYPE_CHECKING:
     from specs.base.errors import UserError
@@ -35,18 +36,28 @@ def import_checkpoint(
         typer.Option("--output", "-o", metavar="FILE", help="Output file.  [default: standard output]"),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the spec.  [default: the directory's]")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Name of the spec.  [default: the directory's]", rich_help_panel=MODEL
+        ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FIELD", help="Ignore a config field that does not affect the computation; repeatable."
+            metavar="FIELD",
+            help="Ignore a config field that does not affect the computation; repeatable.",
+            rich_help_panel=MODEL,
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse config fields that transformers does not define.")
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse config fields that transformers does not define.",
+            rich_help_panel=MODEL,
+        ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file.")] = False,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, complete_spec
+from cli.options.options import AsJson, Force, complete_spec
 
 
 def init(
@@ -20,7 +20,7 @@ def init(
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace zoo.yaml.", show_default=False)] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a zoo.yaml for models to keep up to date.
@@ -35,16 +35,19 @@ def init(
     from cli.terminal.render import print_json, say
     from specs.base.errors import UserError
     from specs.files.new_spec import new_zoo
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
     entries: dict[str, dict[str, str]] = {}
     for reference in models or ["tiny-gpt"]:
-        name = load(reference).name
+        named = named_model(reference)
+        name = named.spec.name
         if name in entries:
             raise UserError(
                 f"{reference}: another model is named {name!r}\n  Give one of the specs another name."
             )
-        entries[name] = {} if name == reference else {"spec": reference}
+        key = "spec" if named.own_weights is None else "weights"
+        is_preset = name == reference and named.kind == "spec"
+        entries[name] = {} if is_preset else {key: named.own_weights or reference}
     path = Path("zoo.yaml")
     write_new(path, new_zoo(entries), force, "directory")
     if as_json:

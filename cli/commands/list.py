@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options.options import AsJson
+from cli.terminal.option_groups import SEARCH
 from zoo.core.units import parameter_text
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def list_presets(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Words of names, summaries, sources, features or tasks, or a name with * and ?; all have to match.",
+            help="Words of names, summaries, sources, features, tasks or hub repositories, or a name with * and ?; all have to match.",
             metavar="WORD",
             show_default=False,
         ),
@@ -28,37 +29,60 @@ def list_presets(
             metavar="NAME",
             help="List only this architecture: encoder, decoder, encoder-decoder, dual-encoder or vision-language.",
             show_default=False,
+            rich_help_panel=SEARCH,
         ),
     ] = None,
     least: Annotated[
         str | None,
         typer.Option(
-            "--min", metavar="SIZE", help="At least this many parameters, such as 500m.", show_default=False
+            "--min",
+            metavar="SIZE",
+            help="At least this many parameters, such as 500m.",
+            show_default=False,
+            rich_help_panel=SEARCH,
         ),
     ] = None,
     most: Annotated[
         str | None,
         typer.Option(
-            "--max", metavar="SIZE", help="At most this many parameters, such as 1b.", show_default=False
+            "--max",
+            metavar="SIZE",
+            help="At most this many parameters, such as 1b.",
+            show_default=False,
+            rich_help_panel=SEARCH,
         ),
     ] = None,
     since: Annotated[
-        int | None, typer.Option(metavar="YEAR", help="Published in this year or later.", show_default=False)
+        int | None,
+        typer.Option(
+            metavar="YEAR",
+            help="Published in this year or later.",
+            show_default=False,
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     until: Annotated[
-        int | None, typer.Option(metavar="YEAR", help="Published in this year or before.", show_default=False)
+        int | None,
+        typer.Option(
+            metavar="YEAR",
+            help="Published in this year or before.",
+            show_default=False,
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the presets that match all words and options.
 
-    The active parameters of mixtures of experts stand in parentheses.
+    The active parameters of mixtures of experts stand in parentheses, the hub repository of the weights, where it is known,
+    after the summary.
 
     \b
     Examples:
       zoo list
       zoo list llama 3
       zoo list translation
+      zoo list ibm-granite
       zoo list moe --max 30b --since 2025
       zoo list 'gpt*' --json
     """
@@ -102,13 +126,16 @@ def list_presets(
     say("1 preset" if len(matches) == 1 else f"{len(matches)} presets")
     say(f"  zoo build {first}   count, test and export it")
     say(f"  zoo new my-model --like {first}   start from a copy")
+    if hub := matches[0].hub:
+        say(f"  zoo export {hub}   with trained weights")
 
 
 def _row(preset: Preset) -> tuple[str, ...]:
     count = "" if preset.parameters is None else parameter_text(preset.parameters)
     if preset.active_parameters is not None:
         count += f" ({parameter_text(preset.active_parameters)})"
-    return (preset.name, count, str(preset.year or ""), preset.summary)
+    summary = f"{preset.summary}; {preset.hub}" if preset.hub else preset.summary
+    return (preset.name, count, str(preset.year or ""), summary)
 
 
 def _count(text: str | None, option: str) -> float | None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Quiet, Verbose
+from cli.options.options import AsJson, Jobs, Quiet, Verbose
+from cli.terminal.option_groups import ACTION
 from specs.files.zoo_file import ZOO_FILE
 
 if TYPE_CHECKING:
@@ -30,23 +31,33 @@ Names = Annotated[
 def make(
     names: Names = None,
     plan_only: Annotated[
-        bool, typer.Option("--plan", help="Print what would be built and why, and build nothing.")
+        bool,
+        typer.Option(
+            "--plan", help="Print what would be built and why, and build nothing.", rich_help_panel=ACTION
+        ),
     ] = False,
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Build nothing; exit with status 1 if an artefact or the lock is stale."
+            "--check",
+            help="Build nothing; exit with status 1 if an artefact or the lock is stale.",
+            rich_help_panel=ACTION,
         ),
     ] = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Builds that run at once (local).")
-    ] = 1,
+    jobs: Jobs = 1,
     executor: Annotated[
-        str, typer.Option("--executor", metavar="local|ray|slurm", help="Where builds run.")
+        str,
+        typer.Option(
+            "--executor", metavar="local|ray|slurm", help="Where builds run.", rich_help_panel=ACTION
+        ),
     ] = "local",
     update: Annotated[
         bool,
-        typer.Option("--update", help="Move hub repositories from the locked commit to the newest one."),
+        typer.Option(
+            "--update",
+            help="Move hub repositories from the locked commit to the newest one.",
+            rich_help_panel=ACTION,
+        ),
     ] = False,
     verbose: Verbose = False,
     quiet: Quiet = False,

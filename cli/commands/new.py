@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from cli.options.options import AsJson, complete_spec
+from cli.options.options import AsJson, Force, complete_spec
+from cli.terminal.option_groups import MODEL
 
 
 def new(
@@ -23,13 +24,14 @@ def new(
             help="Start as a copy of this preset or file.",
             autocompletion=complete_spec,
             show_default=False,
+            rich_help_panel=MODEL,
         ),
     ] = None,
     architecture: Annotated[
         Literal["decoder", "encoder", "encoder-decoder"],
-        typer.Option(help="Start from a small model of this architecture."),
+        typer.Option(help="Start from a small model of this architecture.", rich_help_panel=MODEL),
     ] = "decoder",
-    force: Annotated[bool, typer.Option("--force", help="Replace the file.", show_default=False)] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a short, commented spec to start from.
@@ -44,12 +46,11 @@ def new(
     from cli.options.files import write_new
     from cli.terminal.render import print_json, say
     from specs.files.new_spec import STARTS, new_spec
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
     path = file if file.suffix in (".yaml", ".yml") else file.with_name(f"{file.name}.yaml")
     start = like or STARTS[architecture]
-    load(start)  # refuse what is wrong with it, before a copy of it is written
-    write_new(path, new_spec(path.stem, start), force)
+    write_new(path, new_spec(path.stem, named_model(start).document), force)
     if as_json:
         print_json({"output": str(path), "like": start})
         return

@@ -7,17 +7,19 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Quiet, SpecArgument, Verbose
+from cli.options.options import AsJson, Assignments, Depth, Quiet, SpecArgument, Unfold, Verbose
+from cli.terminal.option_groups import TREE
 
 
 def params(
     context: typer.Context,
     spec: SpecArgument,
     assignments: Assignments = None,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 4,
-    unfold: Annotated[bool, typer.Option("--unfold", help="Print identical blocks one by one.")] = False,
+    depth: Depth = 4,
+    unfold: Unfold = False,
     path: Annotated[
-        list[str] | None, typer.Option(metavar="MODULE", help="Count only this module; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="MODULE", help="Count only this module; repeatable.", rich_help_panel=TREE),
     ] = None,
     target: Annotated[str, flag("target")] = "portable",
     verbose: Verbose = False,
@@ -47,9 +49,9 @@ def params(
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
-    model_spec = load(spec, assignments or ())
+    model_spec = named_model(spec, assignments or ()).spec
     from zoo.reports.parameters import parameter_report
 
     report = parameter_report(model_spec)

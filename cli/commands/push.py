@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, ExportDirectory, Quiet, Unverified, Verbose
+from cli.options.options import AsJson, ExportDirectory, Force, Quiet, Unverified, Verbose
+from cli.terminal.option_groups import ACTION
 
 if TYPE_CHECKING:
     from cli.terminal.screen import Screen
@@ -22,15 +23,17 @@ def push(
     to: Annotated[
         str,
         typer.Option(
-            "--to", metavar="ADDRESS", help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path."
+            "--to",
+            metavar="ADDRESS",
+            help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path.",
+            rich_help_panel=ACTION,
         ),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List what would be sent, and send nothing.")
+        bool,
+        typer.Option("--dry-run", help="List what would be sent, and send nothing.", rich_help_panel=ACTION),
     ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace and remove files of another export at the address.")
-    ] = False,
+    force: Force = False,
     unverified: Unverified = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -40,14 +43,14 @@ def push(
 
     The files of the export are published, with its records and its signature; other files in DIR are left out. Files that
     are there with the same digest are not sent again, so an interrupted push goes on where it stopped. All files appear at
-    once: as one commit, one tag, or one directory.
+    once: as one commit, one tag, or one directory. --force replaces and removes files of another export at the address.
 
     Exit status: 0 published, 2 a file of DIR has changed, or other files are at the address.
 
     \b
     Examples:
       zoo push build/gpt2 --to hf://my-team/gpt2-onnx
-      zoo push build/gpt2-int8-cpu --to oci://ghcr.io/my-team/gpt2:int8 --dry-run
+      zoo push build/gpt2 --to oci://ghcr.io/my-team/gpt2:int8 --dry-run
       zoo push build/gpt2 --to /mnt/models/gpt2
     """
     from cli.options.given import typed
@@ -63,12 +66,12 @@ def push(
 
     plan = plan_push(read_artefact(directory, unverified=unverified), remote_of(to))
     _print_plan(screen, plan)
-    if plan.overwritten and not overwrite:
+    if plan.overwritten and not force:
         raise OverwriteError(plan)
     address = None
     if not dry_run and not plan.current:
         with stage_progress(quiet=screen.silent) as progress:
-            address = publish(plan, overwrite=overwrite, progress=progress)
+            address = publish(plan, overwrite=force, progress=progress)
     if as_json:
         print_json({**plan.as_dict(), "dry_run": dry_run, "published": address})
         return

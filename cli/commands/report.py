@@ -7,8 +7,19 @@ from typing import Annotated
 
 import typer
 
-from cli.options.export_options import complete_target
-from cli.options.options import AsJson, Assignments, Digests, Quiet, Verbose, complete_spec
+from cli.options.export_options import complete_target, flag
+from cli.options.options import (
+    AsJson,
+    Assignments,
+    Batch,
+    Depth,
+    Digests,
+    Length,
+    ModelArgument,
+    Quiet,
+    Verbose,
+)
+from cli.terminal.option_groups import DECODING, MACHINE, RUNS, TREE
 
 
 def complete_device(incomplete: str) -> list[str]:
@@ -20,30 +31,17 @@ def complete_device(incomplete: str) -> list[str]:
 
 def report(
     context: typer.Context,
-    spec: Annotated[
-        str,
-        typer.Argument(
-            metavar="SPEC|DIR",
-            help="Preset name (see zoo list), YAML file, exported directory, or checkpoint.",
-            autocompletion=complete_spec,
-        ),
-    ],
+    spec: ModelArgument,
     assignments: Assignments = None,
-    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.")] = 1,
-    length: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Sequence length, in tokens.  [default: 1024, or the context length if shorter]",
-        ),
-    ] = None,
+    batch: Batch = 1,
+    length: Length = None,
     past: Annotated[
         int | None,
         typer.Option(
             min=0,
             metavar="N",
             help="Cached tokens before a decoder step.  [default: the length, or what fits in the context]",
+            rich_help_panel=DECODING,
         ),
     ] = None,
     source_length: Annotated[
@@ -52,21 +50,17 @@ def report(
             min=1,
             metavar="N",
             help="Encoder length of an encoder-decoder, in tokens.  [default: as --length]",
+            rich_help_panel=DECODING,
         ),
     ] = None,
-    precision: Annotated[
-        str,
-        typer.Option(
-            metavar="fp32|fp16|bf16|int8|int4|q4f16",
-            help="Precision of the weights; caches and activations stay in floating point.",
-        ),
-    ] = "fp16",
+    precision: Annotated[str, flag("precision")] = "fp16",
     target: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Target whose file sizes are reported.  [default: that of the export, or portable]",
+            help="Runtime platform of the graphs.  [default: that of the export, or portable]",
             autocompletion=complete_target,
+            rich_help_panel=RUNS,
         ),
     ] = None,
     devices: Annotated[
@@ -76,6 +70,7 @@ def report(
             metavar="NAME|FILE",
             help="Device name, YAML file of a device, or `this` to measure this machine; repeatable.  [default: all]",
             autocompletion=complete_device,
+            rich_help_panel=RUNS,
         ),
     ] = None,
     mesh: Annotated[
@@ -83,16 +78,26 @@ def report(
         typer.Option(
             metavar="dp=N,tp=N,pp=N",
             help="Report memory per device, traffic and the bound of a training step on a mesh, instead.",
+            rich_help_panel=MACHINE,
         ),
     ] = None,
     fit: Annotated[
         str | None,
-        typer.Option(metavar="train|serve", help="Find the smallest mesh that trains or serves the model."),
+        typer.Option(
+            metavar="train|serve",
+            help="Find the smallest mesh that trains or serves the model.",
+            rich_help_panel=MACHINE,
+        ),
     ] = None,
     symbolic: Annotated[
-        bool, typer.Option("--symbolic", help="Print FLOPs and activations as formulas of B, T, P and S.")
+        bool,
+        typer.Option(
+            "--symbolic",
+            help="Print FLOPs and activations as formulas of B, T, P and S.",
+            rich_help_panel=TREE,
+        ),
     ] = False,
-    depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.")] = 3,
+    depth: Depth = 3,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -115,12 +120,10 @@ def report(
     \b
     Examples:
       zoo report gpt2
-      zoo report llama-3-8b --batch 8 --length 4096 --precision int4 --target cuda --device l4
-      zoo report t5-small --symbolic
-      zoo report gpt2 --set decoder.block.attention.kind=multi_query
+      zoo report llama-3-8b --batch 8 --length 4096 --precision int4
       zoo report gpt3-175b --device h100 --device this --json
       zoo report build/t5-small --html t5.html
-      zoo report llama-3-70b --mesh dp=8,tp=8 --device h100 --precision bf16 --batch 8 --length 4096
+      zoo report llama-3-70b --mesh dp=8,tp=8 --device h100 --precision bf16
     """
     from cli.options.given import given, typed
     from cli.terminal.screen import Screen

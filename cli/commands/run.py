@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, ProviderName, Quiet
+from cli.options.options import AsJson, ExportDirectory, ProviderName, Quiet, Tokenizer
+from cli.terminal.option_groups import DECODING, INPUTS
 
 if TYPE_CHECKING:
     from cli.running.output import RunContext
@@ -16,49 +17,70 @@ if TYPE_CHECKING:
 
 
 def run(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Exported directory.")],
-    text: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Input text; repeatable.")] = None,
+    directory: ExportDirectory,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Input text; repeatable.", rich_help_panel=INPUTS),
+    ] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option(metavar="1,2,3", help="Input token ids, instead of --text; repeatable."),
+        typer.Option(
+            metavar="1,2,3", help="Input token ids, instead of --text; repeatable.", rich_help_panel=INPUTS
+        ),
     ] = None,
     image: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="Input image, or a directory of them; repeatable."),
+        typer.Option(
+            metavar="PATH", help="Input image, or a directory of them; repeatable.", rich_help_panel=INPUTS
+        ),
     ] = None,
     audio: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="Input recording (.wav), or a directory of them; repeatable."),
-    ] = None,
-    tokenizer: Annotated[
-        Path | None,
         typer.Option(
-            metavar="PATH", help="A tokenizer.json or its directory.  [default: the one in DIR, if any]"
+            metavar="PATH",
+            help="Input recording (.wav), or a directory of them; repeatable.",
+            rich_help_panel=INPUTS,
         ),
     ] = None,
+    tokenizer: Tokenizer = None,
     max_new_tokens: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Maximum number of tokens to generate.  [default: 64]"),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Maximum number of tokens to generate.  [default: 64]",
+            rich_help_panel=INPUTS,
+        ),
     ] = None,
     temperature: Annotated[
         float | None,
         typer.Option(
-            metavar="T", help="Sampling temperature; below 1 favours likely tokens.  [default: greedy]"
+            metavar="T",
+            help="Sampling temperature; below 1 favours likely tokens.  [default: greedy]",
+            rich_help_panel=DECODING,
         ),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(metavar="K", help="Sample from the K most likely tokens.")
+        int | None,
+        typer.Option(metavar="K", help="Sample from the K most likely tokens.", rich_help_panel=DECODING),
     ] = None,
     top_p: Annotated[
         float | None,
-        typer.Option(metavar="P", help="Sample from the smallest set of tokens with total probability P."),
+        typer.Option(
+            metavar="P",
+            help="Sample from the smallest set of tokens with total probability P.",
+            rich_help_panel=DECODING,
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed for sampling.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed for sampling.", rich_help_panel=DECODING)
+    ] = None,
     stop: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TOKEN",
             help="Stop token or its id; repeatable.  [default: the checkpoint's end-of-sequence tokens, if any]",
+            rich_help_panel=DECODING,
         ),
     ] = None,
     start: Annotated[
@@ -66,6 +88,7 @@ def run(
         typer.Option(
             metavar="ID",
             help="Decoder start token id of an encoder-decoder.  [default: the checkpoint's, or 0]",
+            rich_help_panel=DECODING,
         ),
     ] = None,
     provider: ProviderName = None,
@@ -82,14 +105,13 @@ def run(
 
     \b
     Examples:
-      zoo run build/gpt2 --text "The zoo opens at" --tokenizer path/to/checkpoint
+      zoo run build/gpt2 --text "The zoo opens at"
       zoo run build/tiny-gpt --ids 1,2,3 --max-new-tokens 20
-      zoo run build/llama --text "Once upon" --temperature 0.8 --top-p 0.9 --seed 1
-      zoo run build/minilm --text "A cat sat." --text "A cat was sitting." --text "Rain."
+      zoo run build/llama --text "Once upon" --temperature 0.8 --seed 1
+      zoo run build/minilm --text "A cat sat." --text "A cat was sitting."
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
-      zoo run build/gpt2-cuda --ids 1,2,3 --provider cuda
     """
     from cli.options.run_inputs import GivenOptions, read_inputs, read_pair
     from cli.running.matches import print_matches

@@ -6,18 +6,18 @@ from typing import Annotated
 
 import typer
 
+from cli.options.options import AsJson
+
 
 def schema(
     zoo_file: Annotated[
         bool, typer.Option("--zoo-file", help="Print the schema of zoo files, which zoo make reads.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Accepted for consistency; the schema is always JSON.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the JSON Schema of the spec language.
 
-    Editors use it to complete and check specs. It covers every registered kind, including those of plugins.
+    The schema is JSON with and without --json. Editors use it to complete and check specs. It covers every registered kind, including those of plugins.
 
     \b
     Examples:

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, SpecArgument
+from cli.options.options import AsJson, Assignments, Name, SpecArgument
 
 
 def show(
     spec: SpecArgument,
     assignments: Assignments = None,
+    name: Name = None,
     canonical: Annotated[
         bool,
         typer.Option(
@@ -27,17 +28,18 @@ def show(
     \b
     Examples:
       zoo show gpt2
-      zoo show gpt2 --set decoder.block.norm.kind=rms_norm > my-gpt.yaml
+      zoo show path/to/checkpoint
+      zoo show gpt2 --set position.kind=rope --name my-gpt > my-gpt.yaml
       zoo show llava-1.5-7b --canonical
     """
     from cli.terminal.render import emit, print_json
     from specs.forms.resolved import resolved
     from specs.forms.written_out import written_out
-    from specs.language.load import load
     from specs.language.writing import dump
     from specs.model.stack_graph import StackGraph
+    from zoo.configs.named_model import named_model
 
-    model = load(spec, assignments or ())
+    model = named_model(spec, assignments or (), name).spec
     data = written_out(model) if canonical else resolved(model)
     graph = StackGraph.of(model) if canonical else None
     if as_json:

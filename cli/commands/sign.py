@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.options.options import AsJson, ExportDirectory, Quiet, Unverified
+from cli.terminal.option_groups import ACTION
 
 
 def sign(
@@ -15,7 +16,10 @@ def sign(
     key: Annotated[
         Path,
         typer.Option(
-            "--key", metavar="PEM", help="Private key: elliptic curve P-256, P-384 or P-521, not encrypted."
+            "--key",
+            metavar="PEM",
+            help="Private key: elliptic curve P-256, P-384 or P-521, not encrypted.",
+            rich_help_panel=ACTION,
         ),
     ],
     unverified: Unverified = False,

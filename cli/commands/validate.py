@@ -29,13 +29,13 @@ def validate(specs: SpecArguments, assignments: Assignments = None, as_json: AsJ
     from cli.terminal.exit_status import WRONG_INPUT
     from cli.terminal.render import print_json, say
     from specs.base.errors import UserError
-    from specs.language.load import load
+    from zoo.configs.named_model import named_model
 
     results: list[dict[str, Any]] = []
     for spec in specs:
         fault: UserError | None = None
         try:
-            model = load(spec, assignments or ())
+            model = named_model(spec, assignments or ()).spec
         except UserError as error:
             fault = error
         errors = [] if fault is None else error_data(fault)

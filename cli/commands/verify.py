@@ -8,24 +8,13 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import complete_engine
-from cli.options.options import AsJson, Quiet, Verbose, complete_provider
+from cli.options.options import AsJson, ExportDirectory, ProviderName, Quiet, Verbose
+from cli.terminal.option_groups import ACTION, RUNS
 
 
 def verify(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A directory that zoo export wrote.", show_default=False)
-    ],
-    provider: Annotated[
-        str | None,
-        typer.Option(
-            "--provider",
-            metavar="NAME",
-            help="Execution provider of ONNX Runtime: cpu, cuda, tensorrt, or any other that is installed.  "
-            "[default: the first that the export is for and this machine runs]",
-            autocompletion=complete_provider,
-            show_default=False,
-        ),
-    ] = None,
+    directory: ExportDirectory,
+    provider: ProviderName = None,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -34,19 +23,25 @@ def verify(
             help="Run the recorded case on this engine, or compile the graphs with it (zoo engines lists them).",
             autocompletion=complete_engine,
             show_default=False,
+            rich_help_panel=RUNS,
         ),
     ] = None,
     pytorch: Annotated[
         bool,
-        typer.Option("--pytorch", help="Compare all cases with PyTorch again, on the weights of the files."),
+        typer.Option(
+            "--pytorch",
+            help="Compare all cases with PyTorch again, on the weights of the files.",
+            rich_help_panel=RUNS,
+        ),
     ] = False,
     key: Annotated[
         Path | None,
         typer.Option(
             "--key",
-            metavar="FILE",
-            help="Public key (PEM) that must have signed the files with zoo sign.",
+            metavar="PEM",
+            help="Public key that must have signed the files with zoo sign.",
             show_default=False,
+            rich_help_panel=ACTION,
         ),
     ] = None,
     verbose: Verbose = False,

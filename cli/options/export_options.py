@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 
 from cli.options.options import complete_provider
-from cli.terminal.command_table import LISTED
+from cli.terminal.command_help import LISTED
 from specs.base.descriptions import field_descriptions
 from specs.base.errors import option_name, with_flags
 from specs.base.plugins import plugin_entries
@@ -58,14 +58,17 @@ _COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
     "provider": complete_provider,
 }
 
+_OPEN: dict[str, Any] = {"engines": None, "weights": None}
+"""The defaults of the flags of options whose default depends on more than the option."""
+
 Output = Annotated[
     Path | None,
     typer.Option(
         "--output",
         "-o",
         metavar="DIR",
-        help="Output directory; replaces the files of an earlier export there and no others.  "
-        "[default: build/NAME with options that change the files, such as build/NAME-int8-cpu]",
+        help="Output directory; only an earlier export in it is replaced.  "
+        "[default: build/NAME and the options, such as build/NAME-int8-cpu]",
         show_default=False,
     ),
 ]
@@ -82,6 +85,7 @@ def flag(name: str) -> Any:
         help=f"{meaning}  [default: {otherwise.removesuffix('.')}]" if otherwise else meaning,
         autocompletion=_COMPLETIONS.get(name),
         show_default=bool(default) or default == 0,
+        rich_help_panel=mark_of(name).group,
     )
 
 
@@ -97,16 +101,16 @@ def _metavar(name: str) -> str | None:
 def _type(name: str) -> Any:
     """The type that typer reads the values of an option as."""
     hint = get_type_hints(OptionTable)[name]
-    optional = type(None) in get_args(hint)
+    optional = type(None) in get_args(hint) or name in _OPEN
     kinds = {type(default_of(name)), *get_args(hint), *map(type, choices_of(name))}
     if name == "engines":
-        return list[str]
+        return list[str] | None
     plain = next((kind for kind in _PLAIN if kind in kinds), str)
     return plain | None if optional else plain
 
 
 def _parameter(name: str) -> inspect.Parameter:
-    default = [] if name == "engines" else default_of(name)
+    default = _OPEN.get(name, default_of(name))
     annotation: Any = Annotated[_type(name), flag(name)]
     return inspect.Parameter(
         name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation
@@ -114,12 +118,14 @@ def _parameter(name: str) -> inspect.Parameter:
 
 
 def with_export_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with one flag for each option of an export in place of its parameter ``options``, which it gets as a mapping."""
+    """The command with one flag for each option of an export in place of its parameter ``options``, which it gets as
+    a mapping of those that are set."""
     names = [*OptionTable.model_fields]
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
-        command(options={name: values.pop(name) for name in names}, **values)
+        options = {name: values.pop(name) for name in names}
+        command(options={name: value for name, value in options.items() if value is not None}, **values)
 
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []

@@ -35,6 +35,7 @@ def _words(parameter: Any, value: Any) -> Iterator[str]:
             yield from (parameter.opts[0], str(each))
 
 
-def with_set(reference: str, assignments: Sequence[str] | None) -> list[str]:
-    """The arguments that name a spec again: its reference and every ``--set``."""
-    return [reference, *(part for assignment in assignments or () for part in ("--set", assignment))]
+def with_set(reference: str, assignments: Sequence[str] | None, name: str | None = None) -> list[str]:
+    """The arguments that name a spec again: its reference, every ``--set`` and its ``--name``."""
+    changes = [part for assignment in assignments or () for part in ("--set", assignment)]
+    return [reference, *changes, *(["--name", name] if name else [])]

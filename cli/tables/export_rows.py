@@ -46,7 +46,7 @@ def export_rows(screen: Screen, written: Export, advised: Sequence[Advice]) -> N
         screen.row(
             "unfused",
             doubtful(_fitting(unfused)),
-            *(f"{change.change} would fuse more" for change in advised),
+            *(f"{change.change} would fuse {', '.join(change.fuses)}" for change in advised),
         )
     if manifest.weights == "random":
         screen.row(

@@ -87,8 +87,8 @@ def _end(error: UserError | str, as_json: bool) -> NoReturn:
 
 def warn_of_broken_plugins() -> None:
     """Print a warning for every plugin that failed to load, if the command loaded plugins."""
-    registry = sys.modules.get("specs.base.registry")
-    for error in registry.broken_plugins().values() if registry else ():
+    plugins = sys.modules.get("specs.base.plugins")
+    for error in plugins.broken_plugins() if plugins else ():
         say(f"Warning: {error}", "yellow", err=True)
 
 

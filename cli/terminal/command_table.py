@@ -7,11 +7,9 @@ from collections import UserDict
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
 from typer.main import get_command
 
-LISTED = "NAME|..."
-"""The metavar of options whose names packages add to: help replaces it by the names that complete."""
+from cli.terminal.command_help import Command
 
 GROUPS = {
     "Start": {
@@ -61,20 +59,6 @@ GROUPS = {
 """The module and function of each command, by the groups and in the order of the help."""
 
 FUNCTIONS = {name: function for group in GROUPS.values() for name, function in group.items()}
-
-
-class Command(TyperCommand):
-    """A command whose help lists the names of options that packages add to."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        self.list_names(ctx)
-        super().format_options(ctx, formatter)
-
-    def list_names(self, ctx: Any) -> None:
-        """Put the names in the place of :data:`LISTED`."""
-        for parameter in self.params:
-            if parameter.metavar == LISTED:
-                parameter.metavar = "|".join(item.value for item in parameter.shell_complete(ctx, ""))
 
 
 class Commands(UserDict[str, Any]):

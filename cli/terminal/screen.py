@@ -160,7 +160,7 @@ class Screen:
         """Print the outcome, and each failure with its remedy, in red on stderr: the last lines of a command."""
         if self.as_json:
             return
-        if not self.silent:
+        if self._lines:
             say_line([], err=True)
         print_failed(outcome, failures)
 

@@ -35,12 +35,18 @@ def _command(name: str, command: Any) -> Iterator[str]:
         "",
     )
     yield from _help(command.help)
-    command.list_names(context)
-    yield from ("| argument or option | meaning |", "|---|---|")
-    for parameter in command.params:
-        if record := parameter.get_help_record(context):
-            yield f"| `{record[0].removesuffix(' <str>')}` | {_plain(record[1])} |"
-    yield ""
+    for title, rows in command.sections(context):
+        yield from (f"| {title} | |", "|---|---|")
+        yield from (f"| {_code(name)} | {_plain(meaning)} |" for name, meaning in rows)
+        yield ""
+
+
+def _code(text: str) -> str:
+    """A cell of code: a bar in it would end the cell on GitHub, and a backslash would show in the site."""
+    if "|" not in text:
+        return f"`{text}`"
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
+    return f"<code>{escaped}</code>"
 
 
 def _help(text: str) -> Iterator[str]:

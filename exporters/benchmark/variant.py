@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from exporters.runtime.exported import Exported, open_export
 from exporters.target.providers import device_of
 from specs.forms.resolved import resolved
-from specs.language.load import load
 from specs.language.writing import dump
 from specs.model.model import Model
-from zoo.configs.reference_kind import reference_kind
+from zoo.configs.named_model import named_model
 from zoo.core.progress import Progress, Stage
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class VariantChoice:
 
 
 @dataclass(frozen=True)
-class NamedModel:
+class BenchModel:
     """A model that a user named: its spec, and its export if the name is a directory of one."""
 
     name: str
@@ -88,20 +87,21 @@ class NamedModel:
     exported: Exported | None = None
 
 
-def referred(names: Sequence[str], assignments: Sequence[str]) -> list[NamedModel]:
+def referred(names: Sequence[str], assignments: Sequence[str]) -> list[BenchModel]:
     """The models of some names.  Raises :class:`specs.base.errors.UserError` for a name of neither a spec nor an export."""
     models = []
     for name in names:
-        if reference_kind(name) == "export":
-            exported = open_export(Path(name))
-            models.append(NamedModel(name, exported.spec, exported))
+        named = named_model(name, assignments)
+        if named.kind == "export":
+            exported = open_export(named.path)
+            models.append(BenchModel(name, exported.spec, exported))
         else:
-            models.append(NamedModel(name, load(name, assignments)))
+            models.append(BenchModel(name, named.spec))
     return models
 
 
 def variants(
-    references: Sequence[NamedModel], choice: VariantChoice, folder: Path, progress: Progress
+    references: Sequence[BenchModel], choice: VariantChoice, folder: Path, progress: Progress
 ) -> Iterator[Variant]:
     """Yield the variants of each model; specs are exported below ``folder``.
 

@@ -89,12 +89,12 @@ class WorkloadGrid:
             for length in self.lengths or [str(min(USUAL, room))]
         ]
         longest = max(map(max, rows))
-        _check_fits(spec, option_name("length"), longest, room)
+        _check_fits(spec, option_name("lengths"), longest, room)
         if spec.decoder is None:
             return [Workload("encode", row) for row in rows]
         room = (spec.context_length_of(spec.decoder) or sys.maxsize) - 1
         pasts = self.past or (min(USUAL, room),)
-        _check_fits(spec, option_name("past"), max(pasts), room)
+        _check_fits(spec, option_name("pasts"), max(pasts), room)
         _check_fits(spec, option_name("new_tokens"), self.new or 0, room + 1 - (longest if generates else 1))
         steps = [Workload("step", (longest,) * batch, past) for batch in self.batches for past in pasts]
         generated = [] if self.new is None else [Workload("generate", row, new=self.new) for row in rows]
@@ -114,7 +114,7 @@ def _rows(batch: int, length: str) -> tuple[int, ...]:
     low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
     if low > high:
         raise UserError(
-            f"{option_name('length')} must be tokens, or a range of them\n  value: {length!r}\n  Use 128 or 16-128."
+            f"{option_name('lengths')} must be tokens, or a range of them\n  value: {length!r}\n  Use 128 or 16-128."
         )
     return tuple(high - (high - low) * row // max(1, batch - 1) for row in range(batch))
 

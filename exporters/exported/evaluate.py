@@ -48,7 +48,7 @@ def evaluate(
     if costs and (against is None or against.exported is not None):
         raise UserError(
             "The cost of each part needs a float model in PyTorch to compare with\n"
-            f"  Name a spec or a checkpoint with {option_name('against')}, or leave out {option_name('layers')}."
+            f"  Name a spec or a checkpoint with {option_name('against')}, or leave out {option_name('per_layer')}."
         )
     inputs = _inputs(exported, against, text, tokenizer, random=random)
     progress(Stage("load the files"))

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specs.base.errors import UserError, option_name
-from specs.language.load import load
 from specs.model.model import Model
-from zoo.configs.reference_kind import reference_kind
+from zoo.configs.named_model import SPEC, named_model
 
 if TYPE_CHECKING:
     from exporters.runtime.exported import Exported
@@ -67,38 +66,27 @@ class ModelSource:
 
 
 def model_source(reference: str, assignments: Sequence[str] = (), weights: str | None = None) -> ModelSource:
-    """The model that a reference names, a preset before a directory of the same name; no weights are read yet.
+    """The model that a reference names, with its own weights or those of ``weights``; none are read yet.
 
     Raises :class:`specs.base.errors.UserError` for a wrong reference, and for options that do not apply to it.
     """
-    kind, path = reference_kind(reference), Path(reference)
-    if kind == "spec":
-        from zoo.checkpoints.carried import tokenizer_origin
-
-        spec = load(reference, assignments)
-        origin = tokenizer_origin(weights) if weights and weights != "random" else path.parent
-        return ModelSource(spec, weights or "random", origin)
-    if assignments:
-        own = (
-            "Name its spec.yaml"
-            if kind == "export"
-            else "Write its spec to a file with zoo import -o and name that"
-        )
-        raise UserError(
-            f"{option_name('set')} changes a spec, and {reference} has its own.\n  value: {assignments[0]}\n"
-            f"  {own}, with {option_name('weights')}."
-        )
-    if kind == "export":
+    named = named_model(reference, assignments)
+    if named.kind == "export":
         from exporters.runtime.exported import open_export
 
-        if weights:
-            raise UserError(
-                f"{reference} is an export and has weights of its own.\n  Leave out {option_name('weights')}."
-            )
-        exported = open_export(path)
-        return ModelSource(exported.spec, "", path, exported)
-    from zoo.configs.importing import import_spec
-    from zoo.weights.hub import snapshot_of
+        for option, value in (("weights", weights), ("set", [*assignments])):
+            if value:
+                raise UserError(
+                    f"{reference} is an export and has a spec and weights of its own.\n  Leave out {option_name(option)}, or name "
+                    f"{named.path / SPEC}."
+                )
+        exported = open_export(named.path)
+        return ModelSource(exported.spec, "", named.path, exported)
+    chosen = named.weights(weights)
+    if chosen == "random":
+        origin = named.path if named.path.is_dir() else named.path.parent
+    else:
+        from zoo.checkpoints.carried import tokenizer_origin
 
-    directory = path.parent if path.suffix == ".json" else snapshot_of(path)
-    return ModelSource(import_spec(path), weights or str(directory), directory)
+        origin = tokenizer_origin(chosen)
+    return ModelSource(named.spec, chosen, origin)

@@ -23,6 +23,7 @@ from exporters.verification.request import VerificationRequest
 from exporters.verification.result import Verification, VerificationError
 from exporters.verification.runtime_outputs import RefusalError, load, run
 from exporters.verification.verified_model import QUICK, has_room
+from specs.base.result_table import ResultTable, Tabular
 from zoo.core.progress import Progress, Stage
 from zoo.record.integrity import Integrity, check_integrity
 from zoo.record.manifest import read_record
@@ -31,7 +32,7 @@ SUBJECT = "the model with the weights of the files"
 
 
 @dataclass(frozen=True)
-class ExportVerification:
+class ExportVerification(Tabular):
     """The result of verifying an exported directory.
 
     ``integrity`` compares the files with their recorded digests. ``verification`` compares the graphs with PyTorch on the
@@ -62,20 +63,21 @@ class ExportVerification:
             "fault": self.fault or None,
         }
 
-    def __str__(self) -> str:
-        lines = [f"{self.directory}: {'passed' if self.passed else 'failed'}"]
-        lines += [f"  {change}" for change in self.integrity.changes] or ["  files: as recorded"]
+    def table(self) -> ResultTable:
+        """The result of each comparison."""
+        rows = [("files", str(change)) for change in self.integrity.changes] or [("files", "as recorded")]
+        largest = ""
         if self.verification is not None:
-            compared, largest = len(self.verification.comparisons), self.verification.max_abs
-            lines += [f"  {engine}" for engine in self.verification.engines]
-            lines.append(
-                f"  graphs: {compared} outputs compared with PyTorch, largest difference {largest:.1e}"
-            )
+            compared = len(self.verification.comparisons)
+            largest = f", largest difference {self.verification.max_abs:.1e}"
+            rows += [("engine", str(engine)) for engine in self.verification.engines]
+            rows.append(("graphs", f"{compared} outputs compared with PyTorch{largest}"))
         if self.fault:
-            lines.append(f"  graphs: {self.fault}")
+            rows.append(("graphs", self.fault))
         if self.unproven:
-            lines.append(f"  not compared with PyTorch: {self.unproven}")
-        return "\n".join(lines)
+            rows.append(("graphs", f"not compared with PyTorch: {self.unproven}"))
+        verdict = "passed" if self.passed else "failed"
+        return ResultTable(f"{self.directory}: {verdict}{largest}", ("part", "result"), rows)
 
 
 def verify_export(
@@ -123,6 +125,7 @@ def request_of_export(
         target=plan.target,
         precision=plan.precision,
         subject=SUBJECT,
+        is_itself=True,
         progress=lambda case: progress(Stage(f"verify: {case}")),
         written=lambda: None,
         take_stored=None,

@@ -13,6 +13,7 @@ from exporters.graph.quantization.scheme import Quantization
 from exporters.graph.values import Graph, Value
 from exporters.target.targets import Target
 from specs.base.errors import UserError, option_name
+from zoo.core.caller import line_text
 from zoo.ops import TensorInfo
 from zoo.tracing.symbols import Placeholder, Symbols
 
@@ -66,8 +67,10 @@ def lower(
 
 def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterError:
     function = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.target)
+    line = f"\n  at {line_text(node.meta['line'])}" if node.meta.get("line") else ""
     return NoEmitterError(
-        f"{path or 'The model'} calls {function}, which has {reason}\n  {detail}, or export with {option_name('via')} torch."
+        f"{path or 'The model'} calls {function}, which has {reason}{line}\n"
+        f"  {detail}, or export with {option_name('via')} torch."
     )
 
 

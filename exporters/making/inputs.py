@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from specs.base.plugins import plugin_entries
+from specs.base.plugins import FAMILIES, plugin_entries
 
 _TOOLS = ("zoo", "torch", "onnx", "numpy")
 _RUNTIMES = ("onnxruntime-gpu", "onnxruntime")
@@ -80,7 +80,7 @@ def digest_of(data: Any) -> str:
 
 @functools.cache
 def tool_versions() -> dict[str, str]:
-    """Return the versions of the packages that affect files and verification, and of plugins with components."""
+    """Return the versions of the packages that affect files and verification, and of plugins."""
     versions = {name: version(name) for name in _TOOLS}
     for name in _RUNTIMES:
         try:
@@ -88,7 +88,7 @@ def tool_versions() -> dict[str, str]:
             break
         except PackageNotFoundError:
             continue
-    for point in plugin_entries():
+    for point in (*plugin_entries(), *plugin_entries(FAMILIES)):
         if point.dist is not None and point.dist.name != "zoo":
             versions[point.dist.name] = point.dist.version
     return versions

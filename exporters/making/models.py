@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from exporters.making.artefacts import Zoo
 from exporters.making.digests import FileDigests
@@ -13,9 +12,9 @@ from exporters.making.inputs import digest_of
 from specs.base.errors import UserError
 from specs.files.zoo_file import ModelEntry
 from specs.forms.resolved import resolved
-from specs.language.load import load
-from specs.language.reference import SUFFIXES, is_hub_id
+from specs.language.reference import SUFFIXES, is_hub_id, preset_file
 from specs.model.model import Model
+from zoo.configs.named_model import model_kind, named_model
 from zoo.weights.hub import HubError, commit_of, fetch
 
 
@@ -55,40 +54,47 @@ def model_inputs(zoo: Zoo, name: str, digests: FileDigests, commits: dict[str, s
 def _model_inputs(
     zoo: Zoo, name: str, entry: ModelEntry, digests: FileDigests, commits: dict[str, str]
 ) -> ModelInputs:
-    if entry.weights in ("random", "none"):
-        identity = f"random, seed {entry.seed}" if entry.weights == "random" else "none"
-        return ModelInputs(_spec(zoo, name, entry, None), entry.weights, identity)
-    path = zoo.place(entry.weights)
+    weights = _weights(zoo, entry)
+    if weights in ("random", "none"):
+        identity = f"random, seed {entry.seed}" if weights == "random" else "none"
+        return ModelInputs(_spec(zoo, name, entry, None, commits), weights, identity)
+    path = zoo.place(weights)
     if os.path.exists(path):
-        identity = f"files:{digests.of(path)}"
-        return ModelInputs(_spec(zoo, name, entry, path), str(path), identity)
-    if not is_hub_id(entry.weights):
+        return ModelInputs(_spec(zoo, name, entry, weights, commits), str(path), f"files:{digests.of(path)}")
+    if not is_hub_id(weights):
         raise UserError(
-            f"weights: must be an existing path.\n  value: {entry.weights!r}\n"
+            f"weights: must be an existing path.\n  value: {weights!r}\n"
             "  Give a path relative to the zoo file, org/name of a hub repository, random, or none."
         )
-    pinned = f"{entry.weights}@{entry.revision or 'main'}"
+    commit = _commit(weights, entry, commits)
+    return ModelInputs(_spec(zoo, name, entry, weights, commits), weights, f"hub:{weights}@{commit}", commit)
+
+
+def _weights(zoo: Zoo, entry: ModelEntry) -> str:
+    """Return the weights of an entry, or else those of the checkpoint that is its spec."""
+    if entry.spec is None or "weights" in entry.model_fields_set or preset_file(entry.spec):
+        return entry.weights
+    path = str(zoo.place(entry.spec))
+    is_checkpoint = model_kind(path) == "checkpoint" if os.path.exists(path) else is_hub_id(entry.spec)
+    return entry.spec if is_checkpoint else entry.weights
+
+
+def _commit(repository: str, entry: ModelEntry, commits: dict[str, str]) -> str:
+    """Return the commit of a hub repository at the entry's revision."""
+    pinned = f"{repository}@{entry.revision or 'main'}"
     if pinned not in commits:
-        commits[pinned] = commit_of(entry.weights, entry.revision)
-    commit = commits[pinned]
-    origin = None if entry.spec else fetch(entry.weights, weights=False, revision=commit)
-    return ModelInputs(
-        _spec(zoo, name, entry, origin), entry.weights, f"hub:{entry.weights}@{commit}", commit
-    )
+        commits[pinned] = commit_of(repository, entry.revision)
+    return commits[pinned]
 
 
-def _spec(zoo: Zoo, name: str, entry: ModelEntry, origin: Path | None) -> Model:
-    """Return the spec that an entry names; without a name, the checkpoint's, or else the preset of the model's name."""
-    if entry.spec is None and origin is not None:
-        from zoo.configs.importing import import_spec
-
-        if entry.set:
-            raise UserError(
-                "set: applies only to a named spec.\n"
-                "  Import the checkpoint with zoo import, and give the file as spec."
-            )
-        return import_spec(origin, name=name)
-    reference = entry.spec or name
-    if reference.endswith(SUFFIXES):
-        reference = str(zoo.place(reference))
-    return load(reference, entry.set)
+def _spec(zoo: Zoo, name: str, entry: ModelEntry, weights: str | None, commits: dict[str, str]) -> Model:
+    """Return the spec that an entry names; without one, the spec of its weights, or else the preset of the model's name."""
+    reference = entry.spec or weights or name
+    own_name = name if entry.spec is None and weights is not None else None
+    path = str(zoo.place(reference))
+    if preset_file(reference) is None and (reference.endswith(SUFFIXES) or os.path.exists(path)):
+        reference = path
+    elif is_hub_id(reference):
+        commit = _commit(reference, entry, commits)
+        reference = str(fetch(reference, weights=False, revision=commit))
+    return named_model(reference, entry.set, own_name).spec

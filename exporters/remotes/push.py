@@ -72,7 +72,7 @@ class OverwriteError(UserError):
             f"{plan.remote} holds other files, which would be overwritten: {', '.join(files[:_LISTED])}{more}."
         ]
         lines += [f"  {difference}" for difference in plan.differences]
-        lines.append(f"  Choose another place, or pass {option_name('overwrite')}.")
+        lines.append(f"  Choose another place, or pass {option_name('force')}.")
         super().__init__("\n".join(lines))
 
 

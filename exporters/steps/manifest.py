@@ -21,9 +21,9 @@ from exporters.target.kernels.table import KernelTable
 from exporters.target.runtimes import EXACT_SINCE, minimum_runtime, multiplies_integers
 from exporters.target.targets import OPERATIONS, Target
 from exporters.verification.result import Verification
+from specs.base.result_table import ResultTable, Tabular
 from specs.forms.resolved import resolved
 from specs.model.model import Model
-from zoo.core.result_table import ResultTable, Tabular
 from zoo.core.state_names import is_past
 from zoo.core.units import byte_text
 from zoo.files.destination import MANIFEST

@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from specs.base import registry
 from specs.base.kind_synonyms import kind_meant, written
+from specs.base.plugins import broken_plugins
 from specs.base.roles import Role
 from specs.base.suggest import misspelt, suggestion
 from specs.base.words import PartContext, PartRole, plain_fields
@@ -221,7 +222,7 @@ class Slot:
     def _remedy(self, name: Any, kinds: Mapping[str, registry.Kind]) -> str:
         meant = kind_meant(self.name, str(name))
         near = f"Did you mean {written(meant)}?" if meant else suggestion(str(name), kinds)
-        return "\n".join([near, *(str(error) for error in registry.broken_plugins().values())])
+        return "\n".join([near, *map(str, broken_plugins())])
 
     def _further(
         self, name: Any, value: dict[str, Any], kinds: Mapping[str, registry.Kind]

@@ -1,12 +1,65 @@
-"""The installed plugins: packages that add kinds through an entry-point group."""
+"""The installed plugins: packages that add kinds or families through entry points."""
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoints, entry_points
+import contextlib
+import functools
+import importlib
+import sys
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from types import ModuleType
 
-ENTRY_POINT_GROUP = "zoo.components"
+from specs.base.errors import PluginError
+
+COMPONENTS, FAMILIES = "zoo.components", "zoo.families"
+"""The groups of entry points: modules that register kinds, and modules with the family of a model_type."""
+
+_broken: dict[tuple[str, str], PluginError] = {}
+_all_entries = functools.cache(entry_points)
 
 
-def plugin_entries() -> EntryPoints:
-    """The entry points of all plugins, none of them imported."""
-    return entry_points(group=ENTRY_POINT_GROUP)
+def plugin_entries(group: str = COMPONENTS) -> EntryPoints:
+    """The entry points of all plugins in a group, none of them imported."""
+    return _all_entries().select(group=group)
+
+
+def load_entry(entry: EntryPoint) -> ModuleType:
+    """Import the module of an entry point. Raises :class:`PluginError` that names the plugin."""
+    try:
+        return import_foreign(entry.value)
+    except PluginError as error:
+        raise broken(entry, f"cannot be loaded: {error}") from error
+
+
+def broken(entry: EntryPoint, fault: str) -> PluginError:
+    """The error of a plugin that does not work, kept for :func:`broken_plugins`."""
+    distribution = entry.dist.name if entry.dist else "an unnamed distribution"
+    error = PluginError(f"plugin '{entry.name}' of {distribution} ({entry.value}) {fault}")
+    return _broken.setdefault((entry.group, entry.name), error)
+
+
+def import_foreign(name: str) -> ModuleType:
+    """Import a module of a plugin, with its output redirected to stderr.
+
+    Raises :class:`PluginError` for any exception, including ``exit()``; Ctrl-C and termination signals propagate.
+    """
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return importlib.import_module(name)
+    except BaseException as error:
+        if isinstance(error, PluginError):
+            raise
+        ends = isinstance(error, SystemExit) and type(error) is not SystemExit
+        if ends or isinstance(error, KeyboardInterrupt | MemoryError):
+            raise
+        fault = (
+            f"the import exits with {error.code!r}"
+            if isinstance(error, SystemExit)
+            else f"{type(error).__name__}: {error}"
+        )
+        raise PluginError(fault) from error
+
+
+def broken_plugins() -> list[PluginError]:
+    """The error of every plugin that does not work."""
+    return [*_broken.values()]

@@ -8,8 +8,6 @@ imported; plugins name a module that registers more in the entry-point group ``z
 from __future__ import annotations
 
 import contextlib
-import importlib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from specs.base.errors import PluginError
-from specs.base.plugins import plugin_entries
+from specs.base.plugins import import_foreign, load_entry, plugin_entries
 
 if TYPE_CHECKING:
     from specs.base.base import Component
@@ -39,7 +37,6 @@ EVERY_SLOT = "every slot"
 _slots: dict[str, dict[str, Kind]] = {}
 _interfaces: dict[str, type[Component]] = {}
 _defaults: dict[str, str] = {}
-_broken: dict[str, PluginError] = {}
 _plugins_loaded = False
 
 
@@ -95,46 +92,14 @@ def register(
 
 
 def load_plugins() -> None:
-    """Import every module of the entry-point group once; failures are kept for ``broken_plugins``."""
+    """Import every module of the entry-point group once; failures are kept for ``plugins.broken_plugins``."""
     global _plugins_loaded
     if _plugins_loaded:
         return
     _plugins_loaded = True
     for entry in plugin_entries():
-        try:
-            import_foreign(entry.value)
-        except PluginError as error:
-            distribution = entry.dist.name if entry.dist else "an unnamed distribution"
-            _broken[entry.name] = PluginError(
-                f"plugin '{entry.name}' of {distribution} ({entry.value}) cannot be loaded: {error}"
-            )
-
-
-def import_foreign(name: str) -> None:
-    """Import a module of a plugin, with its output redirected to stderr.
-
-    Raises :class:`PluginError` for any exception, including ``exit()``; Ctrl-C and termination signals propagate.
-    """
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            importlib.import_module(name)
-    except BaseException as error:
-        if isinstance(error, PluginError):
-            raise
-        ends = isinstance(error, SystemExit) and type(error) is not SystemExit
-        if ends or isinstance(error, KeyboardInterrupt | MemoryError):
-            raise
-        fault = (
-            f"the import exits with {error.code!r}"
-            if isinstance(error, SystemExit)
-            else f"{type(error).__name__}: {error}"
-        )
-        raise PluginError(fault) from error
-
-
-def broken_plugins() -> dict[str, PluginError]:
-    """The error of every entry point that failed to load, by name."""
-    return dict(_broken)
+        with contextlib.suppress(PluginError):
+            load_entry(entry)
 
 
 def kinds(slot: str) -> dict[str, Kind]:

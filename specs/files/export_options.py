@@ -27,11 +27,12 @@ LAYOUTS = ("onnx", "genai", "optimum", "transformers-js")
 class OptionMark:
     """Annotation of an option.
 
-    ``word`` is its word in the names of default directories, with {} for the value; options without a word do not shape the
-    files. ``metavar`` stands for its value in help, if the type lists no choices. ``names`` are the values that zoo itself has,
-    of an option whose values packages add to.
+    ``group`` is its group in help. ``word`` is its word in the names of default directories, with {} for the value; options
+    without a word do not shape the files. ``metavar`` stands for its value in help, if the type lists no choices. ``names`` are
+    the values that zoo itself has, of an option whose values packages add to.
     """
 
+    group: str
     word: str = ""
     metavar: str = ""
     names: tuple[str, ...] = ()
@@ -69,38 +70,38 @@ Strings = Annotated[tuple[str, ...], BeforeValidator(_names)]
 class PlaceOptions(Spec):
     """Where the files run, and how their weights are stored."""
 
-    precision: Annotated[PrecisionName, OptionMark("{}")] = "fp32"
+    precision: Annotated[PrecisionName, OptionMark("Precision", "{}")] = "fp32"
     """Precision of the stored weights; int8 and int4 apply to matrices only."""
-    target: Annotated[str, OptionMark("{}", names=TARGETS)] = "portable"
+    target: Annotated[str, OptionMark("Where it runs", "{}", names=TARGETS)] = "portable"
     """Runtime platform of the graphs."""
-    layout: Annotated[str, OptionMark("{}", names=LAYOUTS)] = "onnx"
+    layout: Annotated[str, OptionMark("Where it runs", "{}", names=LAYOUTS)] = "onnx"
     """Client that will load the directory."""
 
 
 class GraphOptions(Spec):
     """The form of the graphs and of quantized weights."""
 
-    logits: Annotated[Literal["all", "last"], OptionMark("{}-logits")] = "all"
+    logits: Annotated[Literal["all", "last"], OptionMark("Graphs", "{}-logits")] = "all"
     """Positions to score: all, or only the last non-padding token of each row (enough for generation)."""
-    via: Annotated[Literal["fx", "torch"], OptionMark("via-{}")] = "fx"
+    via: Annotated[Literal["fx", "torch"], OptionMark("Graphs", "via-{}")] = "fx"
     """Tracer: fx, or torch (the PyTorch exporter) for components that fx cannot trace."""
-    opset: Annotated[Count | None, OptionMark("opset-{}", "27")] = None
+    opset: Annotated[Count | None, OptionMark("Graphs", "opset-{}", "N")] = None
     """Opset of all graphs; 27 has LinearAttention and CausalConvWithState (target portable only). Default: the lowest that each
     graph needs."""
-    block_size: Annotated[Literal[32, 64, 128], OptionMark("block-{}")] = 32
+    block_size: Annotated[Literal[32, 64, 128], OptionMark("int4 only", "block-{}")] = 32
     """Quantization block size, in values per scale (int4 and q4f16)."""
-    asymmetric: Annotated[bool, OptionMark("asymmetric")] = False
+    asymmetric: Annotated[bool, OptionMark("int4 only", "asymmetric")] = False
     """Store a zero point per quantization block (int4 and q4f16)."""
-    head_precision: Annotated[Literal["int8", "int4"], OptionMark("head-{}")] = "int8"
+    head_precision: Annotated[Literal["int8", "int4"], OptionMark("int4 only", "head-{}")] = "int8"
     """Precision of token tables and language-model heads (int4 and q4f16)."""
 
 
 class RoundingOptions(Spec):
     """The values to which weights are rounded."""
 
-    rounding: Annotated[Literal["gptq", "nearest"] | None, OptionMark("{}")] = None
+    rounding: Annotated[Literal["gptq", "nearest"] | None, OptionMark("int4 only", "{}")] = None
     """Rounding method (int4 and q4f16); gptq is more accurate and needs representative inputs. Default: gptq for real weights."""
-    budget: Annotated[str | None, OptionMark("budget-{}", "SIZE")] = None
+    budget: Annotated[str | None, OptionMark("int4 only", "budget-{}", "SIZE")] = None
     """Maximum size of the data file (105MB, 110000000) or mean bits per weight (4.8bits); sensitive layers get 8 or 16 bits (int4
     and q4f16)."""
 
@@ -108,32 +109,38 @@ class RoundingOptions(Spec):
 class CacheOptions(Spec):
     """The activations and caches of the graphs."""
 
-    activations: Annotated[Literal["static", "dynamic"] | None, OptionMark("{}-activations")] = None
+    activations: Annotated[Literal["static", "dynamic"] | None, OptionMark("Quality", "{}-activations")] = (
+        None
+    )
     """Scales of int8 activations: static from calibration (int8 encoders on portable and cpu), or dynamic per input. Default:
     static for real weights."""
-    cache_length: Annotated[Count | None, OptionMark("cache-{}")] = None
+    cache_length: Annotated[Count | None, OptionMark("KV cache", "cache-{}")] = None
     """Capacity of a fixed-size KV cache, in tokens (target tensorrt only). Default: the context length."""
-    cache_precision: Annotated[CachePrecision, OptionMark("{}-cache")] = "float"
+    cache_precision: Annotated[CachePrecision, OptionMark("KV cache", "{}-cache")] = "float"
     """Precision of the KV cache; int8 and int4 use calibrated scales (target cpu or cuda only)."""
-    cuda_graph: Annotated[bool, OptionMark("cuda-graph")] = False
+    cuda_graph: Annotated[bool, OptionMark("KV cache", "cuda-graph")] = False
     """Let the client capture each step as a CUDA graph (target cuda, layout genai)."""
 
 
 class ArtefactOptions(CacheOptions, RoundingOptions, GraphOptions, PlaceOptions):
     """The options of one artefact of a zoo file, under the names that ``zoo export`` has."""
 
-    verify: bool = True
+    verify: Annotated[bool, OptionMark("Quality")] = True
     """Compare ONNX Runtime with PyTorch, and rounded weights with the float model."""
-    engines: Annotated[Strings, OptionMark(metavar="NAME")] = ()
-    """Prove the files on this engine as well; repeatable (zoo engines lists them)."""
-    calibrate: Annotated[Path | None, BeforeValidator(_path), OptionMark(metavar="FILE")] = None
+    engines: Annotated[Strings, OptionMark("Quality", metavar="NAME")] = ()
+    """Verify the files on this engine as well; repeatable (zoo engines lists them)."""
+    calibrate: Annotated[Path | None, BeforeValidator(_path), OptionMark("Quality", metavar="FILE")] = None
     """Representative inputs for calibration and quality: UTF-8 text, token ids (.npy), named arrays (.npz), an image or audio
     (.wav), or a directory of them, where a text (.txt) of the same name may belong to an image. Default: built-in prose, or
     generated text; none for images and audio."""
-    max_kl: Annotated[Annotated[float, AfterValidator(_nats)] | None, OptionMark(metavar="NATS")] = None
+    max_kl: Annotated[
+        Annotated[float, AfterValidator(_nats)] | None, OptionMark("Quality", metavar="NATS")
+    ] = None
     """Maximum KL divergence from the float model, in nats, for models with logits. Default: fp16 0.001, bf16 0.01, int8 0.05, int4
     0.5, q4f16 0.5; an int8 cache adds 0.01, an int4 cache 0.3."""
-    min_cosine: Annotated[Annotated[float, AfterValidator(_cosine)] | None, OptionMark(metavar="C")] = None
+    min_cosine: Annotated[
+        Annotated[float, AfterValidator(_cosine)] | None, OptionMark("Quality", metavar="C")
+    ] = None
     """Minimum mean cosine to the float model, for models that return vectors. Default: fp16 0.9999, bf16 0.999, int8 0.98, int4
     0.95, q4f16 0.95; minus 0.001 with an int8 cache, 0.02 with int4."""
 
@@ -141,27 +148,25 @@ class ArtefactOptions(CacheOptions, RoundingOptions, GraphOptions, PlaceOptions)
 class WeightOptions(Spec):
     """The weights of an export."""
 
-    weights: Annotated[str, BeforeValidator(_path_text), OptionMark(metavar="random|none|PATH|ORG/NAME")] = (
-        "random"
-    )
-    """Source of the weights: random, none (graph only), a file (.safetensors, .bin, .gguf), its directory, or a Hugging Face
-    repository."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    weights: Annotated[str, BeforeValidator(_path_text), OptionMark("Model", metavar="SOURCE")] = "random"
+    """Weights: random, none (graph only), a file, its directory, or a hub repository (ORG/NAME). Default: SPEC's own, or
+    random."""
+    seed: Annotated[int, Field(ge=0), OptionMark("Random weights")] = 0
     """Seed for random weights."""
 
 
 class OptionTable(ArtefactOptions, WeightOptions):
     """Every option of an export; its values are checked one by one, not against each other."""
 
-    provider: Annotated[str | None, OptionMark(metavar="NAME")] = None
+    provider: Annotated[str | None, OptionMark("Quality", metavar="NAME")] = None
     """Execution provider of ONNX Runtime to run on: cpu, cuda, or any other that is installed. Default: the first of the export's
     target that this machine has."""
 
 
 def mark_of(name: str) -> OptionMark:
-    """The mark of an option; an empty one for options without."""
+    """The mark of an option."""
     marks = (mark for mark in OptionTable.model_fields[name].metadata if isinstance(mark, OptionMark))
-    return next(marks, OptionMark())
+    return next(marks)
 
 
 def default_of(name: str) -> Any:

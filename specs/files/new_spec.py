@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from specs.base import registry
-from specs.language.load import read
+from specs.language.document import Document
 from specs.language.variant import unclaimed
 from specs.language.writing import dump
 
@@ -33,13 +33,10 @@ _COLUMNS = 100
 _KEY = re.compile(r"( *)([a-z_]+):(?: |$)")
 
 
-def new_spec(name: str, like: str) -> str:
-    """The YAML of a spec named ``name`` that starts as a copy of ``like``, a preset or a file.
-
-    What the preset claims of itself (its published count, source and year) is left out. Raises `SpecError` if ``like``
-    cannot be read.
-    """
-    data = {**unclaimed(read(like)).data, "name": name}
+def new_spec(name: str, like: Document) -> str:
+    """The YAML of a spec named ``name`` that starts as a copy of ``like``, without what that claims of itself: its published
+    count, source and year."""
+    data = {**unclaimed(like).data, "name": name}
     return "".join(f"{line}\n" for line in _commented(dump(data).splitlines()))
 
 

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from specs.base.result_table import ResultTable, Tabular
+
 PRESETS = Path(__file__).parents[1] / "presets"
 
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder", "dual-encoder", "vision-language")
 
 
 @dataclass(frozen=True)
-class Preset:
+class Preset(Tabular):
     """A preset in a listing.
 
+    ``hub`` is the repository of the weights on the Hugging Face hub, as in ``org/name``, where the source names one.
     ``parameters`` and ``active_parameters`` are the published counts; ``features`` are parts of its architecture, such as
     "mixture of experts", and ``tasks`` what it is for, such as "translation".
     """
@@ -30,6 +33,36 @@ class Preset:
     source: str
     features: tuple[str, ...]
     tasks: tuple[str, ...]
+    hub: str | None
+
+    def table(self) -> ResultTable:
+        """The known fields."""
+        counted = "" if self.parameters is None else f", {self.parameters:,} parameters"
+        year = "" if self.year is None else f", {self.year}"
+        rows = [(name, _words(value)) for name, value in vars(self).items() if value]
+        return ResultTable(f"{self.name}: {self.architecture}{counted}{year}", ("field", "value"), rows)
+
+
+class Presets(list[Preset], Tabular):
+    """A list of presets that prints as a table."""
+
+    def table(self) -> ResultTable:
+        """Name, architecture, parameters and year of each preset."""
+        rows = [
+            (entry.name, entry.architecture, _words(entry.parameters or ""), str(entry.year or ""))
+            for entry in self
+        ]
+        title = f"{len(rows):,} preset{'' if len(rows) == 1 else 's'}"
+        return ResultTable(title, ("name", "architecture", "parameters", "year"), rows)
+
+
+def _words(value: object) -> str:
+    match value:
+        case tuple():
+            return ", ".join(value)
+        case int() if value > 10_000:
+            return f"{value:,}"
+    return str(value)
 
 
 _IN_DECODER = r"(?m)^decoder:(?:\n[ ].*)*?"
@@ -70,6 +103,8 @@ _TASKS = {
 }
 """The names and summaries by which a task is known."""
 
+_HUB = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]*\w)")
+
 _IMAGES, _SOUND = r"kind: (?:patches|packed_patches)\b", r"kind: (?:\w*spectrogram|frames|\w*waveform)\b"
 
 
@@ -91,7 +126,7 @@ def presets(
     max_parameters: float | None = None,
     since: int | None = None,
     until: int | None = None,
-) -> list[Preset]:
+) -> Presets:
     """The presets that match all filters, in the order of the numbers in their names.
 
     Every word has to occur in the name, the summary, the source, the architecture, a feature or a task; one with the
@@ -101,14 +136,14 @@ def presets(
     texts = {name: (PRESETS / f"{name}.yaml").read_text("utf-8") for name in names}
     data = {name: _first_values(text) for name, text in texts.items()}
     entries = [_preset(texts, data, name) for name in names]
-    return [
+    return Presets(
         entry
         for entry in entries
         if (architecture is None or entry.architecture == architecture)
         and _within(entry.parameters, min_parameters, max_parameters)
         and _within(entry.year, since, until)
         and all(_matches(word.casefold(), entry) for word in words)
-    ]
+    )
 
 
 def _within(value: float | None, least: float | None, most: float | None) -> bool:
@@ -120,7 +155,15 @@ def _within(value: float | None, least: float | None, most: float | None) -> boo
 def _matches(word: str, entry: Preset) -> bool:
     if "*" in word or "?" in word:
         return fnmatchcase(entry.name, word)
-    texts = (entry.name, entry.summary, entry.source, entry.architecture, *entry.features, *entry.tasks)
+    texts = (
+        entry.name,
+        entry.summary,
+        entry.source,
+        entry.architecture,
+        *entry.features,
+        *entry.tasks,
+        entry.hub or "",
+    )
     return word in " ".join(texts).casefold()
 
 
@@ -140,6 +183,7 @@ def _preset(texts: Mapping[str, str], data: Mapping[str, Mapping[str, str]], nam
         _inherited(data, name, "source"),
         tuple(feature for feature, patterns in FEATURES.items() if _has(bases, *patterns)),
         tuple(_tasks(f"{name} {summary}".casefold(), architecture, yaml)),
+        hub[1] if (hub := _HUB.search(data[name].get("source", ""))) else None,
     )
 
 

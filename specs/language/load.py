@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from specs.base.errors import Problem, SpecError
+from specs.base.errors import Mark, Problem, SpecError
 from specs.base.registry import held_by_new_kind
 from specs.language.assignment import parse_assignment
 from specs.language.catalog import PRESETS
@@ -21,6 +22,9 @@ from specs.model.model import Model
 
 MAX_EXTENDS = 64
 """Maximum length of a chain of `extends`."""
+
+MAX_NAME = 60
+"""The longest name that a variant is given after its changes, in characters."""
 
 
 def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Model:
@@ -77,8 +81,16 @@ def _bad_extends(document: Document, rule: str, remedy: str) -> SpecError:
     return SpecError([Problem(rule, path, document.data["extends"], remedy, document.mark_of(path))])
 
 
-def varied(document: Document, assignments: Sequence[str]) -> Document:
-    """Apply assignments to a document, and rename it after them, so that it cannot be mistaken for its base."""
+def varied(document: Document, assignments: Sequence[str], name: str | None = None) -> Document:
+    """Apply assignments to a document, and give it a ``name``.
+
+    A document that assignments change is renamed after them unless they or ``name`` do, so that it cannot be mistaken for its
+    base.
+    """
+    if name is not None:
+        named = varied(document, assignments)
+        marks = {**named.marks, ("name",): Mark(f"--name {name}")}
+        return Document({**named.data, "name": name}, marks, named.key_marks)
     if not assignments:
         return document
     changed, overrides = unclaimed(document), []
@@ -88,7 +100,15 @@ def varied(document: Document, assignments: Sequence[str]) -> Document:
     changed = without_abandoned_blocks(changed, overrides)
     describe(changed, document, overrides)
     if changed.data.get("name") == document.data.get("name"):
-        name = "+".join([str(document.data.get("name")), *(text.replace(" ", "") for text in assignments)])
-        readable = "".join(letter if letter.isalnum() or letter in "._+=,@-" else "_" for letter in name)
-        changed.data["name"] = readable[:200]
+        changed.data["name"] = _variant_name(str(document.data.get("name")), assignments)
     return changed
+
+
+def _variant_name(base: str, assignments: Sequence[str]) -> str:
+    """The base and the assignments, or their number and a digest where that is longer than :data:`MAX_NAME`."""
+    name = "+".join([base, *(text.replace(" ", "") for text in assignments)])
+    if len(name) > MAX_NAME:
+        digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:6]
+        end = f"+{len(assignments)}-change{'s' if len(assignments) > 1 else ''}-{digest}"
+        name = f"{base[: MAX_NAME - len(end)]}{end}"
+    return "".join(letter if letter.isalnum() or letter in "._+=,@-" else "_" for letter in name)

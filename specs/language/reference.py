@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,10 +16,6 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json", *SUFFIXES)
 
 
-_OF_CHECKPOINTS = ("config.json", "adapter_config.json")
-"""The files that identify a checkpoint's directory."""
-
-
 def is_hub_id(reference: str) -> bool:
     """Whether a reference looks like ``org/name`` on the Hugging Face hub, and not like a path of an existing directory."""
     parent = os.path.dirname(reference)
@@ -31,28 +26,21 @@ def is_hub_id(reference: str) -> bool:
 
 def locate(reference: str) -> Path:
     """The file of a preset or of a path. Raises :class:`SpecError` if neither exists."""
-    if (preset := _preset(reference)) is not None:
+    if (preset := preset_file(reference)) is not None:
         return preset
     if os.path.exists(reference) and reference:
-        if any(os.path.isfile(os.path.join(reference, name)) for name in _OF_CHECKPOINTS):
-            rule = "A spec must be a file, but this is a checkpoint directory"
-            _refuse(
-                rule,
-                reference,
-                f"Import it first: zoo import {shlex.quote(reference)} -o my-model.yaml",
-            )
         return Path(reference)
-    if is_hub_id(reference):
-        remedy = f"Import a model from the Hugging Face hub first: zoo import {reference} -o my-model.yaml"
-        _refuse("must be a preset or a file", reference, remedy)
     name = reference.removesuffix(".yaml").removesuffix(".yml")
-    if name != reference and _preset(name) is not None:
-        _refuse(
-            "must be a preset or a file", reference, f"The file does not exist; the preset is named {name}."
-        )
+    if name != reference and preset_file(name) is not None:
+        _refuse(reference, f"The file does not exist; the preset is named {name}.")
     if reference and (reference.endswith(SUFFIXES) or os.sep in reference):
         return Path(reference)
-    return _refuse("must be a preset or a file", reference, _near_preset(reference))
+    return _refuse(
+        reference,
+        f"{suggestion(reference, preset_names())}\n"
+        "Or pass the path of a YAML file, a checkpoint or a GGUF file, or ORG/NAME of a hub repository; `zoo list` shows the "
+        "presets.",
+    )
 
 
 def locate_base(reference: str, directory: Path, mark: Mark | None) -> Path:
@@ -60,7 +48,7 @@ def locate_base(reference: str, directory: Path, mark: Mark | None) -> Path:
 
     Other files are never opened, so that an untrusted spec cannot reveal their contents.
     """
-    if (preset := _preset(reference)) is not None:
+    if (preset := preset_file(reference)) is not None:
         return preset
     is_yaml = reference.endswith(SUFFIXES)
     if is_yaml and os.path.isfile(directory / reference):
@@ -74,7 +62,7 @@ def locate_base(reference: str, directory: Path, mark: Mark | None) -> Path:
     raise SpecError([Problem("must be a preset or a file", ("extends",), reference, remedy, mark)])
 
 
-def _preset(reference: str) -> Path | None:
+def preset_file(reference: str) -> Path | None:
     """The file of a preset, or None for an unknown name."""
     path = PRESETS / f"{reference}.yaml"
     return path if "/" not in reference and os.sep not in reference and os.path.isfile(path) else None
@@ -86,5 +74,6 @@ def _near_preset(name: str) -> str:
     )
 
 
-def _refuse(rule: str, reference: str, remedy: str) -> NoReturn:
+def _refuse(reference: str, remedy: str) -> NoReturn:
+    rule = "must be a preset, a file, a checkpoint or a hub repository"
     raise SpecError([Problem(rule, (), reference, remedy)])

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from specs.base.base import OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
+from specs.base.result_table import ResultTable, Tabular
 from specs.base.roles import Role
 from specs.kinds.connector import Connector
 from specs.kinds.embedding import Embedding, EmbeddingKind, Tokens
@@ -22,6 +23,7 @@ from specs.model.model_rules import (
     position_faults,
     stack_faults,
 )
+from specs.model.spec_table import spec_rows
 from specs.model.stack import STACKS, STACKS_OF, Stack, StackName
 
 Architecture = Annotated[
@@ -51,7 +53,7 @@ class Expectation(Spec):
     `encoder + decoder`."""
 
 
-class Model(Spec):
+class Model(Tabular, Spec):
     """A transformer.  Widths are stated once, here, and passed down to the components."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=,@-]*$", max_length=200)]
@@ -91,6 +93,12 @@ class Model(Spec):
     expect: Expectation = Expectation()
     """Published parameter counts. `zoo params` and `zoo build` fail if the built model differs. A variant does not
     inherit them."""
+
+    def table(self) -> ResultTable:
+        """The parts of the model by path, with the values that differ from the defaults."""
+        layers = " + ".join(f"{len(stack.layer_blocks()):,}" for _, stack in self.stacks())
+        title = f"{self.name}: {self.architecture}, {layers} layers, {self.widths_text} wide"
+        return ResultTable(title, ("part", "value"), list(spec_rows(self)))
 
     def stacks(self) -> Iterator[tuple[StackName, Stack]]:
         """The stacks of the model: encoders before the decoder, texts before images."""

@@ -101,13 +101,13 @@ def _expanded(argument: str) -> Iterator[str]:
 
 
 def prepare(directory: Path, page: str) -> None:
-    """Fill a directory with the files that the first guide, the README and a page show, the checkpoint that it names, and a key."""
+    """Fill a directory with the files that the first guide and a page show, the checkpoint that it names, and a key."""
     (directory / "path" / "to").mkdir(parents=True)
     (directory / "path" / "to" / "all-MiniLM-L6-v2").symlink_to(MINILM)
     (directory / "examples").symlink_to(ROOT / "examples")
     key = ec.generate_private_key(ec.SECP256R1())
     (directory / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    for source in (ROOT / "docs" / "guides" / "first-variant.md", ROOT / "README.md", ROOT / page):
+    for source in (ROOT / "docs" / "guides" / "first-variant.md", ROOT / page):
         for block in blocks(source):
             if block.title.endswith((".yaml", ".py")) and "/" not in block.title:
                 (directory / block.title).write_text(block.text)

@@ -1,7 +1,7 @@
 """One digest per preset, of its resolved spec: no preset changes unnoticed, and a failure names the keys that changed.
 
 ``make digests`` (``python -m tests.specs.digests``) records the present state, a digest of the JSON Schema, and
-which presets differ in structure.
+which presets differ in structure, and writes the keywords of ``zoo.export``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from specs.language.catalog import preset_names
 from specs.language.load import load
 from specs.language.writing import dump
 from tests.exporters.reduced_presets import RECORDED, found_structures
+from tests.specs.keywords import FILE, keywords_text
 
 ROOT = Path(__file__).parents[2]
 DIGESTS = Path(__file__).with_name("presets.sha256")
@@ -122,3 +123,4 @@ if __name__ == "__main__":
     DIGESTS.write_text("".join(f"{name} {digest(text_of(name))}\n" for name in preset_names()), "utf-8")
     RECORDED.write_text("".join(f"{name}\n" for name in found_structures()), "utf-8")
     SCHEMA.write_text(f"{digest(schema_text())}\n", "utf-8")
+    FILE.write_text(keywords_text(), "utf-8")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specs.base.errors import UserError, option_name
-from specs.language.load import load
+from specs.base.result_table import ResultTable, Tabular
 from specs.model.model import Model
 from zoo.adapting.layers import layer_sources, stack_sources
 from zoo.adapting.plan import Plan, Planner
@@ -16,23 +16,28 @@ from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of
 from zoo.checkpoints.converting import DTYPES, Conversion, described_if_any, write_checkpoint
 from zoo.checkpoints.open import open_weights
-from zoo.checkpoints.recorded_spec import recorded_spec
-from zoo.configs.importing import import_spec
+from zoo.configs.named_model import SPEC, checkpoint_spec, named_model
 from zoo.core.progress import Progress
 from zoo.families.common.config import CONFIG
-from zoo.weights.gguf_file import is_gguf
 from zoo.weights.random import RandomWeights
 from zoo.weights.saving import SHARD
 
-SPEC = "spec.yaml"
-
 
 @dataclass(frozen=True)
-class Adaptation:
+class Adaptation(Tabular):
     """A written checkpoint, and the origin of each of its tensors."""
 
     conversion: Conversion
     plan: Plan
+
+    def table(self) -> ResultTable:
+        """The origin of each tensor."""
+        origins, unused = self.plan.origins, len(self.plan.unused)
+        derived = sum(origin.rule is not None for origin in origins)
+        title = f"{derived:,} of {len(origins):,} tensors derived, {unused:,} of the source unused"
+        rows = [(origin.tensor, origin.text, ", ".join(origin.sources)) for origin in origins]
+        name = self.conversion.class_name or "Checkpoint"
+        return ResultTable(f"{name}: {title}", ("tensor", "rule", "sources"), rows)
 
     def as_dict(self) -> dict[str, object]:
         """The result as JSON data."""
@@ -41,20 +46,14 @@ class Adaptation:
 
 
 def source_spec(origin: Path, name: str | None = None) -> Model:
-    """Return the spec of a checkpoint: the spec called ``name``, or else the spec in its config.json, its GGUF file, its spec.yaml
-    or the spec.json of a distributed checkpoint.
+    """Return the spec of a checkpoint: the spec called ``name``, or else the one in its directory.
 
-    Raises :class:`UserError` where it has none of them.
+    Raises :class:`UserError` where it has none.
     """
     if name is not None:
-        return load(name)
-    if is_gguf(origin) or (origin / CONFIG).is_file():
-        return import_spec(origin)
-    beside = origin / SPEC if origin.is_dir() else origin.parent / SPEC
-    if beside.is_file():
-        return load(beside)
-    if origin.is_dir() and (recorded := recorded_spec(origin)) is not None:
-        return recorded
+        return named_model(name).spec
+    if (spec := checkpoint_spec(origin)) is not None:
+        return spec
     raise UserError(
         f"{origin} has no {CONFIG} and no {SPEC}, so its architecture is unknown\n"
         f"  Set {option_name('source')} to the spec of the weights."

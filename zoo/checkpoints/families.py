@@ -12,7 +12,7 @@ from specs.model.model import Model
 from zoo.checkpoints.gguf import as_gguf
 from zoo.core.tensors import weight_tensors
 from zoo.families.common.tensors import Tensors
-from zoo.families.registry import MODULES, family, tensor_names
+from zoo.families.registry import family, has_tensors, model_types, tensor_names
 from zoo.files.json_values import read_object
 from zoo.weights.files import TensorFiles
 from zoo.weights.gguf import GgufTensor
@@ -51,7 +51,7 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Tensors:
 
 
 def _of_model_type(model_type: object, where: Path) -> Tensors:
-    if not isinstance(model_type, str) or model_type not in MODULES:
-        remedy = suggestion(str(model_type), MODULES)
+    if not isinstance(model_type, str) or not has_tensors(model_type):
+        remedy = suggestion(str(model_type), model_types())
         raise WeightError(f"{where}: weights of model_type {model_type!r} cannot be read\n  {remedy}")
     return family(model_type).tensors

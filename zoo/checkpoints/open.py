@@ -11,14 +11,14 @@ from torch import nn
 from specs.base.suggest import did_you_mean
 from specs.model.model import Model
 from zoo.checkpoints.families import family_of
-from zoo.checkpoints.recorded_spec import check_recorded_spec
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.checkpoints.token_scores import with_token_scores
+from zoo.configs.recorded_spec import check_recorded_spec
 from zoo.configs.reranking import scored_tokens
 from zoo.packed.formats import unpacked_files
-from zoo.weights.distributed import METADATA
 from zoo.weights.files import TensorFiles
 from zoo.weights.hub import located
+from zoo.weights.names import METADATA
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError, WeightSource
 

@@ -15,6 +15,7 @@ from zoo.checkpoints.matching import TensorLocation, match
 from zoo.families.common.tensors import Tensors
 from zoo.weights.blocks import Codes, Quantized
 from zoo.weights.files import TensorFiles
+from zoo.weights.hub import place_text
 from zoo.weights.source import WeightError, WeightSource
 from zoo.weights.stored import Packed, StoredCodes, StoredTensor, read_pieces
 
@@ -47,7 +48,7 @@ class CheckpointWeights(WeightSource):
         self.ignored: tuple[str, ...] = tuple(matched.ignored)
         self.unused = {names.full(name, spec.head.kind): stored for name, stored in matched.unused.items()}
         self._locations, self._fixed = matched.locations, matched.fixed
-        self.description = str(files.path)
+        self.description = place_text(files.path)
         if self.ignored:
             more = ", ..." if len(self.ignored) > 3 else ""
             self.description += f", {len(self.ignored)} ignored: {', '.join(self.ignored[:3])}{more}"

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from specs.base.result_table import ResultTable, Tabular
 from zoo.checks.behaviour import BehaviourReport, check_behaviour
 from zoo.checks.result import Check
 from zoo.checks.shapes import ModuleShapes, ShapeReport, check_shapes
-from zoo.core.result_table import ResultTable, Tabular
 
 __all__ = [
     "BehaviourReport",
@@ -20,8 +20,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Checks(Tabular):
-    """The shapes of all modules, and the behaviour of the model, None where the shapes are wrong."""
+    """The shapes of a model's modules, and its behaviour, None where the shapes are wrong."""
 
+    name: str
     shapes: ShapeReport
     behaviour: BehaviourReport | None
 
@@ -38,5 +39,8 @@ class Checks(Tabular):
             (check.name, check.status, figure, check.expected)
             for check, figure in zip(checks, figures, strict=True)
         ]
-        verdict = "passed" if self.passed else "failed"
-        return ResultTable(f"Checks: {verdict}", ("check", "status", "figure", "expected"), [shapes, *rows])
+        table = [shapes, *rows]
+        failed = [name for name, status, *_ in table if status == "failed"]
+        passed = sum(status == "passed" for _, status, *_ in table)
+        verdict = f"failed {', '.join(failed)}" if failed else f"passed {passed} checks"
+        return ResultTable(f"{self.name}: {verdict}", ("check", "status", "figure", "expected"), table)

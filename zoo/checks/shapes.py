@@ -14,11 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from specs.base.errors import reason_of
 from specs.model.model import Model
 from specs.model.stack import Stack
 from zoo.builder import ZooModel
 from zoo.checks.recorder import RecordedCall, Recorder
 from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, Names, describe, names_of_blocks, symbols_in
+from zoo.core.caller import line_of, line_text
 from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
@@ -85,7 +87,7 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
             raise
         except Exception as error:
             where = recorder.failed.path or spec.name if recorder.failed else spec.name
-            return ShapeReport((), (f"{where} fails to run: {type(error).__name__}: {error}",))
+            return ShapeReport((), (_failure(where, error),))
     first, second = recorders[0].calls, recorders[1].calls
     if [call.path for call in first] != [call.path for call in second]:
         return ShapeReport((), ("the modules that run depend on the sizes of the inputs",))
@@ -94,6 +96,19 @@ def check_shapes(model: ZooModel, spec: Model) -> ShapeReport:
     rows = dict.fromkeys(_row(a, b, further) for a, b in zip(first, second, strict=True))
     modules = tuple(sorted(rows, key=lambda row: order[row.path]))
     return ShapeReport(modules, tuple(_problems(modules)))
+
+
+def _failure(where: str, error: Exception) -> str:
+    """A module's error, with the line of code that raised it."""
+    lines = [
+        f"{where} fails to run: {type(error).__name__}: {reason_of(error)}",
+        f"at {line_text(line_of(error))}",
+    ]
+    if "meta tensor" in str(error):
+        lines.append(
+            "Remove Python control flow on tensor values, such as with torch.where: shapes have no values."
+        )
+    return "\n  ".join(lines)
 
 
 def _blocks(spec: Model) -> Names:

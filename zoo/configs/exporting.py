@@ -20,7 +20,7 @@ from zoo.configs.sentence import body_class, sentence_spec, write_modules
 from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data, UnfitError
-from zoo.families.registry import MODEL_TYPES, families, family
+from zoo.families.registry import families, family, model_types
 
 _LISTED = 8
 
@@ -45,12 +45,12 @@ def write_config(model: Model, model_type: str | None = None, *, preferred: str 
     ``preferred`` is the model_type of a family that is tried before the others. Each candidate is read back and must
     give the same architecture. Raises :class:`NoFamilyError`.
     """
-    if model_type is not None and model_type not in MODEL_TYPES:
+    if model_type is not None and model_type not in model_types():
         raise NoFamilyError(
-            f"Family {model_type!r} is unknown\n  {suggestion(model_type, sorted(MODEL_TYPES))}"
+            f"Family {model_type!r} is unknown\n  {suggestion(model_type, sorted(model_types()))}"
         )
     misfits = []
-    first = model_type or (preferred if preferred in MODEL_TYPES else None)
+    first = model_type or (preferred if preferred in model_types() else None)
     start = [family(first)] if first else []
     others = () if model_type else (other for other in families() if other.model_type != first)
     for candidate in itertools.chain(start, others):

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from zoo.drawing.scene import Scene
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Picture:
     """The drawing of a model."""
 
     spec: Model
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.spec.name}; save() writes {', '.join(FORMATS)}>"
 
     def _repr_svg_(self) -> str:
         """The SVG that a notebook displays."""

@@ -1,11 +1,20 @@
-"""The families, in the order in which they are tried.  A module is imported when one of its families is requested."""
+"""The families, in the order in which they are tried.  A module is imported when one of its families is requested.
+
+Packages add families through the entry-point group ``zoo.families``: the name of an entry is a model_type, its value the module
+whose ``FAMILIES`` has the family.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib.metadata import EntryPoint
 
+from specs.base.errors import PluginError
+from specs.base.plugins import FAMILIES, broken, load_entry, plugin_entries
 from specs.base.suggest import misspelt
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
@@ -163,23 +172,66 @@ without a config belong to the first family that names most of them.
 """
 
 MODEL_TYPES = tuple(name for name in MODULES if name not in ("zoo", "torch"))
-"""The families with configs; the others only name tensors."""
+"""The families of this package with configs; the others only name tensors."""
+
+
+@functools.cache
+def _plugins() -> dict[str, EntryPoint]:
+    """The families of other packages by model_type; one that is already taken is broken."""
+    entries: dict[str, EntryPoint] = {}
+    for entry in plugin_entries(FAMILIES):
+        if entry.name in MODULES:
+            broken(entry, f"is registered twice: by zoo.families.{MODULES[entry.name]} and by {entry.value}")
+        elif entry.name in entries:
+            broken(entry, f"is registered twice: by {entries[entry.name].value} and by {entry.value}")
+        else:
+            entries[entry.name] = entry
+    return entries
+
+
+def model_types() -> tuple[str, ...]:
+    """The families with configs, plugins last."""
+    return (*MODEL_TYPES, *_plugins())
+
+
+def has_tensors(model_type: object) -> bool:
+    """Whether checkpoints of a model_type can be read."""
+    return model_type in MODULES or model_type in _plugins()
 
 
 def family(model_type: str) -> Family:
-    """The family of a known model_type."""
-    families: tuple[Family, ...] = importlib.import_module(f"zoo.families.{MODULES[model_type]}").FAMILIES
-    return next(candidate for candidate in families if candidate.model_type == model_type)
+    """The family of a known model_type. Raises :class:`PluginError` for a plugin that does not work."""
+    if model_type in MODULES:
+        return _named(importlib.import_module(f"zoo.families.{MODULES[model_type]}").FAMILIES, model_type)
+    entry = _plugins()[model_type]
+    members = getattr(load_entry(entry), "FAMILIES", None)
+    if not isinstance(members, tuple) or not all(isinstance(member, Family) for member in members):
+        raise broken(entry, "must have a tuple FAMILIES of zoo.families.common.family.Family")
+    if model_type not in (member.model_type for member in members):
+        raise broken(entry, f"has no family with the model_type {model_type!r} in FAMILIES")
+    return _named(members, model_type)
+
+
+def _named(members: Iterable[Family], model_type: str) -> Family:
+    return next(member for member in members if member.model_type == model_type)
+
+
+def _working(names: Iterable[str]) -> Iterator[Family]:
+    """The families of some names, without plugins that do not work."""
+    for name in names:
+        with contextlib.suppress(PluginError):
+            yield family(name)
 
 
 def families() -> Iterator[Family]:
     """Every family that has configs, in order."""
-    return map(family, MODEL_TYPES)
+    return _working(model_types())
 
 
 def tensor_names() -> list[Tensors]:
     """Every table of tensor names once, in order."""
-    return list({id(table): table for table in (family(name).tensors for name in MODULES)}.values())
+    names = (*MODULES, *_plugins())
+    return list({id(table): table for table in (member.tensors for member in _working(names))}.values())
 
 
 def family_of_config(config: Config) -> Family:
@@ -188,16 +240,17 @@ def family_of_config(config: Config) -> Family:
     if model_type is None:
         config.refuse("model_type", "is required, as it names the family", _remedy(config))
     config.refuse_inexpressible()
-    if isinstance(model_type, str) and model_type not in MODEL_TYPES and config.has("text_config"):
+    known = model_types()
+    if isinstance(model_type, str) and model_type not in known and config.has("text_config"):
         config.refuse(
             "model_type",
             "must be a text model: its other parts are not supported",
             "Save text_config as a config.json of its own, with the tensors of the text model.",
         )
-    if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
-        near = misspelt(str(model_type), sorted(MODEL_TYPES))
+    if not isinstance(model_type, str) or model_type not in known:
+        near = misspelt(str(model_type), sorted(known))
         supported = textwrap.fill(
-            f"Supported families: {', '.join(sorted(MODEL_TYPES))}.",
+            f"Supported families: {', '.join(sorted(known))}.",
             100,
             subsequent_indent="  ",
             break_on_hyphens=False,

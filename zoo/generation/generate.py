@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from specs.base.errors import UserError
 from specs.model.model import Model
-from zoo.generation.prompts import check_prompts
+from zoo.generation.prompts import check_prompts, weights_missing
 from zoo.generation.sampling import Sampler, Sampling
 from zoo.generation.score_rules import ScoreRules
 from zoo.generation.settings import NO_SETTINGS, GenerationSettings, stops
@@ -119,7 +119,7 @@ def check_generates(model: Generates) -> None:
             "  Set head.kind=language_modeling."
         )
     if next(model.parameters()).is_meta:
-        raise UserError("Generating needs weights, and this model has none\n  Build it with weights.")
+        raise weights_missing(model.spec)
 
 
 @torch.no_grad()

@@ -29,3 +29,10 @@ def check_prompts(spec: Model, stack: Stack, prompts: Sequence[Sequence[int]], r
                 f"A prompt{more} must fit the context of {spec.name}, which is {most} tokens\n"
                 f"  value: {len(prompt)} tokens\n  Use {most - room} or fewer."
             )
+
+
+def weights_missing(spec: Model) -> UserError:
+    """The error of a call of a model that is on the meta device."""
+    return UserError(
+        f'{spec.name} was built without weights: pass weights="random" or a checkpoint to zoo.build.'
+    )

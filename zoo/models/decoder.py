@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Unpack
+from typing import ClassVar, Unpack
 
-from torch import Tensor, nn
+from torch import Tensor
 
 import specs.model.model as spec
 from zoo.components.embedding import Tokens
@@ -14,14 +14,17 @@ from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import StackContext
 from zoo.generation.generate import GenerationOptions, Prompts, generate
+from zoo.models.built_model import BuiltModel
 from zoo.models.outputs import Outputs
 from zoo.models.token_positions import TokenPositions
 from zoo.models.varied_stack import stack_of
 from zoo.registry import build_component
 
 
-class Decoder(nn.Module):
+class Decoder(BuiltModel):
     """head(decoder(embedding(tokens))); every token attends to itself and those before it."""
+
+    entries: ClassVar[tuple[str, ...]] = ("forward", "generate")
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()

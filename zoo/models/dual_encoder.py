@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from typing import ClassVar
+
+from torch import Tensor
 
 import specs.model.model as spec
 from specs.model.stack import StackName
@@ -11,15 +13,17 @@ from zoo.components.head import Contrastive, Pooled
 from zoo.components.patch_boxes import Detection, PatchBoxes
 from zoo.components.pooling import TokenSequence
 from zoo.context import StackContext
+from zoo.models.built_model import BuiltModel
 from zoo.models.outputs import Outputs
 from zoo.models.token_positions import TokenPositions
 from zoo.models.varied_stack import stack_of
 from zoo.registry import build_component
 
 
-class DualEncoder(nn.Module):
+class DualEncoder(BuiltModel):
     """head(text vectors, image vectors); each stack has its own embedding and its own head."""
 
+    entries: ClassVar[tuple[str, ...]] = ("forward", "encode", "vector")
     head: Contrastive | Detection
     image_head: Pooled | PatchBoxes
 

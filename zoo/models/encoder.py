@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
 
 import specs.model.model as spec
 from zoo.components.embedding import Embedding
 from zoo.components.pooling import TokenSequence
 from zoo.context import StackContext
+from zoo.models.built_model import BuiltModel
 from zoo.models.outputs import Outputs
 from zoo.models.token_positions import TokenPositions
 from zoo.models.varied_stack import stack_of
 from zoo.registry import build_component
 
 
-class Encoder(nn.Module):
+class Encoder(BuiltModel):
     """head(encoder(embedding(inputs))); every token, or patch of an image, attends to every other."""
 
     def __init__(self, spec: spec.Model) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Unpack, cast
+from typing import ClassVar, Unpack, cast
 
-from torch import Tensor, nn
+from torch import Tensor
 
 import specs.model.model as spec
 from zoo.components.block import Block
@@ -15,6 +15,7 @@ from zoo.components.mixer import State
 from zoo.components.pooling import TokenSequence, pool
 from zoo.context import StackContext
 from zoo.generation.generate import GenerationOptions, Prompts, generate_from
+from zoo.models.built_model import BuiltModel
 from zoo.models.outputs import Outputs
 from zoo.models.stack import EncoderOutput
 from zoo.models.token_positions import TokenPositions
@@ -22,8 +23,10 @@ from zoo.models.varied_stack import stack_of
 from zoo.registry import build_component
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(BuiltModel):
     """The decoder's tokens attend to earlier tokens and to all of the encoder's."""
+
+    entries: ClassVar[tuple[str, ...]] = ("forward", "encode", "encoder_output", "decode", "generate")
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -33,6 +34,8 @@ class VisionLanguage(Decoder):
     Without images it is the decoder alone. Images of one size come as M channels height width, and those of any size as the
     patches of all, N W, with the frames, rows and columns of each, M 3.
     """
+
+    entries: ClassVar[tuple[str, ...]] = ("forward", "generate", "embed", "encode_images", "image_output")
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__(spec)

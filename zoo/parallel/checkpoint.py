@@ -14,8 +14,9 @@ from torch.distributed.checkpoint.state_dict_saver import save
 from torch.optim import Optimizer
 
 from specs.base.errors import UserError
-from zoo.checkpoints.recorded_spec import check_recorded_spec, record_spec
-from zoo.weights.distributed import METADATA, MODEL
+from zoo.configs.recorded_spec import check_recorded_spec, record_spec
+from zoo.weights.distributed import MODEL
+from zoo.weights.names import METADATA
 
 OPTIMIZER = "optimizer"
 

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypedDict
 
 from torch.distributed.device_mesh import DeviceMesh
 
 from specs.base.errors import UserError
 from specs.base.suggest import suggestion
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
+    from torch.distributed.tensor import Shard
+
+
+class FsdpKeywords(TypedDict, total=False):
+    """The options of ``torch.distributed.fsdp.fully_shard``."""
+
+    reshard_after_forward: bool | int | None
+    shard_placement_fn: Callable[[nn.Parameter], Shard | None] | None
+    mp_policy: MixedPrecisionPolicy
+    offload_policy: OffloadPolicy
+    ignored_params: set[nn.Parameter] | None
+
 
 DIMS = {"dp": "data", "tp": "tensor", "pp": "pipeline"}
 """The names of the dims, and the parallelism that each stands for."""

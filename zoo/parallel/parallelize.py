@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import nn
@@ -23,7 +23,7 @@ from zoo.components.attention import CrossAttention
 from zoo.components.block import Block
 from zoo.components.position import Position
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
-from zoo.parallel.mesh import degrees_of
+from zoo.parallel.mesh import FsdpKeywords, degrees_of
 from zoo.parallel.pipeline import StageModule, stage_of
 from zoo.parallel.plan import ParallelPlan, plan_of, stacks_of
 from zoo.parallel.shards import fill
@@ -153,7 +153,7 @@ def parallelize(
     seed: int = 0,
     sequence: bool = False,
     recompute: bool = False,
-    **fsdp: Any,
+    **fsdp: Unpack[FsdpKeywords],
 ) -> ZooModel | StageModule:
     """See :func:`zoo.parallelize`."""
     degrees = degrees_of(mesh)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from specs.base.errors import UserError
+from specs.base.result_table import ResultTable, Tabular
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.block import Block
@@ -30,7 +31,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class ParallelPlan:
+class ParallelPlan(Tabular):
     """The cuts of a model's modules and parameters by path, and what follows from them.
 
     ``counts`` are the numbers that a degree must divide, ``divided`` the attributes that count heads by the path of their
@@ -48,6 +49,12 @@ class ParallelPlan:
     norms: tuple[str, ...] = field(default=())
     edges: dict[str, tuple[bool, bool]] = field(default_factory=dict)
     mixing: tuple[str, ...] = ()
+
+    def table(self) -> ResultTable:
+        """The cut of each module and parameter."""
+        degrees = ", ".join(map(str, self.degrees()))
+        title = f"{self.spec.name}: {len(self.cuts):,} parts cut, tensor parallelism of degree {degrees}"
+        return ResultTable(title, ("path", "cut"), [(path, cut.kind) for path, cut in self.cuts.items()])
 
     def degrees(self, most: int = 64) -> list[int]:
         """The degrees of tensor parallelism that fit, 1 among them."""

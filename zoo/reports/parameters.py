@@ -13,11 +13,11 @@ from typing import Any
 from torch import nn
 
 from specs.base.errors import Problem, SpecError, UserError
+from specs.base.result_table import ResultTable, Tabular
 from specs.base.suggest import suggestion
 from specs.model.model import Model
 from zoo.components.embedding import Embedding
 from zoo.components.per_layer_embedding import PerLayerEmbedding
-from zoo.core.result_table import ResultTable, Tabular
 from zoo.core.units import total_and_active
 from zoo.reports.folding import Folded, FoldedStack
 from zoo.reports.parameter_check import ParameterCheck

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from specs.base.errors import UserError
+from specs.base.result_table import ResultTable, Tabular
 from specs.base.suggest import suggestion
 from specs.files.device import Device, load_device
 from specs.model.model import Model
-from zoo.core.result_table import ResultTable, Tabular
 from zoo.core.units import byte_text, total_and_active
 from zoo.reports.costs import Costs, costs
 from zoo.reports.devices import this_device

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from specs.forms.resolved import resolved
-from specs.language.catalog import preset_names
 from specs.language.document import Document
-from specs.language.load import read, varied
-from specs.language.named_blocks import with_named_blocks
-from specs.language.validation import validate
+from specs.language.reference import preset_file
 from specs.model.model import Model
-from zoo.configs.reference_kind import reference_kind
+from zoo.configs.named_model import named_model
 from zoo.record.manifest import ExportRecord, read_record
 
 
@@ -36,18 +32,10 @@ def read_side(reference: str, assignments: Sequence[str] = ()) -> Side:
 
     Raises :class:`specs.base.errors.UserError` for an unknown reference or an invalid spec.
     """
-    path, kind = Path(reference), reference_kind(reference)
-    export = read_record(path) if kind == "export" else None
-    if kind == "checkpoint":
-        from zoo.configs.importing import import_spec
-
-        document = Document(resolved(import_spec(path)))
-    else:
-        document = read(reference if export is None else path / "spec.yaml")
-    document = varied(document, assignments)
-    spec = validate(with_named_blocks(document))
-    label = spec.name if assignments or reference in preset_names() else reference
-    return Side(label, document, spec, None if assignments else export)
+    named = named_model(reference, assignments)
+    export = read_record(named.path) if named.kind == "export" else None
+    label = named.spec.name if assignments or preset_file(reference) else reference
+    return Side(label, named.document, named.spec, None if assignments else export)
 
 
 def side_of(reference: Model | str | os.PathLike[str]) -> Side:

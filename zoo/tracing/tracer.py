@@ -8,8 +8,6 @@ can replace the body.
 from __future__ import annotations
 
 import operator
-import os
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +16,7 @@ import torch
 from torch import Tensor, fx, nn
 
 from specs.base.errors import UserError, option_name, reason_of
-from zoo import functional, ops
+from zoo.core.caller import calling_line, line_of, line_text
 from zoo.core.tensors import weight_tensors
 from zoo.ops import TensorInfo, operation_of, result_info
 from zoo.ops.creation import size
@@ -77,7 +75,7 @@ class SymbolicValue(fx.Proxy):
 class Tracer(fx.Tracer):
     """Traces a call of a model.
 
-    The meta of each node has its ``info`` in the two runs, the ``path`` of its module, the paths of all modules being called
+    The meta of each node has its ``info`` in the two runs, the ``path`` of its module, the ``line`` of code that made the call, the paths of all modules being called
     (``within``), and the semantic calls whose result it is, innermost first (``semantic_calls``).
     """
 
@@ -100,15 +98,9 @@ class Tracer(fx.Tracer):
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> UntraceableError:
-        frames = [
-            frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)
-        ]
-        line = (
-            f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}" if frames else "an unknown line"
-        )
         return UntraceableError(
             f"{self._where()} cannot be traced: {type(error).__name__}: {reason_of(error)}\n"
-            f"  at {line}\n"
+            f"  at {line_text(line_of(error))}\n"
             f"  Remove Python control flow on tensor values, or export through torch.onnx ({option_name('via')} torch)."
         )
 
@@ -169,6 +161,7 @@ class Tracer(fx.Tracer):
         if target is operator.getitem:
             refuse_clamped_slice(proxy.node)
         if kind in CALLS:
+            proxy.node.meta["line"] = calling_line()
             first, second = node_info(proxy.node, 0), node_info(proxy.node, 1)
             if isinstance(first, int) and first == second:  # a static size
                 self.graph.erase_node(proxy.node)
@@ -201,13 +194,3 @@ class Tracer(fx.Tracer):
 
 def _node(value: Any) -> Any:
     return value.node if isinstance(value, fx.Proxy) else value
-
-
-_MACHINERY = tuple(
-    os.path.join(os.path.dirname(file), "")
-    for file in (torch.__file__, __file__, ops.__file__, functional.__file__)
-)
-
-
-def _is_machinery(filename: str) -> bool:
-    return filename.startswith(_MACHINERY)

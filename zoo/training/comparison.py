@@ -162,7 +162,7 @@ def contenders(named: Sequence[Contender], task: TrainingTask, jobs: int = 1) ->
         if size > free:
             raise UserError(
                 f"{contender.label} is too large to train here: its {size // _BYTES:,} parameters take {byte_text(size)}, "
-                f"and {byte_text(free)} are free\n  Reduce it, for example with {option_name('layers')} 4 and {option_name('width')} 128."
+                f"and {byte_text(free)} are free\n  Reduce it, for example with {option_name('num_layers')} 4 and {option_name('width')} 128."
             )
     needed = list(accumulate(sorted(sizes, reverse=True)[:jobs]))
     if needed and needed[-1] > free:

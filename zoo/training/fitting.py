@@ -61,10 +61,10 @@ def _check_lengths(spec: Model, task: TrainingTask) -> None:
         context = spec.context_length_of(stack)
         if context is not None and needed(task.length) > context:
             fits = bisect_right(range(1, task.length), context, key=needed)
-            shorter = f"Use {option_name('length')} {fits} or less, or set " if fits else "Set "
+            shorter = f"Use {option_name('task_length')} {fits} or less, or set " if fits else "Set "
             field = "context_length" if stack.context_length is None else f"{name}.context_length"
             raise UserError(
-                f"{spec.name}: {task.name} of {option_name('length')} {task.length} must fit the context of its {name}\n"
+                f"{spec.name}: {task.name} of {option_name('task_length')} {task.length} must fit the context of its {name}\n"
                 f"  value: {needed(task.length)} tokens, and the context has {context}\n"
                 f"  {shorter}{field}={needed(task.length)}."
             )

@@ -82,7 +82,7 @@ class Store:
             return
         except Exception:  # a damaged or foreign pickle may raise anything
             raise UserError(
-                f"{self._state} is not a valid training state\n  Pass {option_name('fresh')} to start over."
+                f"{self._state} is not a valid training state\n  Pass {option_name('force')} to start over."
             ) from None
 
     def keep_state(self, state: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ class Store:
             field = path_text(first["loc"])
             raise UserError(
                 f"{self._result} is not a valid training result: {f'{field}: ' if field else ''}{first['msg']}\n"
-                f"  Pass {option_name('fresh')} to start over."
+                f"  Pass {option_name('force')} to start over."
             ) from None
 
     def keep_result(self, result: TrainingResult) -> None:

@@ -27,17 +27,17 @@ def find_task(name: str, text: Path | None, length: int | None, specs: Sequence[
     if name in _SYNTHETIC:
         if text is not None:
             raise UserError(
-                f"{option_name('task')} {name} generates its own passages and takes no {option_name('text')}\n  value: {str(text)!r}\n"
+                f"{option_name('task')} {name} generates its own passages and takes no {option_name('corpus')}\n  value: {str(text)!r}\n"
                 f"  Leave it out, or use {option_name('task')} {' or '.join(OF_TEXT)}."
             )
         kind = _SYNTHETIC[name]
         return kind(length or kind.usual_length)
     if text is None:
-        raise UserError(f"{option_name('task')} {name} needs a text\n  Pass {option_name('text')} FILE.")
+        raise UserError(f"{option_name('task')} {name} needs a text\n  Pass {option_name('corpus')} FILE.")
     length = length or TextTask.usual_length
     if length < 2:
         raise UserError(
-            f"{option_name('length')} of a text must be 2 bytes or more\n  value: {length}\n  Use {TextTask.usual_length}."
+            f"{option_name('task_length')} of a text must be 2 bytes or more\n  value: {length}\n  Use {TextTask.usual_length}."
         )
     content = read_text(text, length)
     if name == MASKED_BYTE:

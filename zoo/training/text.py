@@ -115,7 +115,7 @@ def read_text(path: Path, length: int) -> bytes:
     if len(content) // HELD_OUT < length:
         fits = len(content) // HELD_OUT
         remedy = (
-            f"Use {option_name('length')} {fits} or less, or a longer text."
+            f"Use {option_name('task_length')} {fits} or less, or a longer text."
             if fits > 1
             else "Use a longer text."
         )

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from zoo.files.reading import check_regular, open_regular, unreadable
+from zoo.weights.names import METADATA
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, read_bytes
 
-METADATA = ".metadata"
 MODEL = "model"
 """The entry of the state that holds the weights."""
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from zoo.files.reading import open_regular, unreadable
 from zoo.weights.adapters import refuse_adapter, refuse_adapter_file
-from zoo.weights.distributed import METADATA, read_distributed
+from zoo.weights.distributed import read_distributed
 from zoo.weights.gguf import read_gguf
 from zoo.weights.gguf_file import MAGIC
 from zoo.weights.modules import dense_modules
-from zoo.weights.names import file_among, lone_shards, read_index
+from zoo.weights.names import METADATA, file_among, lone_shards, read_index
 from zoo.weights.pickled import read_archive, read_legacy
 from zoo.weights.safetensors import begins_safetensors, read_safetensors
 from zoo.weights.source import WeightError

@@ -80,6 +80,15 @@ def repository_name(directory: Path) -> str | None:
     return root.rpartition("--")[2] if parent.name == "snapshots" and root.startswith(_REPOSITORY) else None
 
 
+def place_text(directory: Path) -> str:
+    """The repository and commit whose snapshot in the hub's cache a directory is, as in org/name@0123456; other paths as they
+    are."""
+    repository = directory.absolute().parent.parent.name
+    if repository_name(directory) is None:
+        return str(directory)
+    return f"{repository.removeprefix(_REPOSITORY).replace('--', '/')}@{directory.name[:7]}"
+
+
 def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path:
     """The directory with a repository's config, its tokenizer and, where wanted, its weights.
 
@@ -104,11 +113,15 @@ def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path
 
 
 def commit_of(reference: str, revision: str | None = None) -> str:
-    """The commit that a branch or tag of a repository is at (default: its main branch).  Raises :class:`HubError`."""
+    """The commit that a branch or tag of a repository is at (default: its main branch), or, where the hub is switched off, was
+    at when it was cached.  Raises :class:`HubError`."""
     with explained(reference, revision):
-        from huggingface_hub import HfApi
+        from huggingface_hub import HfApi, errors, snapshot_download
 
-        return str(HfApi().model_info(reference, revision=revision).sha)
+        try:
+            return str(HfApi().model_info(reference, revision=revision).sha)
+        except errors.OfflineModeIsEnabled:
+            return Path(snapshot_download(reference, revision=revision, allow_patterns=["config.json"])).name
 
 
 def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list[str]]:

@@ -13,6 +13,9 @@ from zoo.weights.source import WeightError
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLED_SINGLE, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 
+METADATA = ".metadata"
+"""The index of a checkpoint of ``torch.distributed.checkpoint``."""
+
 _LONGEST_NAME = 255
 """The longest name of a file, in bytes."""
 

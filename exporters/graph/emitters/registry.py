@@ -13,7 +13,7 @@ from torch import fx
 from exporters.graph.builder import Dim, GraphBuilder
 from exporters.graph.dtypes import DTYPES
 from exporters.graph.values import Value
-from specs.base.registry import import_foreign
+from specs.base.plugins import import_foreign
 from zoo.ops import operation_of
 from zoo.ops.tensor_info import TensorInfo, promoted
 from zoo.tracing.symbols import SizePair

@@ -90,14 +90,14 @@ def test_every_command_refuses_it(checkpoint, tmp_path, embedded, monkeypatch):
         ["check", spec, "--weights", directory],
         ["run", directory, "--ids", "1"],
         ["report", directory],
+        ["export", directory],
+        ["check", directory],
     ):
         told = refused(*arguments)
         assert named in " ".join(told.split()), (arguments, told)
         assert "LORA" in told
         assert "merge_and_unload()" in told
     assert not (tmp_path / "out").exists()
-    for command in ("export", "check"):
-        assert f"Import it first: zoo import {directory}" in refused(command, directory)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from cli.app import app
 from tests.cli.process import ZOO, environment, wait_for_end
 from tests.exporters.quality import checkpoints
 
-QUICK = ["--seconds", "0.05", "--threads", "1", "--length", "8", "--past", "4"]
+QUICK = ["--seconds", "0.05", "--threads", "1", "--lengths", "8", "--pasts", "4"]
 
 
 def invoke(*arguments: object) -> Any:
@@ -53,7 +53,9 @@ def test_quality_is_printed_with_speed(exported: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_targets_and_pytorch_side_by_side() -> None:
-    result = invoke("bench", "tiny-gpt", "--target", "portable,cpu", "--against", "eager", *QUICK, "--json")
+    result = invoke(
+        "bench", "tiny-gpt", "--targets", "portable,cpu", "--baselines", "eager", *QUICK, "--json"
+    )
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
     names = [
@@ -86,7 +88,7 @@ def test_targets_and_pytorch_side_by_side() -> None:
 @pytest.mark.slow
 def test_the_table(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    result = invoke("bench", exported, *QUICK, "--batch", "1,2")
+    result = invoke("bench", exported, *QUICK, "--batches", "1,2")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].split() == [
@@ -127,15 +129,15 @@ def test_a_variant_that_cannot_be_loaded_leaves_the_others(exported: Path, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gptt2"], "must be a preset or a file\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
-        (["tiny-gpt", "--target", "portable,cdua"], "--target 'cdua' is unknown\n  Did you mean 'cuda'?"),
-        (["tiny-gpt", "--precision", "fp33"], "--precision 'fp33' is unknown\n  Did you mean 'fp32'?"),
+        (["gptt2"], "must be a preset, a file, a checkpoint or a hub repository\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
+        (["tiny-gpt", "--targets", "portable,cdua"], "--targets 'cdua' is unknown\n  Did you mean 'cuda'?"),
+        (["tiny-gpt", "--precisions", "fp33"], "--precisions 'fp33' is unknown\n  Did you mean 'fp32'?"),
         (["tiny-gpt", "--provider", "cdua"], "--provider must be the name of a provider.\n  value: 'cdua'\n  Did you mean 'cuda'?"),
-        (["tiny-gpt", "--against", "eagre"], "--against 'eagre' is unknown\n  Did you mean 'eager'?"),
-        (["tiny-gpt", "--batch", "0"], "--batch must be comma-separated whole numbers of at least 1.\n  value: '0'\n  Pass a list such as 1,8."),
-        (["tiny-gpt", "--batch", "1;2"], "--batch must be comma-separated whole numbers of at least 1.\n  value: '1;2'\n"),
-        (["tiny-gpt", "--past", "-1"], "--past must be comma-separated whole numbers of at least 0.\n  value: '-1'\n"),
-        (["tiny-gpt", "--past", "128"], "--past must fit the context of tiny-gpt\n  value: 128\n  Use 127 or less."),
+        (["tiny-gpt", "--baselines", "eagre"], "--baselines 'eagre' is unknown\n  Did you mean 'eager'?"),
+        (["tiny-gpt", "--batches", "0"], "--batches must be comma-separated whole numbers of at least 1.\n  value: '0'\n  Pass a list such as 1,8."),
+        (["tiny-gpt", "--batches", "1;2"], "--batches must be comma-separated whole numbers of at least 1.\n  value: '1;2'\n"),
+        (["tiny-gpt", "--pasts", "-1"], "--pasts must be comma-separated whole numbers of at least 0.\n  value: '-1'\n"),
+        (["tiny-gpt", "--pasts", "128"], "--pasts must fit the context of tiny-gpt\n  value: 128\n  Use 127 or less."),
         (["vit-base-16"], "vit-base-16 cannot be timed: "),
         (["bert-base", "--new-tokens", "3"], "--new-tokens applies only to decoders, and bert-base is an encoder."),
     ],

@@ -95,6 +95,7 @@ def test_failing_shapes_exit_with_1_and_end_there(run, monkeypatch):
     assert result.exit_code == 1
     assert lines(result.stdout)[1:] == [
         "tiny-gpt fails to run: RuntimeError: sizes do not match",
+        f'at {__file__}:{fail.__code__.co_firstlineno + 1}: raise RuntimeError("sizes do not match")',
         "shapes: failed",
     ]
     data = json.loads(run("tiny-gpt", "--json").stdout)

@@ -73,6 +73,7 @@ def test_list_takes_a_pattern_and_an_architecture(run):
             "source": "",
             "features": [],
             "tasks": ["text generation"],
+            "hub": None,
         }
     ]
 
@@ -96,6 +97,18 @@ def test_list_finds_words_tasks_features_sizes_and_years(run, words, some, not_t
     found = set(names(run("list", *words)))
     assert found >= some
     assert not_this not in found
+
+
+def test_list_names_the_hub_repository_of_the_weights_and_finds_presets_by_it(run):
+    (found,) = json.loads(run("list", "codegen-350M-mono", "--json").stdout)
+    assert (found["name"], found["hub"]) == ("codegen-350m", "Salesforce/codegen-350M-mono")
+    shown = run("list", "salesforce/codegen").stdout
+    assert "code; Salesforce/codegen-350M-mono\n" in shown
+    assert shown.endswith("  zoo export Salesforce/codegen-350M-mono   with trained weights\n")
+    named = [preset for preset in zoo.presets() if preset.hub]
+    assert len(named) == len({preset.hub for preset in named}) > 100  # a size does not take that of its base
+    assert all(preset.hub in preset.source and preset.hub.count("/") == 1 for preset in named)
+    assert next(iter(zoo.presets("bert-base"))).hub is None
 
 
 def test_python_lists_the_same_presets_as_records():

@@ -23,7 +23,7 @@ from tests.thinned import one_in
 from tests.zoo.sabotage import windows_see_the_future
 
 Run = Callable[..., Any]
-QUICK = ("--steps", "4", "--batch", "2", "--length", "3")
+QUICK = ("--steps", "4", "--batch", "2", "--task-length", "3")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_specs_and_variants_side_by_side(run: Run) -> None:
     Path("mine.yaml").write_text("extends: bert-tiny\nname: something\n")
     result = run(
-        "compare", "tiny-gpt", "mine.yaml", "t5-small", "tiny-gpt", "--layers", "2", "--width", "32", *QUICK,
+        "compare", "tiny-gpt", "mine.yaml", "t5-small", "tiny-gpt", "--num-layers", "2", "--width", "32", *QUICK,
         "--with", "position={kind: rope}  decoder.layers=1",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -99,7 +99,7 @@ def test_a_cheat_is_called_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
         "tiny-gpt",
         "--with",
         "decoder.block.attention.window=4",
-        "--text",
+        "--corpus",
         "text.txt",
         *QUICK,
     )
@@ -113,8 +113,8 @@ def test_a_cheat_is_called_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert data.exit_code == 1
     assert [each["sees_answers"] for each in json.loads(data.stdout)["results"]] == [False, True]
     assert json.loads(data.stdout)["sound"] is False
-    assert "Using saved results for A, B. Pass --fresh to retrain." in run(*arguments).stdout
-    assert "trained before" not in run(*arguments, "--fresh").stdout
+    assert "Using saved results for A, B. Pass --force to retrain." in run(*arguments).stdout
+    assert "trained before" not in run(*arguments, "--force").stdout
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_without_braille(tmp_path: Path) -> None:
         "1",
         "--batch",
         "1",
-        "--length",
+        "--task-length",
         "1",
     ]
     told, _ = in_terminal(command, tmp_path, PYTHONIOENCODING="ascii", NO_COLOR="1")
@@ -199,19 +199,19 @@ def test_an_empty_plot_is_not_a_failure() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gptt2"], "must be a preset or a file\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
+        (["gptt2"], "must be a preset, a file, a checkpoint or a hub repository\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
         (["tiny-gpt", "--with", "position.kind=rop"], "must be a registered position kind\n  value: 'rop'\n  Did you mean 'rope'?"),
         (["tiny-gpt", "--with", "causal"], "an assignment must have an '=' between path and value"),
         (["tiny-gpt", "--task", "revers"], "--task 'revers' is unknown\n  Did you mean 'reverse'?"),
-        (["tiny-gpt", "--task", "next-byte"], "--task next-byte needs a text\n  Pass --text FILE."),
-        (["tiny-gpt", "--task", "copy", "--text", "text.txt"], "--task copy generates its own passages and takes no --text\n  value: 'text.txt'\n  Leave it out, or use --task next-byte or masked-byte."),
-        (["tiny-gpt", "--text", "nowhere.txt"], "nowhere.txt cannot be read: No such file or directory.\n  Check the path."),
-        (["tiny-gpt", "--text", "text.txt"], "text.txt: must have at least 640 bytes: a tenth is held out, and a passage has 64\n  value: 200 bytes\n  Use --length 20 or less, or a longer text."),
-        (["tiny-gpt", "--text", "empty.txt"], "value: 0 bytes\n  Use a longer text."),
-        (["tiny-gpt", "--text", "text.txt", "--length", "1"], "--length of a text must be 2 bytes or more\n  value: 1\n  Use 64."),
-        (["bert-tiny", "--text", "text.txt", "--length", "8"], "bert-tiny cannot be trained on next-byte, which is for decoder and encoder-decoder models: every token of an encoder sees those after it\n  architecture: encoder\n  Use --task masked-byte, copy or reverse."),
-        (["tiny-gpt", "t5-small", "--text", "text.txt", "--length", "8"], "Specs compared on next-byte must have the same architecture"),
-        (["tiny-gpt", "--length", "100"], "tiny-gpt: reverse of --length 100 must fit the context of its decoder\n  value: 200 tokens, and the context has 128\n  Use --length 64 or less, or set context_length=200."),
+        (["tiny-gpt", "--task", "next-byte"], "--task next-byte needs a text\n  Pass --corpus FILE."),
+        (["tiny-gpt", "--task", "copy", "--corpus", "text.txt"], "--task copy generates its own passages and takes no --corpus\n  value: 'text.txt'\n  Leave it out, or use --task next-byte or masked-byte."),
+        (["tiny-gpt", "--corpus", "nowhere.txt"], "nowhere.txt cannot be read: No such file or directory.\n  Check the path."),
+        (["tiny-gpt", "--corpus", "text.txt"], "text.txt: must have at least 640 bytes: a tenth is held out, and a passage has 64\n  value: 200 bytes\n  Use --task-length 20 or less, or a longer text."),
+        (["tiny-gpt", "--corpus", "empty.txt"], "value: 0 bytes\n  Use a longer text."),
+        (["tiny-gpt", "--corpus", "text.txt", "--task-length", "1"], "--task-length of a text must be 2 bytes or more\n  value: 1\n  Use 64."),
+        (["bert-tiny", "--corpus", "text.txt", "--task-length", "8"], "bert-tiny cannot be trained on next-byte, which is for decoder and encoder-decoder models: every token of an encoder sees those after it\n  architecture: encoder\n  Use --task masked-byte, copy or reverse."),
+        (["tiny-gpt", "t5-small", "--corpus", "text.txt", "--task-length", "8"], "Specs compared on next-byte must have the same architecture"),
+        (["tiny-gpt", "--task-length", "100"], "tiny-gpt: reverse of --task-length 100 must fit the context of its decoder\n  value: 200 tokens, and the context has 128\n  Use --task-length 64 or less, or set context_length=200."),
         (["vit-base-16"], "vit-base-16 cannot be trained on reverse: its encoder must take tokens\n  embedding: patches\n"),
         (["gpt3-175b"], "gpt3-175b is too large to train here: "),
         (["tiny-gpt", "--width", "33"], "--width must be even\n  value: 33\n  Use 32 or 34."),

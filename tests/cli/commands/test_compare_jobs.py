@@ -63,7 +63,7 @@ def test_processes_give_the_results_of_one(run: Run) -> None:
     )
     together = run(*options, "--jobs", "3", "-o", "together.json")
     saved = run(*options, "--jobs", "3")
-    alone = run(*options, "--fresh")
+    alone = run(*options, "--force")
     assert (together.exit_code, saved.exit_code, alone.exit_code) == (0, 0, 0), together.stderr
     data, again, plain = (json.loads(each.stdout) for each in (together, saved, alone))
     assert json.loads(Path("together.json").read_text()) == {**data, "written_by": "zoo"}
@@ -106,7 +106,7 @@ def test_a_killed_process_is_reported_and_training_resumes(tmp_path: Path) -> No
         LONG, cwd=tmp_path, env=environment(), capture_output=True, timeout=200, check=True
     )
     plain = subprocess.run(
-        [*LONG[:-3], "--json", "--fresh"], cwd=tmp_path, env=environment(), capture_output=True, timeout=200, check=True
+        [*LONG[:-3], "--json", "--force"], cwd=tmp_path, env=environment(), capture_output=True, timeout=200, check=True
     )  # fmt: skip
     for ours, theirs in zip(*(json.loads(each.stdout)["results"] for each in (again, plain)), strict=True):
         assert ours["losses"] == pytest.approx(theirs["losses"], rel=1e-5)
@@ -131,7 +131,7 @@ def test_the_error_of_a_process_is_that_of_the_command(run: Run) -> None:
         result.rename(result.with_name("state.pt"))
     refused = run(*options)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "state.pt is not a valid training state\n  Pass --fresh to start over." in refused.stderr
+    assert "state.pt is not a valid training state\n  Pass --force to start over." in refused.stderr
 
 
 def test_a_process_that_fails_says_why(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def refused(result: Result) -> str:
 
 
 def test_perplexity_needs_nothing_else(run: Run, place: Path) -> None:
-    result = run("eval", place / "int8", "--text", place / "text.txt", "--json")
+    result = run("eval", place / "int8", "--data", place / "text.txt", "--json")
     data = json.loads(result.stdout)
     assert data["figures"].keys() == {"perplexity"}
     assert data["figures"]["perplexity"] > 1
@@ -79,7 +79,7 @@ def test_random_weights_are_judged_on_random_ids(run: Run, place: Path) -> None:
 
 
 def test_the_cost_of_each_layer(run: Run, place: Path) -> None:
-    result = run("eval", place / "int8", "--against", place / "origin", "--layers", "-v")
+    result = run("eval", place / "int8", "--against", place / "origin", "--per-layer", "-v")
     assert result.exit_code == 0, result.output
     assert "decoder.blocks.1" in result.stdout
     assert "feed_forward.down" in result.stdout
@@ -98,10 +98,10 @@ def test_another_tokenizer(run: Run, place: Path, tmp_path: Path) -> None:
     shutil.copytree(place / "int8", tmp_path / "bare")
     tokenizer = tmp_path / "bare" / "tokenizer.json"
     tokenizer.rename(tmp_path / "tokenizer.json")
-    told = refused(run("eval", tmp_path / "bare", "--text", place / "text.txt"))
+    told = refused(run("eval", tmp_path / "bare", "--data", place / "text.txt"))
     assert "text needs a tokenizer, and there is no tokenizer.json next to the weights" in told
-    found = run("eval", tmp_path / "bare", "--text", place / "text.txt", "--tokenizer", tmp_path, "--json")
-    same = run("eval", place / "int8", "--text", place / "text.txt", "--json")
+    found = run("eval", tmp_path / "bare", "--data", place / "text.txt", "--tokenizer", tmp_path, "--json")
+    same = run("eval", place / "int8", "--data", place / "text.txt", "--json")
     assert json.loads(found.stdout)["figures"] == json.loads(same.stdout)["figures"]
     against = run("eval", tmp_path / "bare", "--against", place / "origin", "--json")
     assert "kl" in json.loads(against.stdout)["figures"]  # with the tokenizer of the checkpoint
@@ -114,10 +114,10 @@ def test_mutually_exclusive_options(run: Run, place: Path) -> None:
     assert "tiny has no weights to compare with\n  Name them with --weights" in told
     told = refused(run("eval", place / "int8", "--against", "gpt2"))
     assert "tiny and gpt2 cannot be compared: vocab_size must be the same\n  value: 300 and 50257\n" in told
-    told = refused(run("eval", place / "int8", "--layers"))
+    told = refused(run("eval", place / "int8", "--per-layer"))
     assert "The cost of each part needs a float model in PyTorch to compare with" in told
-    told = refused(run("eval", place / "int8", "--against", place / "fp32", "--layers"))
-    assert "Name a spec or a checkpoint with --against, or leave out --layers." in told
+    told = refused(run("eval", place / "int8", "--against", place / "fp32", "--per-layer"))
+    assert "Name a spec or a checkpoint with --against, or leave out --per-layer." in told
     told = refused(run("eval", place / "origin"))
     assert "is not an export" in told
 

@@ -86,7 +86,7 @@ def test_the_transcript_of_a_spectrogram_is_that_of_the_reference(tmp_path: Path
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [f"a.wav -> {expected[0]}", f"bb.wav -> {expected[1]}"]
     assert len(set(expected)) == 2
-    judged = invoke("eval", tmp_path / "onnx", "--against", origin, "--text", sounds)
+    judged = invoke("eval", tmp_path / "onnx", "--against", origin, "--data", sounds)
     assert judged.exit_code == 0, judged.output
     attended = invoke(
         "attend", tmp_path / "pieces.yaml", "--weights", origin, "--audio", sounds / "a.wav", "--json"

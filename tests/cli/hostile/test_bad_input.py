@@ -132,11 +132,17 @@ def test_a_file_that_is_not_text_is_refused(run: Run, tmp_path: Path, content: b
     ("spec", "message"),
     [
         ("gone.yaml", "gone.yaml: the file must exist\n  Check the path.\n"),
-        (".", ".: a spec must be a file, but this is a directory\n  Pass a file in it: my-model.yaml.\n"),
-        ("bert_bse", "must be a preset or a file\n  value: 'bert_bse'\n  Did you mean 'bert-base'?\n"),
-        ("x" * 5000, "must be a preset or a file\n  value: 'xxx"),
+        (
+            ".",
+            ". is neither an export nor a checkpoint: it has no export.json, no config.json and no spec.yaml.\n  Name a directory that zoo build",
+        ),
+        (
+            "bert_bse",
+            "must be a preset, a file, a checkpoint or a hub repository\n  value: 'bert_bse'\n  Did you mean 'bert-base'?\n",
+        ),
+        ("x" * 5000, "must be a preset, a file, a checkpoint or a hub repository\n  value: 'xxx"),
         ("x" * 5000 + ".yaml", "the file must be readable: File name too long\n  Check the path.\n"),
-        ("", "must be a preset or a file\n  value: ''\n"),
+        ("", "must be a preset, a file, a checkpoint or a hub repository\n  value: ''\n"),
     ],
 )
 def test_a_spec_that_is_not_there(run: Run, spec: str, message: str) -> None:
@@ -216,7 +222,7 @@ WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
     (lambda t, p: save_file({**t, KEY: torch.zeros(3, 5)}, p), f"wrong: {KEY} is 3 x 5, and {KEY} needs 64 x 64"),
     (lambda t, p: save_file({**t, KEY: t[KEY].int()}, p), f"{KEY} has dtype I32; weights must be F64, F32, F16 or BF16"),
     (lambda t, p: save_file({n: v for n, v in t.items() if n != KEY}, p), f"1 missing\n  missing: {KEY}\n"),
-    (lambda t, p: save_file({**t, "extra": t[KEY].clone()}, p), "1 left over\n  left over: extra\n"),
+    (lambda t, p: save_file({**t, "extra": t[KEY].clone()}, p), "1 unused\n  unused: extra\n"),
     (lambda t, p: save_file(_changed(t, torch.nan), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 checked)"),
     (lambda t, p: save_file(_changed(t, torch.inf), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 checked)"),
     (lambda t, p: torch.save({**t, KEY: Namespace()}, p), "weights holds argparse.Namespace, which is code, not data; it was not run"),

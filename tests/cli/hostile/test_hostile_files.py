@@ -168,7 +168,7 @@ def test_settings_beside_a_signed_export_are_not_used(here: Path, name: str) -> 
 @pytest.mark.parametrize("attack", [pipe, device], ids=lambda each: each.__name__)
 def test_representative_inputs(here: Path, attack: Attack) -> None:
     attack(here / "ids.npy")
-    assert "ids.npy cannot be read: it is a" in refused("eval", "export", "--text", "ids.npy")
+    assert "ids.npy cannot be read: it is a" in refused("eval", "export", "--data", "ids.npy")
     attack(here / "text.txt")
     with pytest.raises(UserError, match=r"text\.txt cannot be read: it is a"):
         read_text(here / "text.txt")

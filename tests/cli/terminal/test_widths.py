@@ -139,7 +139,7 @@ def test_diff_of_exports(printed: Printed, tmp_path: Path) -> None:
 def test_compare(printed: Printed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     windows_see_the_future(monkeypatch)
-    training = ["--steps", "1", "--batch", "1", "--length", "1", "-o", "curves.json"]
+    training = ["--steps", "1", "--batch", "1", "--task-length", "1", "-o", "curves.json"]
     variants = ["--with", LONG, "--with", "decoder.block.attention.window=4"]
     invoke(printed, "compare", "tiny-gpt", *variants, *training, status=1)
     check(printed, f"B {LONG}", "loss accuracy", "verdict", "sees the future", "Wrote curves.json")
@@ -172,7 +172,7 @@ def test_run(printed: Printed, tmp_path: Path, head: str) -> None:
 
 
 def test_convert(printed: Printed, tmp_path: Path) -> None:
-    invoke(printed, "convert", "bert-tiny", *LAYERS, "-v", "-o", tmp_path / "a")
+    invoke(printed, "convert", "bert-tiny", *LAYERS, "-o", tmp_path / "a", "-v")
     printed.text = printed.text.partition(str(tmp_path))[0]
     check(printed, "model.safetensors", "config.json")
 

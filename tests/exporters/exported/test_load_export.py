@@ -141,15 +141,15 @@ def test_unusable_references_are_refused(tmp_path: Path) -> None:
     written, out = str(checkpoint(gpt2(), tmp_path / "checkpoint")), str(tmp_path / "out")
     (tmp_path / "empty").mkdir()
     cases = [
-        (out, ["decoder.layers=1"], None, "set changes a spec, and {} has its own.\n  value: decoder.layers=1\n  Name its spec.yaml, with weights."),
-        (written, ["decoder.layers=1"], None, "set changes a spec, and {} has its own.\n  value: decoder.layers=1\n  Write its spec to a file"),
-        (out, [], "random", "{} is an export and has weights of its own.\n  Leave out weights."),
-        (str(tmp_path / "empty"), [], None, "{} is neither an export nor a checkpoint: it has no export.json and no config.json.\n  Name a directory that zoo"),
+        (out, ["decoder.layers=1"], None, "{} is an export and has a spec and weights of its own.\n  Leave out set, or name {}/spec.yaml."),
+        (out, [], "random", "{} is an export and has a spec and weights of its own.\n  Leave out weights, or name {}/spec.yaml."),
+        (str(tmp_path / "empty"), [], None, "{} is neither an export nor a checkpoint: it has no export.json, no config.json and no spec.yaml.\n  Name a directory that zoo"),
     ]  # fmt: skip
     for reference, assignments, weights, message in cases:
         with pytest.raises(UserError) as told:
             model_source(reference, assignments, weights)
-        assert str(told.value).startswith(message.format(reference))
+        assert str(told.value).startswith(message.replace("{}", reference))
+    assert model_source(written, ["decoder.layers=1"]).spec.decoder.layers == 1  # type: ignore[union-attr]
 
 
 def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_speech_is_heard_in_few_bits(
     zoo("export", spec, "--weights", whisper, *options, "-o", out)
     manifest = read_record(out).manifest
     assert (manifest.calibrated_on is not None) == (precision == "int4")
-    judged = zoo("eval", out, "--against", whisper, "--text", audio)
+    judged = zoo("eval", out, "--against", whisper, "--data", audio)
     (share,) = re.findall(r"token error rate against float +([0-9.]+)%", judged)
     assert float(share) <= MOST_ERRORS
     recording = next(path for path, words in recordings.items() if words == SENTENCE)

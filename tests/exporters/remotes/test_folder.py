@@ -76,7 +76,7 @@ def test_another_export_is_not_overwritten_unasked(exports, tmp_path):
         assert said.endswith("  Choose another place, or pass --overwrite.\n")
         assert contents(place) == before
     (place / "notes.txt").write_text("mine")
-    done("push", exports / "other", "--to", place, "--overwrite")
+    done("push", exports / "other", "--to", place, "--force")
     assert contents(place) == {**contents(exports / "other"), "notes.txt": b"mine"}
 
 
@@ -84,7 +84,7 @@ def test_the_signature_of_an_earlier_export_goes(copy, exports, tmp_path, key):
     signed, place = copy("first"), tmp_path / "p"
     done("sign", signed, "--key", key)
     done("push", signed, "--to", place)
-    data = as_json("push", exports / "other", "--to", place, "--overwrite")
+    data = as_json("push", exports / "other", "--to", place, "--force")
     assert {"model.sig", "bom.cdx.json"} == {
         name for name, state in states(data).items() if state == "removed"
     }
@@ -94,7 +94,7 @@ def test_the_signature_of_an_earlier_export_goes(copy, exports, tmp_path, key):
 def test_a_directory_of_something_else_stays(exports, tmp_path):
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "thesis.tex").write_text("years")
-    said = refused("push", exports / "first", "--to", tmp_path / "p", "--overwrite")
+    said = refused("push", exports / "first", "--to", tmp_path / "p", "--force")
     assert "holds files and no valid export.json, so zoo did not write it" in said
     assert contents(tmp_path / "p") == {"thesis.tex": b"years"}
 

@@ -93,7 +93,7 @@ def test_another_export_is_not_overwritten_unasked(copy, exports, run, hub, key)
         )
         assert "\n  target: portable -> cpu\n" in said
     assert hub.branches["main"] == before
-    run("push", exports / "other", "--to", "hf://org/tiny", "--overwrite")
+    run("push", exports / "other", "--to", "hf://org/tiny", "--force")
     attributes = {".gitattributes": b"*.onnx filter=lfs\n"}
     assert hub.files() == {**contents(exports / "other"), **attributes}
 

@@ -102,7 +102,7 @@ def test_another_export_is_not_overwritten_unasked(exports, tag, tmp_path):
     assert "build.json (changed)" in said
     assert "\n  target: portable -> cpu\n" in said
     assert manifest(tag).content == before
-    done("push", exports / "other", "--to", tag, "--overwrite")
+    done("push", exports / "other", "--to", tag, "--force")
     done("pull", tag, "-o", tmp_path / "pulled")
     assert contents(tmp_path / "pulled") == contents(exports / "other")
 
@@ -113,7 +113,7 @@ def test_an_artifact_of_something_else_is_not_overwritten_unasked(exports, tag, 
     oras.client.OrasClient(insecure=True).push(target=tag.removeprefix("oci://"), files=["thesis.tex"])
     assert "thesis.tex (removed)" in refused("push", exports / "first", "--to", tag)
     assert f"{tag} has no export: there is no export.json" in refused("pull", tag, "-o", "here")
-    data = as_json("push", exports / "first", "--to", tag, "--overwrite")
+    data = as_json("push", exports / "first", "--to", tag, "--force")
     assert states(data)["thesis.tex"] == "removed"
 
 
@@ -124,7 +124,7 @@ def test_an_image_for_several_machines_is_not_overwritten(exports, tag):
     index = json.dumps({"schemaVersion": 2, "mediaType": kind, "manifests": []})
     url = f"http://{host}/v2/{name}/manifests/v1"
     requests.put(url, index, headers={"Content-Type": kind}, timeout=20).raise_for_status()
-    for more in ((), ("--overwrite",)):
+    for more in ((), ("--force",)):
         said = refused("push", exports / "first", "--to", tag, *more)
         assert said == f"{tag} is not an artifact of files.\n  Choose another tag.\n"
     assert requests.get(url, headers={"Accept": kind}, timeout=20).text == index

@@ -1,5 +1,6 @@
 """From a reference to a model: extends, --set, named blocks, and what a user is told about every mistake."""
 
+import re
 from textwrap import dedent
 from typing import Any
 from unittest.mock import ANY
@@ -12,7 +13,7 @@ from specs.forms.difference import differences
 from specs.forms.resolved import resolved
 from specs.forms.variation import assignments
 from specs.forms.written_out import written_out
-from specs.language.load import MAX_EXTENDS, load, read, varied
+from specs.language.load import MAX_EXTENDS, MAX_NAME, load, read, varied
 from specs.language.named_blocks import with_named_blocks
 from specs.language.reading import read_text
 from specs.language.validation import validate
@@ -200,10 +201,11 @@ def test_an_inherited_wrong_value_is_located_where_it_was_written(write):
 
 def test_an_unknown_preset():
     assert told("gpt").splitlines() == [
-        "must be a preset or a file",
+        "must be a preset, a file, a checkpoint or a hub repository",
         "  value: 'gpt'",
         "  Did you mean 'gpt2'?",
-        "  Or pass the path of a YAML file; `zoo list` shows the presets.",
+        "  Or pass the path of a YAML file, a checkpoint or a GGUF file, or ORG/NAME of a hub repository; `zoo list` shows the "
+        "presets.",
     ]
 
 
@@ -647,3 +649,15 @@ def test_all_problems_are_reported_in_line_order(write):
 def test_a_spec_cannot_be_changed_after_it_was_checked():
     with pytest.raises(ValueError, match="frozen"):
         load("gpt2").d_model = 5
+
+
+def test_the_name_of_a_long_variant_is_short_and_tells_variants_apart():
+    changes = ["decoder.block.norm.kind=rms_norm", "decoder.block.norm.eps=1.0e-6", "position.kind=rope"]
+    names = [load("gpt2", changes[:count]).name for count in (1, 2, 3)]
+    assert names[0] == "gpt2+decoder.block.norm.kind=rms_norm"
+    assert re.fullmatch(r"gpt2\+2-changes-[0-9a-f]{6}", names[1])
+    assert re.fullmatch(r"gpt2\+3-changes-[0-9a-f]{6}", names[2])
+    other = load("gpt2", [*changes[:1], "decoder.block.norm.eps=1.0e-7"]).name
+    assert other != names[1] == load("gpt2", changes[:2]).name
+    assert load("gpt2", [*changes, "name=mine"]).name == "mine"
+    assert max(map(len, names)) <= MAX_NAME

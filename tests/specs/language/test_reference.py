@@ -21,29 +21,11 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_model_of_the_hub_is_to_be_imported():
-    assert told("meta-llama/Llama-3.2-1B") == [
-        "must be a preset or a file",
-        "  value: 'meta-llama/Llama-3.2-1B'",
-        "  Import a model from the Hugging Face hub first: zoo import meta-llama/Llama-3.2-1B -o my-model.yaml",
-    ]
-
-
-def test_the_directory_of_a_checkpoint_is_to_be_imported(here):
-    (here / "a b").mkdir()
-    (here / "a b" / "config.json").touch()
-    assert told("a b") == [
-        "A spec must be a file, but this is a checkpoint directory",
-        "  value: 'a b'",
-        "  Import it first: zoo import 'a b' -o my-model.yaml",
-    ]
-
-
 def test_a_file_that_is_not_there_and_has_the_name_of_a_preset(here):
     (here / "gpt3.yaml").touch()
     for name in ("gpt2.yaml", "gpt2.yml"):
         assert told(name) == [
-            "must be a preset or a file",
+            "must be a preset, a file, a checkpoint or a hub repository",
             f"  value: '{name}'",
             "  The file does not exist; the preset is named gpt2.",
         ]

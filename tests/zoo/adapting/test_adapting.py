@@ -104,6 +104,8 @@ def test_heads_of_equal_groups_keep_the_outputs_when_grouped(tmp_path: Path) -> 
     held = stored(grouped, tmp_path / "grouped")
     zoo.adapt(whole, held, tmp_path / "whole")
     written = zoo.adapt(grouped, tmp_path / "whole", tmp_path / "back")
+    assert " tensors derived, 0 of the source unused; print() for the table>" in repr(written)
+    assert "decoder.blocks.0.attention.key.weight " in str(written)
     assert rules(written)["decoder.blocks.1.attention.value.bias"] == "mean of 2 heads each"
     torch.testing.assert_close(
         logits(zoo.build(grouped, str(tmp_path / "back"))), logits(zoo.build(grouped, str(held)))

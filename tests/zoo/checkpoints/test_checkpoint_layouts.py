@@ -17,7 +17,7 @@ from tests.zoo.tiny import gpt2
 from zoo.checkpoints.carried import origin_of, tokenizer_origin
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
-from zoo.configs.reference_kind import reference_kind
+from zoo.configs.named_model import model_kind
 from zoo.families.common.config import ConfigError
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
@@ -135,12 +135,12 @@ def test_the_directory_of_a_repository_in_the_cache_is_its_snapshot(cache, check
     expected, found = values_of(checkpoint), values_of(cache)
     assert all(torch.equal(found[each], expected[each]) for each in expected)
     assert origin_of(str(cache)) == tokenizer_origin(str(cache)) == cache / "snapshots/aaa"
-    assert reference_kind(str(cache)) == "checkpoint"
+    assert model_kind(str(cache)) == "checkpoint"
     result = CliRunner().invoke(
         app, ["import", str(cache), "-o", str(tmp_path / "spec.yaml")], prog_name="zoo"
     )
     assert result.exit_code == 0, result.output
-    assert "all found in" in result.stderr
+    assert "every tensor found in the checkpoint" in result.stdout
 
 
 def test_a_cache_whose_snapshot_is_unknown_is_refused(cache):

@@ -102,7 +102,7 @@ def test_an_encoder_decoder_writes_of_a_sound() -> None:
 
 def test_models_that_cannot_generate_are_refused_with_the_reason() -> None:
     model: Any = zoo.build
-    with pytest.raises(UserError, match="Generating needs weights, and this model has none"):
+    with pytest.raises(UserError, match="was built without weights: pass weights"):
         model(gpt2()).generate([[1]])
     spec = gpt2(head={"kind": "none"})
     with pytest.raises(UserError, match="Generating needs a head of kind language_modeling\n  value: none"):

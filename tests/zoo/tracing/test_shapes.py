@@ -103,7 +103,29 @@ def test_a_module_that_fails_is_named() -> None:
     model.decoder.blocks[1].feed_forward = FixedLength()
     report = check_shapes(model, gpt2())
     assert not report.passed
-    assert report.problems[0].startswith("decoder.blocks.1.feed_forward fails to run: RuntimeError")
+    first, line = report.problems[0].split("\n")
+    assert first.startswith("decoder.blocks.1.feed_forward fails to run: RuntimeError")
+    assert (
+        line
+        == f"  at {__file__}:{FixedLength.forward.__code__.co_firstlineno + 1}: return x + x.new_empty(6, x.shape[-1])"
+    )
+
+
+class Branches(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            return x
+        return -x
+
+
+def test_a_branch_on_values_is_named_with_its_line_and_a_way_out() -> None:
+    model: Any = assemble(gpt2())
+    model.decoder.blocks[1].feed_forward = Branches()
+    (problem,) = check_shapes(model, gpt2()).problems
+    assert problem.endswith(
+        f"\n  at {__file__}:{Branches.forward.__code__.co_firstlineno + 1}: if x.sum() > 0:\n"
+        "  Remove Python control flow on tensor values, such as with torch.where: shapes have no values."
+    )
 
 
 def test_a_size_that_follows_nothing_is_a_problem() -> None:

@@ -324,7 +324,7 @@ def test_a_damaged_result_file_is_reported(name: str, tmp_path: Path) -> None:
     (directory / "result.json").unlink()
     (directory / name).write_bytes(b"{nonsense")
     with pytest.raises(
-        UserError, match=rf"{name} is not a valid training (state|result).*\n  Pass fresh to start over."
+        UserError, match=rf"{name} is not a valid training (state|result).*\n  Pass force to start over."
     ):
         compare(fit, task, settings, tmp_path)
     compare(fit, task, settings, tmp_path, fresh=True)
@@ -453,6 +453,6 @@ def test_models_that_do_not_fit_a_task_are_refused(spec: Model, task: TrainingTa
 def test_a_model_too_large_is_refused_before_it_is_made() -> None:
     with pytest.raises(
         UserError,
-        match=r"big is too large to train here: its 173,.*\n  Reduce it, for example with layers 4 and width 128.",
+        match=r"big is too large to train here: its 173,.*\n  Reduce it, for example with num_layers 4 and width 128.",
     ):
         contenders([Contender("big", load("gpt3-175b"))], Copy(3))

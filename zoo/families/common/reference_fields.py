@@ -22,6 +22,6 @@ def reference_fields() -> Mapping[str, frozenset[str]]:
 
 
 def reference_has(model_type: str, name: str) -> bool:
-    """Return whether the reference of a family has a field."""
+    """Return whether the reference of a family has a field; of a plugin's family, whose fields are not recorded, any may be one."""
     fields = reference_fields()
-    return name in fields[""] or name in fields.get(model_type, ())
+    return name in fields[""] or model_type not in fields or name in fields[model_type]

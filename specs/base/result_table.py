@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from typing import Any
 
 from specs.base.printable import printable
 
@@ -26,6 +26,7 @@ class ResultTable:
 
     def html(self) -> str:
         """The table as HTML."""
+        from html import escape
 
         def row(cells: Sequence[str], tag: str) -> str:
             return f"<tr>{''.join(f'<{tag}>{escape(printable(cell))}</{tag}>' for cell in cells)}</tr>"
@@ -45,11 +46,19 @@ def _aligned(column: Sequence[str]) -> list[str]:
 
 
 class Tabular:
-    """Base of results that print as a table and display as one in notebooks."""
+    """Base of results that print as a table, display as one in notebooks, and have the table's title as their repr."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give every subclass the repr, so that neither a dataclass nor pydantic writes one with all fields."""
+        super().__init_subclass__(**options)
+        cls.__repr__ = Tabular.__repr__  # type: ignore[method-assign]
 
     def table(self) -> ResultTable:
-        """The result in short."""
+        """The table, with the verdict and the key figures in its title."""
         raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {printable(self.table().title)}; print() for the table>"
 
     def __str__(self) -> str:
         return self.table().text()

@@ -15,7 +15,7 @@ from cli.app import app
 from specs.language.catalog import preset_names
 from specs.language.load import load
 from tests.zoo.tiny import gpt2
-from zoo.checkpoints.recorded_spec import check_recorded_spec, record_spec, recorded_spec
+from zoo.configs.recorded_spec import check_recorded_spec, record_spec, recorded_spec
 
 SPEC = """\
 extends: gpt2
