@@ -130,6 +130,7 @@ def attend(
     from cli.attending.output import MapStyle, print_data, print_entropies, print_growing
     from cli.attending.reading import AttendInputs, check_length
     from cli.options.files import check_outputs, write_own
+    from cli.terminal.render import print_written
     from exporters.exported.model_source import model_source
     from exporters.runtime.text import find_text
     from specs.base.printable import printable
@@ -168,8 +169,9 @@ def attend(
         return
     if screen.tables:
         print_entropies(attended)
-    wrote = f", {', '.join(map(str, output))} written" if output else ""
-    screen.done(f"{_maps(attended)} read{wrote}")
+    if not screen.silent:
+        print_written(output)
+    screen.done(f"{_maps(attended)} read")
     screen.next(
         *([] if screen.tables else [(typed(context, "-v"), "the entropy of every head")]),
         *([] if output else [(typed(context, "-o", "maps.html"), "every head, as a page")]),
