@@ -14,7 +14,7 @@ from specs.kinds.feed_forward import Gated, TwoLayer
 from zoo import functional
 from zoo.components.feed_forward import GatedInner, Inner
 from zoo.components.linear import Linear
-from zoo.components.router import Router
+from zoo.components.router import CONSTANT_WEIGHTS, Router
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.core.initialization import Distribution
@@ -93,6 +93,11 @@ class Mixture(nn.Module):
         self.experts = Experts(spec, context)
         self.shared = None if spec.shared is None else build_component(spec.shared, context)
         self.shared_gate = Linear(context.d_model, 1, bias=False) if spec.shared_gate else None
+
+    def without_gradient(self) -> dict[str, str]:
+        """The router and its norm if the weights of experts are constant."""
+        constant = dict.fromkeys(("router.weight", "router.bias", "router_norm"), CONSTANT_WEIGHTS)
+        return constant if self.router.has_constant_weights else {}
 
     def forward(self, x: Tensor) -> Tensor:
         read = x if self.router_norm is None else self.router_norm(x)
