@@ -23,7 +23,7 @@ from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.outputs import Outputs
-from zoo.models.stack import Stack
+from zoo.models.stack import stacks_of
 from zoo.models.vision_language import VisionLanguage
 
 _NEGLIGIBLE = 1e-12
@@ -42,7 +42,7 @@ def gradients(subject: CheckedModel) -> Check:
         return skipped("gradients", explanation, reason)
     model = subject.model
     names = list(_trained(model))
-    by_design = _by_design(model, spec)
+    by_design = _by_design(model)
     without: set[str] = {*names} - by_design.keys()
     for _ in subject.draws():
         without &= _without_gradient(model, spec)
@@ -59,13 +59,12 @@ def gradients(subject: CheckedModel) -> Check:
     return Check("gradients", "failed" if listed else "passed", explanation, figure, expected, reason)
 
 
-def _by_design(model: ZooModel, spec: Model) -> dict[str, str]:
+def _by_design(model: ZooModel) -> dict[str, str]:
     """The reason for each parameter that gets no gradient by design: as modules state it, and positions of such attentions alone."""
     stated = without_gradient(model)
-    stacks: list[Stack] = [getattr(model, name) for name, _ in spec.stacks()]
     pairs = [
         (stack.position_of(attention), attention.scores_one_key)
-        for stack in stacks
+        for stack in stacks_of(model).values()
         for attention in stack.attentions.values()
     ]
     idle = {position for position, alone in pairs if alone} - {

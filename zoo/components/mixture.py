@@ -46,6 +46,7 @@ class Experts(nn.Module):
     """The two or three layers of all experts: down(inner(up(x))), or down(inner(up(x), gate(x)))."""
 
     gate: Matrices | None
+    parameter_role = "experts"
 
     def __init__(self, spec: spec.Mixture, context: BuildContext) -> None:
         super().__init__()
@@ -59,6 +60,7 @@ class Experts(nn.Module):
         self.up = Matrices(count, width, expert.hidden, bias=expert.hidden_bias)
         self.inner = GatedInner(expert) if isinstance(expert, Gated) else Inner(expert)
         self.down = Matrices(count, expert.hidden, width, bias=expert.output_bias)
+        self.active_share = spec.top_k, count
         self.weighs_input = spec.router.weighs == "input"
         self.multiplier = expert.multipliers.output if isinstance(expert, Gated) else 1.0
 

@@ -27,6 +27,7 @@ class Router(Linear):
     """The logit of each expert for each token: B T D -> B T E."""
 
     score_correction_bias: Tensor | None
+    parameter_role = "router"
 
     def __init__(self, spec: spec.Mixture, context: BuildContext) -> None:
         router = spec.router
