@@ -27,6 +27,7 @@ from zoo.checkpoints.carried import stated_in
 from zoo.core.graph_names import GRID
 from zoo.families.common.config import CONFIG
 from zoo.record.manifest import Manifest
+from zoo.record.records import GraphRecord
 from zoo.record.usage import Usage
 from zoo.tracing.task import Task
 from zoo.tracing.tasks import tasks_with_merged_decoder, tasks_with_own_cache
@@ -296,14 +297,11 @@ def _collapsing(deployment: Deployment) -> dict[str, Data]:
     return {} if collapsing is None else {TOKENS: collapsing}
 
 
-def _usage(spec: Model, manifest: Manifest) -> Usage:
-    suffix = purpose_of(spec).suffix
-    name = "AutoModel" if suffix == "FeatureExtraction" else f"AutoModelFor{suffix}"
-    graph = next(iter(manifest.graphs.values()))
-    embedding = spec.embedding_of(spec.first_stack)
-    connector = spec.connector
-    tokenized = TOKENIZER in manifest.files and embedding.takes_tokens and connector is None
-    names = [name, "AutoTokenizer" if tokenized else "Tensor", "env"]
+def _inputs(
+    spec: Model, graph: GraphRecord, names: list[str], *, tokenized: bool
+) -> tuple[list[str], list[str]]:
+    """The names that a program imports, and its lines that make the inputs."""
+    embedding, connector = spec.embedding_of(spec.first_stack), spec.connector
     if tokenized:
         inputs = [
             "const tokenizer = await AutoTokenizer.from_pretrained(directory);",
@@ -348,6 +346,18 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             f'inputs.{image.input_name} = new Tensor("float32", {values}, {sizes}); // from the preprocessor'
         )
         names = list(dict.fromkeys([*names[:-1], "Tensor", "env"]))
+    return names, inputs
+
+
+def _usage(spec: Model, manifest: Manifest) -> Usage:
+    suffix = purpose_of(spec).suffix
+    name = "AutoModel" if suffix == "FeatureExtraction" else f"AutoModelFor{suffix}"
+    graph = next(iter(manifest.graphs.values()))
+    embedding = spec.embedding_of(spec.first_stack)
+    connector = spec.connector
+    tokenized = TOKENIZER in manifest.files and embedding.takes_tokens and connector is None
+    names = [name, "AutoTokenizer" if tokenized else "Tensor", "env"]
+    names, inputs = _inputs(spec, graph, names, tokenized=tokenized)
     generates = spec.head.kind == "language_modeling"
     start = ", decoder_start_token_id: 0" if lacks_start_token(spec, manifest) else ""
     run = f"model.generate({{ ...inputs, max_new_tokens: 20{start} }})" if generates else "model(inputs)"

@@ -28,10 +28,9 @@ from zoo import functional
 from zoo.builder import ZooModel
 from zoo.components.mixer import State
 from zoo.components.mixture import Experts, Matrices
-from zoo.components.position import Position
 from zoo.components.router import Router
 from zoo.core.tensors import weight_tensors
-from zoo.models.stack import Stack
+from zoo.models.stack import stacks_of
 from zoo.weights.blocks import Quantized
 from zoo.weights.input_scales import InputScales
 from zoo.weights.materialize import whole
@@ -114,10 +113,10 @@ class _Pass(TorchFunctionMode):
         self._experts = {
             id(module.up.weight): module for module in model.modules() if isinstance(module, Experts)
         }
-        stacks = [module for module in model.modules() if isinstance(module, Stack)]
+        stacks = stacks_of(model).values()
         self._reused = {stack.blocks[source] for stack in stacks for source in stack.reused_layers()}
         """The blocks whose keys and values a later block reads."""
-        positions = (module for module in model.modules() if isinstance(module, Position))
+        positions = [position for stack in stacks for position in stack.positions]
         self._of_positions = {module for position in positions for module in position.modules()}
         """The modules of positions: owned by blocks, called by the stack before them."""
 

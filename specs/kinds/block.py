@@ -148,6 +148,28 @@ class BlockParts(Component):
                 self.mixer.kind,
                 "Use attention, or set causal: true on the stack.",
             )
+        yield from self._cross_faults(context)
+        if self.sharing is not None:
+            shared = self.sharing.faults(self.attention, self.feed_forward)
+            yield from (fault.under("sharing") for fault in shared)
+        for key, part in self.parts():
+            yield from (fault.under(key) for fault in part.faults(context))
+        if self.low_rank_residual is not None:
+            if self.kind not in ("pre_norm", "sandwich"):
+                yield Fault(
+                    ("low_rank_residual",),
+                    "belongs to a block whose first branch has a norm before it",
+                    self.kind,
+                    "Use kind: pre_norm or sandwich, or remove it.",
+                )
+            faults = self.low_rank_residual.faults(context)
+            yield from (fault.under("low_rank_residual") for fault in faults)
+        if self.per_layer_embedding is not None:
+            faults = self.per_layer_embedding.faults(context)
+            yield from (fault.under("per_layer_embedding") for fault in faults)
+
+    def _cross_faults(self, context: RuleContext) -> Iterable[Fault]:
+        """Cross-attention outside decoders with an encoder, and fields that it cannot have."""
         if self.cross_attention is not None and not context.cross:
             yield Fault(
                 ("cross_attention",),
@@ -179,24 +201,6 @@ class BlockParts(Component):
                 None if cross is None else cross.kind,
                 "Set a cross_attention of kind multi_head, grouped_query or multi_query.",
             )
-        if self.sharing is not None:
-            shared = self.sharing.faults(self.attention, self.feed_forward)
-            yield from (fault.under("sharing") for fault in shared)
-        for key, part in self.parts():
-            yield from (fault.under(key) for fault in part.faults(context))
-        if self.low_rank_residual is not None:
-            if self.kind not in ("pre_norm", "sandwich"):
-                yield Fault(
-                    ("low_rank_residual",),
-                    "belongs to a block whose first branch has a norm before it",
-                    self.kind,
-                    "Use kind: pre_norm or sandwich, or remove it.",
-                )
-            faults = self.low_rank_residual.faults(context)
-            yield from (fault.under("low_rank_residual") for fault in faults)
-        if self.per_layer_embedding is not None:
-            faults = self.per_layer_embedding.faults(context)
-            yield from (fault.under("per_layer_embedding") for fault in faults)
 
     def _norm_faults(self) -> Iterable[Fault]:
         """Norms of branches that the block does not have."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from specs.base.base import Fault
+from specs.base.base import Component, Fault
 from specs.base.errors import MISSING
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.head import Pooled
@@ -49,16 +49,7 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
             continue
         boxes = detects and name == "image"
         if head is None or not isinstance(head, PatchBoxes if boxes else Pooled):
-            yield Fault(
-                (name, "head"),
-                "must be of kind patch_boxes where the head is detection"
-                if boxes
-                else "must be of kind pooled in a dual encoder, which compares one vector per input",
-                MISSING if head is None else head.kind,
-                "Add head: {kind: patch_boxes, norm: {kind: layer_norm}, projection: 512}."
-                if boxes
-                else "Add head: {kind: pooled, projection: 512, normalize: true}.",
-            )
+            yield _unfit_head(head, boxes=boxes).under(name)
             continue
         vocabulary = model.vocab_size if model.embedding_of(stack).takes_tokens else None
         context = replace(model.rule_context(name, stack), vocab_size=vocabulary)
@@ -78,6 +69,20 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
             model.embedding_of(model.image).kind if model.image else None,
             "Use patches in image, and tokens in text.",
         )
+
+
+def _unfit_head(head: Component | None, *, boxes: bool) -> Fault:
+    """The fault of a stack of a dual encoder whose head gives no vectors, or no boxes if the model detects."""
+    return Fault(
+        ("head",),
+        "must be of kind patch_boxes where the head is detection"
+        if boxes
+        else "must be of kind pooled in a dual encoder, which compares one vector per input",
+        MISSING if head is None else head.kind,
+        "Add head: {kind: patch_boxes, norm: {kind: layer_norm}, projection: 512}."
+        if boxes
+        else "Add head: {kind: pooled, projection: 512, normalize: true}.",
+    )
 
 
 def _reads_text_and_images(model: Model) -> bool:

@@ -185,8 +185,11 @@ class Stack(Spec):
     def block_names(self) -> list[str | None]:
         """The block name of every layer, None for the stack's own; equal blocks have the name used first."""
         names = [run.use for run in self.runs() for _ in range(run.repeat)]
+        used = dict.fromkeys(names)
+        if len(used) == 1:
+            return names
         first: dict[str, str | None] = {}
-        texts = {name: repr(self.named_block(name)) for name in dict.fromkeys(names)}
+        texts = {name: repr(self.named_block(name)) for name in used}
         for name in texts:
             first.setdefault(texts[name], name)
         return [first[texts[name]] for name in names]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
@@ -134,25 +134,7 @@ def write_checkpoint(
               for name, tensor in stored_tensors(model, spec, names)}  # fmt: skip
     shapes = dict(weight_tensors(model))
     tensors = stored_tensors(model, spec, names, lambda name: whole(shapes[name], source.pieces(name)))
-    wide, narrow = by_width(unused, DTYPES[dtype])
-    body = len([name for name in layout if not split_name(name)[0]])
-    _write_weights(
-        {
-            **kept_headers(wide, DTYPES[dtype]),
-            **dict(itertools.islice(layout.items(), body)),
-            **kept_headers(narrow, DTYPES[dtype]),
-            **layout,
-        },
-        itertools.chain(
-            kept_tensors(wide, DTYPES[dtype]),
-            itertools.islice(tensors, body),
-            kept_tensors(narrow, DTYPES[dtype]),
-            tensors,
-        ),
-        directory,
-        shard,
-        progress,
-    )
+    _write_weights(*_ordered(layout, tensors, unused, DTYPES[dtype]), directory, shard, progress)
     if config is not None:
         dtype_name = str(DTYPES[dtype]).removeprefix("torch.")
         for name, data in {CONFIG: {**config, "dtype": dtype_name}, **modules}.items():
@@ -174,6 +156,24 @@ def write_checkpoint(
     )
     _write_json(directory / CONVERSION, result.as_dict())
     return result
+
+
+def _ordered(
+    layout: dict[str, TensorHeader], tensors: Iterator[tuple[str, Tensor]], unused: Unused, dtype: torch.dtype
+) -> tuple[dict[str, TensorHeader], Iterator[tuple[str, Tensor]]]:
+    """All tensors in the order of the file: unused ones beside those of their width, and the heads last."""
+    wide, narrow = by_width(unused, dtype)
+    body = len([name for name in layout if not split_name(name)[0]])
+    headers = {
+        **kept_headers(wide, dtype),
+        **dict(itertools.islice(layout.items(), body)),
+        **kept_headers(narrow, dtype),
+        **layout,
+    }
+    values = itertools.chain(
+        kept_tensors(wide, dtype), itertools.islice(tensors, body), kept_tensors(narrow, dtype), tensors
+    )
+    return headers, values
 
 
 def _write_weights(

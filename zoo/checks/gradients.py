@@ -16,20 +16,14 @@ from zoo.checks.degenerate import may_fade, why_insensitive
 from zoo.checks.result import Check, skipped
 from zoo.checks.stack_runner import LENGTH, draw_ids, draw_inputs, packed
 from zoo.checks.subject import CheckedModel
-from zoo.components.attention import Projections, SelfAttention
-from zoo.components.attention_variations import VariedSelfAttention
-from zoo.components.block_summaries import SummarizingAttention
-from zoo.components.disentangled import Disentangled
-from zoo.components.mixture import Mixture
-from zoo.components.norm_placements import ReorderedNorm, Sandwich
-from zoo.components.router import Router
-from zoo.components.waveform import StemLayer, TimeNorm
+from zoo.components.mixer import ONE_KEY
+from zoo.core.gradients import without_gradient
 from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.models.outputs import Outputs
-from zoo.models.stack import Stack
+from zoo.models.stack import stacks_of
 from zoo.models.vision_language import VisionLanguage
 
 _NEGLIGIBLE = 1e-12
@@ -48,12 +42,8 @@ def gradients(subject: CheckedModel) -> Check:
         return skipped("gradients", explanation, reason)
     model = subject.model
     names = list(_trained(model))
-    optional = _shift_all_scores(model)
-    idle = _score_one_key(model)
-    constant = _route_alone(model)
-    rescaled = _scale_a_whole_branch(model)
-    centred = _centred_over_time(model)
-    without: set[str] = set(names) - optional - idle - constant - rescaled - centred
+    by_design = _by_design(model)
+    without: set[str] = {*names} - by_design.keys()
     for _ in subject.draws():
         without &= _without_gradient(model, spec)
         if not without:
@@ -61,19 +51,7 @@ def gradients(subject: CheckedModel) -> Check:
     reason = may_fade(spec)
     if without and reason:
         return skipped("gradients", explanation, reason)
-    if optional:
-        explanation += " (except key biases, which shift all scores of a query equally)"
-    if idle:
-        explanation += " (except queries, keys and distances in windows of one token)"
-    if constant:
-        explanation += (
-            " (except routers whose weights are constant: of one expert, or of sparse_mixer, which weighs an expert by 1 unless"
-            " another scores nearly as high)"
-        )
-    if rescaled:
-        explanation += " (except sinks of single heads, which scale an output that is normalized next)"
-    if centred:
-        explanation += " (except convolution biases before a norm over time, which subtracts them)"
+    explanation += "".join(f" (except {reason})" for reason in dict.fromkeys(by_design.values()))
     listed = sorted(without, key=names.index)
     reason = f"no gradient for {', '.join(listed[:_SHOWN])}" if listed else ""
     reason += f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
@@ -81,85 +59,19 @@ def gradients(subject: CheckedModel) -> Check:
     return Check("gradients", "failed" if listed else "passed", explanation, figure, expected, reason)
 
 
-def _shift_all_scores(model: ZooModel) -> set[str]:
-    """The biases of keys, of their norms, and of the norms of distances that stand for keys alone: softmax ignores them unless a
-    position acts on keys."""
-    paths = [path for path, module in model.named_modules() if isinstance(module, Projections)]
-    biases = {f"{path}.{part}.bias" for path in paths for part in ("key", "key_norm")}
-    for path, module in model.named_modules():
-        if isinstance(module, Disentangled) and not module.to_content:
-            biases.add(f"{path}.norm.bias")
-    return biases & _trained(model).keys()
-
-
-def _score_one_key(model: ZooModel) -> set[str]:
-    """The parameters of queries, keys and their distances where a window holds one token, whose weight is 1 at any
-    score."""
-    attentions = {path: module for path, module in model.named_modules() if isinstance(module, SelfAttention)}
-    single = [
-        path
-        for path, module in model.named_modules()
-        if isinstance(module, VariedSelfAttention) and not isinstance(module, SummarizingAttention)
-        if 1 in (module.window, module.patch_window) and module.sinks is None
+def _by_design(model: ZooModel) -> dict[str, str]:
+    """The reason for each parameter that gets no gradient by design: as modules state it, and positions of such attentions alone."""
+    stated = without_gradient(model)
+    pairs = [
+        (stack.position_of(attention), attention.scores_one_key)
+        for stack in stacks_of(model).values()
+        for attention in stack.attentions.values()
     ]
-    parts = [f"{path}.{part}." for path in single for part in ("query", "key", "query_norm", "key_norm")]
-    positions = _positions_in_attention(model)
-    others = {id(positions[path]) for path in attentions.keys() - set(single)}
-    idle = {id(positions[path]) for path in single} - others
-    distances = [f"{path}." for path, module in model.named_modules() if id(module) in idle]
-    prefixes = (*parts, *distances)
-    return {name for name in _trained(model) if prefixes and name.startswith(prefixes)}
-
-
-def _route_alone(model: ZooModel) -> set[str]:
-    """The parameters of routers whose weights are constant, at least where no two scores are close, and of their norms."""
-    mixtures = {path: module.router for path, module in model.named_modules() if isinstance(module, Mixture)}
-    constant = [path for path, router in mixtures.items() if _has_constant_weights(router)]
-    parts = [
-        f"{path}.{part}" for path in constant for part in ("router.weight", "router.bias", "router_norm.")
-    ]
-    return {name for name in _trained(model) if parts and name.startswith(tuple(parts))}
-
-
-def _has_constant_weights(router: Router) -> bool:
-    """Whether the weights of a router do not depend on its scores: a share of one number, or SparseMixer's."""
-    alone = router.top_k == 1 and router.normalize
-    only = len(router.weight) == 1 and router.function == "softmax"
-    return alone or only or router.function == "sparse_mixer"
-
-
-def _scale_a_whole_branch(model: ZooModel) -> set[str]:
-    """The sinks of attentions with one head and no output bias, followed by a norm, which undoes any scale."""
-    blocks = {
-        path: module for path, module in model.named_modules() if isinstance(module, ReorderedNorm | Sandwich)
+    idle = {position for position, alone in pairs if alone} - {
+        position for position, alone in pairs if not alone
     }
-    alone = [
-        f"{path}.{branch}"
-        for path, block in blocks.items()
-        for branch in ("attention", "cross_attention")
-        if isinstance(attention := dict(block.named_children()).get(branch), Projections)
-        and attention.heads == 1
-        and attention.output.bias is None
-    ]
-    return {f"{path}.sinks" for path in alone} & _trained(model).keys()
-
-
-def _centred_over_time(model: ZooModel) -> set[str]:
-    """The biases of convolutions followed by a norm of each channel over time: a constant is part of the mean."""
-    stems = {path: module for path, module in model.named_modules() if isinstance(module, StemLayer)}
-    centred = [path for path, stem in stems.items() if type(stem.norm) is TimeNorm]
-    return {f"{path}.convolution.bias" for path in centred} & _trained(model).keys()
-
-
-def _positions_in_attention(model: ZooModel) -> dict[str, nn.Module]:
-    """The position that acts on the scores of each self-attention, by path: its own, or its stack's."""
-    stacks = {path: module for path, module in model.named_modules() if isinstance(module, Stack)}
-    return {
-        f"{path}.{inner}": module.position or stack.position
-        for path, stack in stacks.items()
-        for inner, module in stack.named_modules()
-        if isinstance(module, SelfAttention)
-    }
+    paths = [f"{path}." for path, module in model.named_modules() if module in idle]
+    return stated | {name: ONE_KEY for name in _trained(model) if paths and name.startswith(tuple(paths))}
 
 
 def _without_gradient(model: ZooModel, spec: Model) -> set[str]:

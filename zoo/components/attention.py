@@ -19,6 +19,9 @@ from zoo.registry import builds
 KeyValue = tuple[Tensor, Tensor]
 """Keys and values of one layer: B G S K each."""
 
+KEY_BIASES = "key biases, which shift all scores of a query equally"
+"""The biases that get no gradient."""
+
 
 def key_value_state(heads: int, key: int, value: int) -> tuple[StateTensor, ...]:
     """The state of an attention: the keys and values of every token, for each of its heads."""
@@ -72,6 +75,10 @@ class Projections(nn.Module):
             counted(heads=self.heads, key_value_heads=self.key_value_heads),
             last="output",
         )
+
+    def without_gradient(self) -> dict[str, str]:
+        """Key biases: softmax ignores them unless a position acts on keys."""
+        return {"key.bias": KEY_BIASES}
 
     def queries(self, x: Tensor) -> Tensor:
         """B T D -> B H T K."""

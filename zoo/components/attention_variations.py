@@ -25,7 +25,7 @@ from zoo.components.attention import (
 )
 from zoo.components.gated_bias import BiasGate
 from zoo.components.linear import Linear
-from zoo.components.mixer import MixerContext, State
+from zoo.components.mixer import ONE_KEY, MixerContext, State
 from zoo.components.norm import PerHeadNorm
 from zoo.components.position import Position
 from zoo.components.scaling import scaled
@@ -118,6 +118,16 @@ class VariedProjections(Projections):
         more = {"gate": COLUMNS, "sinks": HEADS, "query_norm": norm, "key_norm": norm, "value_norm": SHARED}
         return replace(plain, cuts={**plain.cuts, **more, "bias_gate": SLICED})
 
+    def without_gradient(self) -> dict[str, str]:
+        """The biases of keys and of their norms."""
+        ignored = super().without_gradient()
+        return ignored | {"key_norm.bias": ignored["key.bias"]}
+
+    @property
+    def is_scaled_by_sinks(self) -> bool:
+        """Whether sinks do nothing but scale the output: that of a single head, without a bias."""
+        return self.sinks is not None and self.heads == 1 and self.output.bias is None
+
     def scaled_input(self, x: Tensor) -> Tensor:
         """The input of the query, key, value and gate projections: B T D -> B T D."""
         return scaled(x, self.multipliers.input)
@@ -176,11 +186,18 @@ class VariedSelfAttention(VariedProjections, SelfAttention):
     def __init__(self, spec: spec.MultiHeadShape, context: LayerContext) -> None:
         super().__init__(spec, context)
         self.window, self.chunk, self.patch_window = spec.window, spec.chunk, spec.patch_window
+        self.scores_one_key = 1 in (self.window, self.patch_window) and not spec.sinks
         position = acting_position(spec, context)
         self.rotates_input = rotates_input(position)
         self.bias_gate = BiasGate(spec.heads, self.width) if is_gated(position) else None
         if spec.scale is None:
             self.scale = (position.score_terms * self.width) ** -0.5
+
+    def without_gradient(self) -> dict[str, str]:
+        """With a window of one token, queries, keys and their norms."""
+        if not self.scores_one_key:
+            return super().without_gradient()
+        return dict.fromkeys(("query", "key", "query_norm", "key_norm"), ONE_KEY)
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
         return super().forward(self.scaled_input(x), context, past)

@@ -105,6 +105,7 @@ class SummarizingAttention(VariedSelfAttention):
     def __init__(self, spec: MultiHeadShape, context: LayerContext) -> None:
         super().__init__(spec, context)
         assert spec.block_summaries is not None
+        self.scores_one_key = False
         self.summaries = BlockSummaries(spec.block_summaries, replace(context, d_model=context.reads))
 
     def shared(self, position: Position) -> Mapping[Hashable, Callable[[QueryKeyPositions], Any]]:

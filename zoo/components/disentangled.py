@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 import specs.kinds.disentangled as spec
 from zoo import functional
+from zoo.components.attention import KEY_BIASES
 from zoo.components.compared_position import ComparedPosition, Distances, ProjectsVectors, head_products
 from zoo.components.linear import EmbeddingTable
 from zoo.context import BuildContext
@@ -46,6 +47,10 @@ class Disentangled(ComparedPosition):
         self.table = EmbeddingTable(2 * self.per_side, context.d_model)
         self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
         self.dropout = nn.Dropout(spec.dropout)
+
+    def without_gradient(self) -> dict[str, str]:
+        """The bias of a norm of distances that stand for keys alone."""
+        return {} if self.to_content else {"norm.bias": KEY_BIASES}
 
     def distances(self, queries: Tensor, keys: Tensor, like: Tensor) -> Distances:
         return Distances(self.norm(self.table.weight), self.rows_of(queries, keys))

@@ -30,6 +30,7 @@ class Embedding(nn.Module):
     """
 
     token: EmbeddingTable | None
+    parameter_role = "embedding"
 
     def __init__(self, spec: spec.EmbeddingKind, context: StackContext) -> None:
         super().__init__()

@@ -90,6 +90,10 @@ def check_state(states: Sequence[Sequence[StateTensor]], past: Sequence[State]) 
             )
 
 
+ONE_KEY = "queries, keys and distances in windows of one token"
+"""The parameters that get no gradient where each query sees a single key."""
+
+
 class BiasKey(NamedTuple):
     """The key of a bias: the name of the position that acts on the scores, and the limits of the keys that a query sees."""
 
@@ -200,6 +204,8 @@ class AttentionMixer(Mixer):
     """The size of the chunks that queries see; None for no limit."""
     patch_window: int | None = None
     """The side of the windows of patches; None for no limit."""
+    scores_one_key: bool = False
+    """Whether each query sees a single key, whose weight is 1 at any score."""
 
     def __init__(self) -> None:
         super().__init__()

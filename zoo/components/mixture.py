@@ -14,7 +14,7 @@ from specs.kinds.feed_forward import Gated, TwoLayer
 from zoo import functional
 from zoo.components.feed_forward import GatedInner, Inner
 from zoo.components.linear import Linear
-from zoo.components.router import Router
+from zoo.components.router import CONSTANT_WEIGHTS, Router
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext
 from zoo.core.initialization import Distribution
@@ -46,6 +46,7 @@ class Experts(nn.Module):
     """The two or three layers of all experts: down(inner(up(x))), or down(inner(up(x), gate(x)))."""
 
     gate: Matrices | None
+    parameter_role = "experts"
 
     def __init__(self, spec: spec.Mixture, context: BuildContext) -> None:
         super().__init__()
@@ -59,6 +60,7 @@ class Experts(nn.Module):
         self.up = Matrices(count, width, expert.hidden, bias=expert.hidden_bias)
         self.inner = GatedInner(expert) if isinstance(expert, Gated) else Inner(expert)
         self.down = Matrices(count, expert.hidden, width, bias=expert.output_bias)
+        self.active_share = spec.top_k, count
         self.weighs_input = spec.router.weighs == "input"
         self.multiplier = expert.multipliers.output if isinstance(expert, Gated) else 1.0
 
@@ -93,6 +95,11 @@ class Mixture(nn.Module):
         self.experts = Experts(spec, context)
         self.shared = None if spec.shared is None else build_component(spec.shared, context)
         self.shared_gate = Linear(context.d_model, 1, bias=False) if spec.shared_gate else None
+
+    def without_gradient(self) -> dict[str, str]:
+        """The router and its norm if the weights of experts are constant."""
+        constant = dict.fromkeys(("router.weight", "router.bias", "router_norm"), CONSTANT_WEIGHTS)
+        return constant if self.router.has_constant_weights else {}
 
     def forward(self, x: Tensor) -> Tensor:
         read = x if self.router_norm is None else self.router_norm(x)

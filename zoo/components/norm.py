@@ -123,6 +123,7 @@ class NoNorm(nn.Identity):
 class PerHeadNorm(nn.Module):
     """A norm with separate weights for every head, H K: B T H K -> B T H K."""
 
+    parameter_role = "norms"
     weight: nn.Parameter | None
     bias: nn.Parameter | None
 

@@ -8,10 +8,22 @@ from __future__ import annotations
 from torch import Tensor
 
 import specs.kinds.block as spec
+from zoo.components.attention_variations import VariedProjections
 from zoo.components.block import Block, LayerCall
 from zoo.context import BuildContext
 from zoo.core.precision import wide
 from zoo.registry import build_component, builds
+
+
+def normalized_sinks(block: Block) -> dict[str, str]:
+    """The sinks that do nothing but scale the output of an attention, which a norm follows."""
+    reason = "sinks of single heads, which scale an output that is normalized next"
+    children = block.named_children()
+    return {
+        f"{name}.sinks": reason
+        for name, child in children
+        if isinstance(child, VariedProjections) and child.is_scaled_by_sinks
+    }
 
 
 @builds(spec.PostNorm)
@@ -58,6 +70,9 @@ class ReorderedNorm(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
 
+    def without_gradient(self) -> dict[str, str]:
+        return normalized_sinks(self)
+
     def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)
         for name, branch in self.branches():
@@ -73,6 +88,9 @@ class Sandwich(Block):
         super().__init__(spec, context)
         self.add_norms(spec, context)
         self.add_norms(spec, context, "output_norm")
+
+    def without_gradient(self) -> dict[str, str]:
+        return normalized_sinks(self)
 
     def layer(self, x: Tensor, call: LayerCall) -> Tensor:
         x = wide(x)

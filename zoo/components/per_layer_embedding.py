@@ -37,7 +37,7 @@ class PerLayerEmbedding(nn.Module):
     stream gates the embedding, and which it is added to, where there are several.
     """
 
-    component_kind = "per_layer_embedding"
+    component_kind, parameter_role = "per_layer_embedding", "embedding"
 
     def __init__(self, spec: spec.PerLayerEmbedding, dropout: float, context: LayerContext) -> None:
         super().__init__()

@@ -28,6 +28,7 @@ class Position(nn.Module):
     """
 
     name = "of the stack"
+    parameter_role = "positions"
 
     def __init__(self, spec: spec.PositionKind, context: BuildContext) -> None:
         super().__init__()

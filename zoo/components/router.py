@@ -16,11 +16,18 @@ from zoo.context import BuildContext
 from zoo.core.initialization import Distribution
 from zoo.core.precision import wide
 
+CONSTANT_WEIGHTS = (
+    "routers whose weights are constant: of one expert, or of sparse_mixer, which weighs an expert by 1 unless another scores nearly as"
+    " high"
+)
+"""The routers that get no gradient."""
+
 
 class Router(Linear):
     """The logit of each expert for each token: B T D -> B T E."""
 
     score_correction_bias: Tensor | None
+    parameter_role = "router"
 
     def __init__(self, spec: spec.Mixture, context: BuildContext) -> None:
         router = spec.router
@@ -41,6 +48,13 @@ class Router(Linear):
         if leaf == "expert_scale":
             return Distribution(constant=1.0)
         return Distribution(constant=0.0) if leaf == "score_correction_bias" else None
+
+    @property
+    def has_constant_weights(self) -> bool:
+        """Whether the weights do not depend on the scores: a share of one number, or SparseMixer's where no two are close."""
+        alone = self.top_k == 1 and self.normalize
+        only = len(self.weight) == 1 and self.function == "softmax"
+        return alone or only or self.function == "sparse_mixer"
 
     def choose(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """The weights of the chosen experts, and their indices: B T E -> B T K twice."""

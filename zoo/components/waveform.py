@@ -74,11 +74,17 @@ class StemLayer(nn.Module):
             channels, own.channels, own.kernel, stride=own.stride, bias=spec.bias
         )
         self.norm: nn.Module = nn.Identity()
+        self.is_centred = index == 0 and spec.convolution_norm != "layer"
         if spec.convolution_norm == "layer":
             self.norm = ChannelNorm(norm.LayerNorm(eps=EPS), replace(context, d_model=own.channels))
-        elif index == 0:
+        elif self.is_centred:
             self.norm = TimeNorm(own.channels)
         self.activation = activation(spec.activation)
+
+    def without_gradient(self) -> dict[str, str]:
+        """The bias of the convolution before a norm of each channel over time, whose mean contains it."""
+        centred = "convolution biases before a norm over time, which subtracts them"
+        return {"convolution.bias": centred} if self.is_centred else {}
 
     def forward(self, x: Tensor) -> Tensor:
         return self.activation(self.norm(self.convolution(x)))

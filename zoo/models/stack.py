@@ -208,3 +208,8 @@ class Stack(nn.Module):
     def ties_between_layers(self) -> list[str]:
         """Dependencies between layers, for messages: none."""
         return []
+
+
+def stacks_of(model: nn.Module) -> dict[str, Stack]:
+    """The stacks of a model by name."""
+    return {name: stack for name, stack in model.named_children() if isinstance(stack, Stack)}

@@ -22,10 +22,11 @@ from zoo.checkpoints.open import open_weights
 from zoo.components.attention import CrossAttention
 from zoo.components.block import Block
 from zoo.components.position import Position
+from zoo.models.stack import stacks_of
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
 from zoo.parallel.mesh import FsdpKeywords, degrees_of
 from zoo.parallel.pipeline import StageModule, stage_of
-from zoo.parallel.plan import ParallelPlan, plan_of, stacks_of
+from zoo.parallel.plan import ParallelPlan, plan_of
 from zoo.parallel.shards import fill
 from zoo.parallel.styles import local_cuts
 from zoo.weights.ties import tied_names

@@ -15,7 +15,7 @@ from zoo.builder import ZooModel, assemble
 from zoo.components.block import Block
 from zoo.core.sharding import Cut, Section, Sharding
 from zoo.core.tensors import weight_tensors
-from zoo.models.stack import Stack
+from zoo.models.stack import stacks_of
 
 if TYPE_CHECKING:
     from torch.distributed.tensor.parallel import ParallelStyle
@@ -248,8 +248,3 @@ def _is_kept(cut: Cut, *, bias: bool) -> bool:
 def blocks_of(model: nn.Module) -> Iterator[tuple[str, Block]]:
     """The blocks of a model by path."""
     return ((path, module) for path, module in model.named_modules() if isinstance(module, Block))
-
-
-def stacks_of(model: nn.Module) -> dict[str, Stack]:
-    """The stacks of a model by name."""
-    return {name: stack for name, stack in model.named_children() if isinstance(stack, Stack)}

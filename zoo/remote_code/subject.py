@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from specs.model.model import Model
-from zoo.models.stack import Stack
+from zoo.models.stack import stacks_of
 from zoo.remote_code.attentions import Attentions, state_names
 from zoo.remote_code.bindings import RemoteCodeError
 from zoo.remote_code.heads import StoredHead, class_of
@@ -35,7 +35,8 @@ class Subject:
         self.head = class_of(spec, self.input)
         self.stored_head = None if self.head is None else StoredHead.of(model.head)
         self.attentions = Attentions.of(model, attention_calls(model, spec))
-        self.stacks: dict[str, Stack] = {name: getattr(model, name) for name, _ in spec.stacks()}
+        stacks = stacks_of(model)
+        self.stacks = {name: stacks[name] for name, _ in spec.stacks()}
         self.main = "decoder" if spec.decodes else next(iter(self.stacks))
         self.stack = self.stacks[self.main]
         self.own_cache = spec.decodes and any(names != ("key", "value") for names in state_names(self.stack))

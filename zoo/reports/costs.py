@@ -17,15 +17,15 @@ from torch import fx
 
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.components.mixture import Mixture
 from zoo.core.graph_names import VISION_ENCODER
 from zoo.core.reduced import fewer_layers
+from zoo.core.roles import ROLES, PartlyActive
 from zoo.core.state_names import is_present
 from zoo.ops.saved import NodeInfos
 from zoo.reports.flops import matmul_flops_at, operations_without_entry, other_flops_at
 from zoo.reports.layers import layer_kinds
 from zoo.reports.polynomial import Polynomial
-from zoo.reports.roles import ROLES, module_roles
+from zoo.reports.roles import module_roles
 from zoo.reports.spread import Spread
 from zoo.reports.trace import Trace, outputs_by_name, traced
 from zoo.tracing.task import ENCODER
@@ -206,7 +206,8 @@ def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> Sprea
 
 def _expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
     """By path of a mixture's experts: the number selected per token and the total."""
-    mixtures = {
-        f"{path}.experts": module for path, module in model.named_modules() if isinstance(module, Mixture)
+    return {
+        path: module.active_share
+        for path, module in model.named_modules()
+        if isinstance(module, PartlyActive)
     }
-    return {path: (module.router.top_k, module.router.out_features) for path, module in mixtures.items()}

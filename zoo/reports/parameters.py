@@ -16,8 +16,6 @@ from specs.base.errors import Problem, SpecError, UserError
 from specs.base.result_table import ResultTable, Tabular
 from specs.base.suggest import suggestion
 from specs.model.model import Model
-from zoo.components.embedding import Embedding
-from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.core.units import total_and_active
 from zoo.reports.folding import Folded, FoldedStack
 from zoo.reports.parameter_check import ParameterCheck
@@ -258,7 +256,7 @@ def _embedding_parameters(folded: Folded) -> int:
     tables = {
         id(table): table.weight.numel() * folded.copies(f"{path}.{name}")
         for path, module in folded.model.named_modules()
-        if isinstance(module, Embedding | PerLayerEmbedding)
+        if getattr(module, "parameter_role", "") == "embedding"
         for name, table in module.named_modules()
         if isinstance(table, nn.Embedding)
     }

@@ -11,17 +11,8 @@ from torch import nn
 from specs.base.registry import kinds
 from specs.model.stack import STACKS
 from zoo.components.block import Block
-from zoo.components.embedding import Embedding
-from zoo.components.mixture import Experts, Mixture
-from zoo.components.norm import PerHeadNorm
-from zoo.components.per_layer_embedding import PerLayerEmbedding
-from zoo.components.position import Position
-from zoo.components.router import Router
+from zoo.core.roles import ROLES, HasRole, PartlyActive
 from zoo.reports.folding import Folded
-
-ROLES = (
-    "embedding", "positions", "attention", "cross-attention", "mixer", "feed-forward", "router", "experts", "norms", "head", "other",
-)  # fmt: skip
 
 _HEADS = {"head", *(f"{name}_head" for name in STACKS)}
 _PARTS = {
@@ -84,34 +75,17 @@ def module_roles(
     module: nn.Module, role: str = "other", share: tuple[int, int] = (1, 1), path: str = ""
 ) -> Iterator[tuple[str, tuple[int, int], str]]:
     """The role of a module and its submodules, its active fraction, and its path."""
-    own = _role(module) or role
-    yield own, share, path
+    own = module.parameter_role if isinstance(module, HasRole) else "norms" if _is_norm(module) else role
+    met = module.active_share if isinstance(module, PartlyActive) else share
+    yield own, met, path
     for name, child in module.named_children():
         part = _PARTS.get(name) if isinstance(module, Block) else "head" if name in _HEADS else None
-        routed = isinstance(module, Mixture) and isinstance(child, Experts)
-        met = _chosen(module) if routed else share
         yield from module_roles(child, part or own, met, f"{path}.{name}" if path else name)
 
 
-def _chosen(mixture: Any) -> tuple[int, int]:
-    """The experts selected per token, and their total."""
-    return mixture.router.top_k, mixture.router.out_features
-
-
-def _role(module: nn.Module) -> str | None:
-    """The role of a module by its type."""
-    if isinstance(module, Position):
-        return "positions"
-    if isinstance(module, nn.LayerNorm | nn.RMSNorm | PerHeadNorm) or _is_norm(module):
-        return "norms"
-    if isinstance(module, Embedding | PerLayerEmbedding):
-        return "embedding"
-    if isinstance(module, Router):
-        return "router"
-    return "experts" if isinstance(module, Experts) else None
-
-
 def _is_norm(module: nn.Module) -> bool:
-    """Whether a module is a plugin's norm."""
+    """Whether a module is a norm of PyTorch, or of a kind of norms, as plugins' are."""
+    if isinstance(module, nn.LayerNorm | nn.RMSNorm):
+        return True
     kind = getattr(module, "component_kind", None)
     return kind is not None and kind != "none" and kind in kinds("norm")

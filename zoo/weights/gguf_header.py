@@ -78,22 +78,10 @@ class Header:
         return value
 
 
-def read_header(path: Path, whole: Collection[str] = ()) -> Header:
-    """The header of a GGUF file, with long lists only for the keys in ``whole``.
+def _bounded_reader(gguf: Any) -> Any:
+    """The reader of the library, bounded by the size of the file."""
 
-    Raises :class:`WeightError` where the library is missing, or the file is truncated, in parts, or not a GGUF file.
-    """
-    try:
-        import gguf
-    except ImportError:
-        raise WeightError(f"{path}: reading GGUF needs a library: pip install 'zoo[gguf]'") from None
-
-    try:
-        check_regular(path)
-    except OSError as error:
-        raise WeightError(unreadable(path, error)) from None
-
-    class Reader(gguf.GGUFReader):  # type: ignore[misc, unused-ignore]
+    class Reader(gguf.GGUFReader):  # type: ignore[misc]
         """One that stops at the end of the file, where the library's own reads on as long as a list is announced, and
         at lists that no file has: lists in lists, each a call deeper, and endless ones, each value an object."""
 
@@ -111,8 +99,26 @@ def read_header(path: Path, whole: Collection[str] = ()) -> Header:
                     raise EOFError
             return super()._get_field_parts(orig_offs, raw_type)
 
+    return Reader
+
+
+def read_header(path: Path, whole: Collection[str] = ()) -> Header:
+    """The header of a GGUF file, with long lists only for the keys in ``whole``.
+
+    Raises :class:`WeightError` where the library is missing, or the file is truncated, in parts, or not a GGUF file.
+    """
     try:
-        reader = Reader(path)
+        import gguf
+    except ImportError:
+        raise WeightError(f"{path}: reading GGUF needs a library: pip install 'zoo[gguf]'") from None
+
+    try:
+        check_regular(path)
+    except OSError as error:
+        raise WeightError(unreadable(path, error)) from None
+
+    try:
+        reader = _bounded_reader(gguf)(path)
         metadata = {key: _value(field, whole=key in whole) for key, field in reader.fields.items()}
         tokens = reader.fields.get("tokenizer.ggml.tokens")
         tensors = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 
@@ -15,6 +14,7 @@ from specs.base.errors import SpecError, UserError
 from specs.files.export_options import ArtefactOptions
 from specs.files.schema import zoo_file_schema
 from tests.exporters.making.zoos import write_zoo
+from tests.json_schemas import validator_of
 
 
 def test_options_are_those_of_an_export_with_the_same_defaults() -> None:
@@ -115,7 +115,7 @@ def test_the_example_of_the_guide_is_read_and_fits_the_schema(tmp_path: Path) ->
         "writer/phone",
     ]
     schema = zoo_file_schema()
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = validator_of(schema)
     validator.validate(yaml.safe_load(example))
     wrong = yaml.safe_load(example)
     wrong["models"]["writer"]["set"] = "decoder.layers=4"

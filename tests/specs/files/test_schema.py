@@ -2,7 +2,6 @@
 
 from typing import Annotated, Literal
 
-import jsonschema
 import pytest
 
 import specs.base.registry
@@ -21,6 +20,7 @@ from specs.language.merging import merge as merge_documents
 from specs.language.reading import read_text
 from specs.language.spec_file import read_file
 from specs.language.validation import validate
+from tests.json_schemas import validator_of
 from tests.specs import digests
 from tests.thinned import one_in
 
@@ -32,8 +32,7 @@ def schema():
 
 @pytest.fixture(scope="module")
 def validator(schema):
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    return validator_of(schema)
 
 
 def changed(name, assignment):
@@ -157,7 +156,7 @@ def test_a_plugin_s_kind_is_in_it(monkeypatch):
         kind: Literal["scaled"] = "scaled"
         by: Annotated[PositiveFloat, "required"]
 
-    validator = jsonschema.Draft202012Validator(json_schema())
+    validator = validator_of(json_schema())
     validator.validate(changed("gpt2", "decoder.block.norm={kind: scaled, by: 2.0}"))
     assert not validator.is_valid(changed("gpt2", "decoder.block.norm={kind: scaled}"))
     assert not validator.is_valid(changed("gpt2", "decoder.block.norm={kind: scaled, by: 2.0, bye: 1}"))
