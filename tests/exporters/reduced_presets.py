@@ -54,7 +54,7 @@ def reduced(spec: Model) -> Model:
 
 
 def structures() -> list[str]:
-    """The first preset of each structure, as recorded: presets that differ in numbers alone are of one."""
+    """A preset of each structure, as recorded: presets that differ in numbers alone are of one."""
     return RECORDED.read_text("utf-8").splitlines()
 
 
@@ -65,11 +65,13 @@ def structure(name: str) -> Model:
 
 
 def found_structures() -> list[str]:
-    """The first preset of each structure."""
+    """A preset of each structure: the recorded one while there is one, so that results of earlier runs still are of it."""
+    names = preset_names()
+    recorded = [name for name in structures() if name in names]
     found: dict[str, str] = {}
-    for name in preset_names():
+    for name in (*recorded, *names):
         found.setdefault(json.dumps(_shape(complete(structure(name))), sort_keys=True), name)
-    return list(found.values())
+    return sorted(found.values(), key=names.index)
 
 
 def _shape(value: Any) -> Any:
