@@ -72,7 +72,7 @@ def test_engines_are_listed_with_what_is_missing(spec: Path, tmp_path: Path) -> 
     assert found["onnx-reference"]["version"] == onnx.__version__
     assert found["onnxruntime"]["targets"][:2] == ["portable", "cpu"]
     assert found["openvino"]["version"] == ""
-    shown = zoo("engines").output
+    shown = zoo("engines", "-v").output
     first = found["openvino"]["install"][0]
     assert f"openvino is not installed. Install it:\n  {first}\n" in shown
     subprocess.run(f"{first} --without-pip", shell=True, check=True)  # as printed
