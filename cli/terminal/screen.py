@@ -136,21 +136,18 @@ class Screen:
             return
         width = screen_width()
         commands = [(_command(arguments), f"# {comment}" if comment else "") for arguments, comment in steps]
-        ends = [cell_width(lines[-1]) for lines, _ in commands]
-        fitting = [end for end in ends if all(end + 2 + len(comment) <= width for _, comment in commands)]
-        for index, ((lines, comment), end) in enumerate(zip(commands, ends, strict=True)):
-            gap = max(max(fitting, default=0) - end, 0) + 2
-            beside = end + gap + len(comment) <= width
-            needed = len(lines) + (not beside)
-            if index and self.rows and self._lines + needed > MOST_LINES:
-                continue
+        while len(commands) > 1 and self.rows and self._lines + _height(commands, width) > MOST_LINES:
+            commands.pop()
+        column = _column(commands, width)
+        for lines, comment in commands:
+            gap = max(column - cell_width(lines[-1]), 0) + 2
+            beside = cell_width(lines[-1]) + gap + len(comment) <= width
             if not beside:
                 self._say([styled(f"{_INDENT}{comment}", "dim")])
             for line in lines[:-1]:
                 self._say([line])
-            self._say(
-                [lines[-1], " " * gap * beside, styled(comment * beside, "dim")] if comment else [lines[-1]]
-            )
+            aligned: list[str | Cell] = [lines[-1], " " * gap, styled(comment, "dim")]
+            self._say(aligned if beside and comment else lines[-1:])
 
     def _say(self, line: Sequence[str | Cell]) -> None:
         self._lines += 1
@@ -222,6 +219,22 @@ def _wrapped(
         at += len(body)
         lines.append(runs if body else [head])
     return lines
+
+
+def _column(commands: Sequence[tuple[list[str], str]], width: int) -> int:
+    """The column at which the comments of commands are aligned: that of the longest with room for all of them."""
+    longest = max((len(comment) for _, comment in commands), default=0)
+    ends = [cell_width(lines[-1]) for lines, _ in commands]
+    return max((end for end in ends if end + 2 + longest <= width), default=0)
+
+
+def _height(commands: Sequence[tuple[list[str], str]], width: int) -> int:
+    """The lines that commands take: their own, and one for each comment without room beside its command."""
+    column = _column(commands, width)
+    return sum(
+        len(lines) + (max(column, cell_width(lines[-1])) + 2 + len(comment) > width)
+        for lines, comment in commands
+    )
 
 
 def _command(arguments: Sequence[str]) -> list[str]:
