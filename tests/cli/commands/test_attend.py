@@ -21,7 +21,7 @@ from cli.attending.maps import Panel, Row, legend, print_maps
 from specs.forms.resolved import resolved
 from specs.language.load import load
 from specs.language.writing import dump
-from tests.cli.process import environment, zoo
+from tests.cli.process import environment, tables, zoo
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.minilm import minilm_directory
 from tests.thinned import one_in
@@ -36,7 +36,9 @@ from zoo.weights.random import RandomWeights
 
 def invoke(*arguments: Any) -> Any:
     """Run the command in 160 columns, without colours, with the tables of entropies."""
-    return CliRunner(env={"COLUMNS": "160"}).invoke(app, ["attend", *map(str, arguments), "-v"], prog_name="zoo")
+    return CliRunner(env={"COLUMNS": "160"}).invoke(
+        app, ["attend", *map(str, arguments), "-v"], prog_name="zoo"
+    )
 
 
 def data_of(*arguments: Any) -> Any:

@@ -37,7 +37,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_export_says_where_it_was_proven(spec: Path, tmp_path: Path) -> None:
     out, proven = tmp_path / "out", f"onnx-reference {onnx.__version__}: computed, largest difference"
-    shown = zoo("export", spec, "-o", out, "--engine", "onnx-reference")
+    shown = zoo("export", spec, "-o", out, "--engine", "onnx-reference", "-v")
     assert shown.exit_code == 0, shown.output
     assert proven in shown.output
     assert "not tried: openvino, webgpu, wasm, cuda (--engine NAME; zoo engines lists them)" in shown.output
