@@ -69,12 +69,13 @@ class Inserted:
 
 @dataclass(frozen=True)
 class DiagramFrame:
-    """A frame around repeated layers; ``modules`` and ``keys`` as those of a part."""
+    """A frame around repeated layers; ``modules``, ``parameters`` and ``keys`` as those of a part."""
 
     label: str
     note: str
     way: Way
     modules: tuple[str, ...] = ()
+    parameters: int = 0
     keys: str = ""
 
 

@@ -29,9 +29,9 @@ def layer_frames(stack: StackFacts) -> Iterator[DiagramFrame]:
             frames.append(_run(stack, run, layers, drawn))
             first += run.repeat
         whole = stack.blocks(range(start, start + entry.repeat * period))
-        total = parameter_text(stack.counts.of(whole))
-        note = f"{total}, shared" if entry.shared else total
-        yield DiagramFrame(times(entry.repeat), note, tuple(frames), whole, f"{stack.name}.layers")
+        total = stack.counts.of(whole)
+        note = f"{parameter_text(total)}, shared" if entry.shared else parameter_text(total)
+        yield DiagramFrame(times(entry.repeat), note, tuple(frames), whole, total, f"{stack.name}.layers")
         start += entry.repeat * period
 
 
@@ -57,7 +57,7 @@ def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[st
         way = (Part("other", title, tuple(changes), paths, sum(sizes), keys=keys),)
     else:
         drawn[name] = way
-    return DiagramFrame(times(run.repeat, name), note, way, paths, keys)
+    return DiagramFrame(times(run.repeat, name), note, way, paths, sum(sizes), keys)
 
 
 def _brief(way: Way, drawn: dict[str, Way]) -> tuple[str, list[str]] | None:
