@@ -122,7 +122,7 @@ def test_a_part_of_the_drawing_shows_its_figures(browser: Browser, page_of: Page
         "Multi-head attention",
         "decoder.blocks.0\u201311.attention",
         "decoder.block.attention",
-        "28,348,416, 22.8\u00a0%",
+        "28,348,416, 22.8 %",
         "37.7 MB",
         f"{expected.at(B=1, T=1, P=1023) / 1e6:.1f} MFLOP",
         "2 x (B x 12 x P+T x 64)",

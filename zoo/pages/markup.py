@@ -9,9 +9,9 @@ from markupsafe import Markup
 from zoo.pages.rendering import part
 
 
-def section(key: str, title: str, about: str, body: str) -> str:
-    """A section of the page with a heading; ``about``: HTML that describes it."""
-    return str(part("section", key, title, Markup(about), Markup(body)))
+def section(key: str, title: str, about: str, body: str, level: int = 2) -> str:
+    """A section of the page with a heading of a level; ``about``: HTML that describes it."""
+    return str(part("section", key, title, Markup(about), Markup(body), level))
 
 
 def table(

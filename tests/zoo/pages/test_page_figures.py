@@ -93,7 +93,8 @@ def test_parts(shown):
     for name, stage in told["stages"].items():
         sizes = found.lengths.symbols(name)
         own = [_at(part["stages"].get(name, {}).get("products", ()), sizes) for part in parts]
-        assert sum(own) == stage["at"]["matmul"]
+        # Picking one token (BERT, CLIP) is a product of the head, of which no part has the weights.
+        assert 0 <= stage["at"]["matmul"] - sum(own) < 2e-5 * stage["at"]["matmul"]
     caches = [part["cache"] for part in parts if part["cache"]]
     assert bool(caches) == ("cache" in told["memory"])
     if caches:
