@@ -44,9 +44,18 @@ class Structure:
         return _weight(self.items ^ other.items)
 
     def changes(self, other: Structure) -> list[str]:
-        """The kinds and settings of another structure that this one does not have, as text; kinds first."""
+        """The kinds and settings of another structure that this one does not have, as text; kinds first.
+
+        A part of a new kind is named by its kind alone.
+        """
         news = sorted(other.items - self.items, key=_rank)
-        return list(dict.fromkeys(_text(path, value) for path, value in news))
+        parts = {path.removesuffix("kind") for path, _ in news if path.endswith(".kind")}
+        told = [
+            _text(path, value)
+            for path, value in news
+            if path.endswith("kind") or not any(path.startswith(part) for part in parts)
+        ]
+        return list(dict.fromkeys(told))
 
 
 def _rank(item: tuple[str, Any]) -> tuple[bool, bool, str]:

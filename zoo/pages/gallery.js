@@ -84,7 +84,9 @@
   // A drawing that is looked at as a whole: without tips and texts for readers of screens, who have the card's.
   function plain(svg) {
     svg.setAttribute("aria-hidden", "true");
-    for (const title of svg.querySelectorAll("title, desc")) title.remove();
+    for (const extra of svg.querySelectorAll("title, desc, style, :scope > rect, :scope > text")) extra.remove();
+    const { x, y, width, height } = svg.getBBox();
+    svg.setAttribute("viewBox", `${x - 4} ${y - 4} ${width + 8} ${height + 8}`);
   }
 
   function card(name) {
@@ -160,6 +162,8 @@
     return made("div", [made("button", "Copy", { type: "button", class: "copy" }), made("pre", made("code", text))], { class: "program" });
   }
 
+  const counted = () => made("p", `Parameters once each, as in zoo params. FLOPs of matrix products, for one sequence. Cache in ${precision}, for one sequence.`, { class: "quiet" });
+
   function picker(name, chosen) {
     const select = made("select", [made("option", "choose a model", { value: "" }), ...names.filter((other) => other !== name).map((other) => made("option", other))]);
     select.addEventListener("change", () => select.value && chosen(select.value));
@@ -176,7 +180,7 @@
       const more = changes.length > 6 ? ` and ${changes.length - 6} more` : "";
       lines.push(made("p", ["Nearest earlier structure: ", ...links([parent]), " (", made("a", "compare", { href: link(`${parent}~${name}`) }), ")", ...(told.length ? [". New: ", ...told, more] : []), "."]));
     }
-    if (near.length) lines.push(made("p", ["Same structure: ", ...links(near.slice(0, 12)), near.length > 12 ? ` and ${near.length - 12} more.` : "."]));
+    if (near.length) lines.push(made("p", ["Close relatives: ", ...links(near.slice(0, 12)), near.length > 12 ? ` and ${near.length - 12} more.` : "."]));
     return lines;
   }
 
@@ -185,6 +189,7 @@
     const { drawing, yaml } = await content(name);
     const facts = made("div", [
       table(figures(name)),
+      counted(),
       made("h3", "Build it"),
       program(`zoo build ${name}\nzoo new my-${name} --like ${name}`),
       ...(family[name] ? [made("h3", "Kin"), ...kin(name)] : []),
@@ -206,6 +211,10 @@
   const isPart = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
   const text = (value) => {
     if (value === undefined || value === null) return "\u2014";
+    if (isPart(value) && "repeat" in value) {
+      const what = value.pattern ? `(${value.pattern.map(text).join(", ")})` : value.use ?? "block";
+      return `${value.repeat > 1 ? `${value.repeat} \u00d7 ` : ""}${what}${value.shared ? ", shared" : ""}`;
+    }
     if (isPart(value)) return value.kind ?? Object.entries(value).filter(([, own]) => own !== null).map(([key, own]) => `${key} ${text(own)}`).join(", ");
     if (Array.isArray(value)) return value.map(text).join("; ");
     return String(value);
@@ -242,6 +251,7 @@
       made("h2", `${a} and ${b}`, { tabindex: -1 }),
       made("h3", "Costs"),
       scroll(made("table", [head(["", a, b, "ratio"]), made("tbody", rows)], { id: "costs-of-pair" }), "Costs"),
+      counted(),
       made("h3", "Specs"),
       changes.length
         ? scroll(made("table", [head(["spec", a, b]), made("tbody", changes.map(([path, x, y]) => made("tr", [made("td", made("code", path)), made("td", text(x)), made("td", text(y))])))], { id: "specs-of-pair" }), "Differences of the specs")
