@@ -111,7 +111,7 @@ def family_tree(models: Sequence[tuple[str, int, Structure]]) -> list[Node]:
     for name, year, structure in ordered:
         near = min(
             heads,
-            key=lambda head: (structure.distance(head[2]), family(head[0]) != family(name), -head[1]),
+            key=lambda head: (structure.distance(head[2]), family(head[0]) != family(name), head[1]),
             default=None,
         )
         distance = structure.distance(near[2]) if near else 0

@@ -63,9 +63,9 @@ def test_search_and_filters_narrow_the_cards(browser: Browser, page: Path) -> No
     assert "No model matches \u201czebra\u201d." in browser.one("#none").text
     browser.one("#none button").click()
     assert shown(browser) == NAMES
-    Select(browser.one("[data-facet=architecture]")).select_by_value("encoder")
+    Select(browser.one("[data-facet=architecture]")).select_by_visible_text("encoder")
     assert shown(browser) == ["bert-base"]
-    Select(browser.one("[data-facet=architecture]")).select_by_value("")
+    Select(browser.one("[data-facet=architecture]")).select_by_visible_text("all")
     Select(browser.one("[data-facet=features]")).select_by_value("sliding window")
     assert shown(browser) == ["gemma2-2b"]
 
@@ -107,7 +107,7 @@ def test_two_models_are_compared(browser: Browser, page: Path) -> None:
     assert browser.one("#chosen").is_displayed()
     browser.one("#chosen a").click()
     text = view(browser, "pair", "ratio")
-    assert "124,439,808 6,738,415,616 54.1 \u00d7" in text
+    assert "124,439,808 6,738,415,616 54.2 \u00d7" in text
     differences = {row.text.split()[0]: row.text for row in browser.all("#specs-of-pair tbody tr")}
     assert differences["position"] == "position learned rope"
     assert differences["d_model"] == "d_model 768 4096"

@@ -8,7 +8,7 @@ from html import escape
 
 from specs.forms.kinship import Node
 
-_ROW, _TOP, _LEFT, _YEAR, _RIGHT = 19, 34, 20, 118, 210
+_ROW, _TOP, _LEFT, _YEAR, _RIGHT = 19, 34, 20, 108, 215
 _CHANGES = 5
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
+
 from zoo.core.units import byte_text, count_text
 from zoo.record.integrity import Integrity
 from zoo.record.manifest import ExportRecord
@@ -23,8 +25,9 @@ def _export(record: ExportRecord, integrity: Integrity) -> dict[str, str]:
         passed = sum(comparison.passed for comparison in verification.comparisons)
         verdict = f"{passed} of {len(verification.comparisons)} comparisons passed"
     size = sum(file.size for file in manifest.files.values())
+    good = integrity.intact and verification is not None and verification.passed
     return {
-        "verification": verdict,
+        "verification": Markup('<span class="{}">{}</span>').format("good" if good else "bad", verdict),
         "files": f"{byte_text(size)} in {len(manifest.files)}",
         "exported for": f"{manifest.target}, {manifest.precision}",
     }

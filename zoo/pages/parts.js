@@ -38,6 +38,10 @@
     return made;
   };
 
+  // A path as code, in lines that end at its dots.
+  const path = (text) =>
+    cell(text.split(/(?<=\.)/).flatMap((name, i) => [...(i ? [document.createElement("wbr")] : []), name]), "code");
+
   // FLOPs of each stage, with their share of the model's.
   const flops = (own) =>
     Object.keys(stages).flatMap((name) => {
@@ -92,10 +96,10 @@
       swatch.style.background = `var(--${part.role})`;
       heading.prepend(swatch);
     }
-    const modules = part.places.map(({ text }) => cell(cell(text, "code"), "div"));
+    const modules = part.places.map(({ text }) => cell(path(text), "div"));
     const rows = [
       ...(modules.length ? [line("module", modules)] : []),
-      ...(part.keys ? [line("spec", cell(part.keys, "code"))] : []),
+      ...(part.keys ? [line("spec", path(part.keys))] : []),
       line("parameters", part.parameters ? `${whole(part.parameters)}, ${share(part.parameters, DATA.parameters.count)}` : part.each || "none"),
       ...(part.parameters && part.each && part.places.some(({ layers }) => /[-,]/.test(layers)) ? [line("in one layer", part.each)] : []),
       ...memory(part.parameters, part.cache),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
+from markupsafe import escape as shown
+
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from specs.model.model import Model
@@ -66,7 +68,7 @@ def _top(report: Report, sections: Mapping[str, str], export: tuple[ExportRecord
     """The model's name, summary and main figures, and links to the sections."""
     spec = report.spec
     facts = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        f"<div><dt>{escape(name)}</dt><dd>{shown(value)}</dd></div>"
         for name, value in headline(report, export).items()
     )
     links = "".join(f'<a href="#{key}">{key}</a>' for key in [*sections, "spec"])
