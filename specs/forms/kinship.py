@@ -50,12 +50,12 @@ class Structure:
         """
         news = sorted(other.items - self.items, key=_rank)
         parts = {path.removesuffix("kind") for path, _ in news if path.endswith(".kind")}
-        told = [
+        texts = [
             _text(path, value)
             for path, value in news
             if path.endswith("kind") or not any(path.startswith(part) for part in parts)
         ]
-        return list(dict.fromkeys(told))
+        return list(dict.fromkeys(texts))
 
 
 def _rank(item: tuple[str, Any]) -> tuple[bool, bool, str]:

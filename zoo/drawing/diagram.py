@@ -69,7 +69,7 @@ class Inserted:
 
 @dataclass(frozen=True)
 class DiagramFrame:
-    """A frame around repeated layers; ``modules``, ``parameters`` and ``keys`` as those of a part."""
+    """A frame around repeated layers, with the modules, parameters and keys that a part has."""
 
     label: str
     note: str

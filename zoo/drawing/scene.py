@@ -70,7 +70,7 @@ class Box:
 
     @property
     def subject(self) -> Part | DiagramFrame | None:
-        """What the box stands for, if it is a part of the model."""
+        """The part or frame of the model that the box draws, if any."""
         return self.part or self.frame
 
     def as_dict(self) -> dict[str, Any]:

@@ -81,12 +81,12 @@ def line_chart(
     )
     for value, text in rules:
         parts.append(f'<path class="rule" d="M{LEFT} {up(value)}h{wide}"/>')
-        place = (
+        anchor = (
             f'x="{WIDTH - RIGHT - 6}" text-anchor="end"'
             if _right_is_freer(value, x, y, lines)
             else f'x="{LEFT + 6}"'
         )
-        parts.append(f'<text {place} y="{up(value)}" dy="-4">{escape(text)}</text>')
+        parts.append(f'<text {anchor} y="{up(value)}" dy="-4">{escape(text)}</text>')
     for i, line in enumerate(lines):
         path = "L".join(f"{across(a)} {up(b)}" for a, b in line.points)
         parts.append(f'<path class="line line-{i}" d="M{path}"/>')

@@ -96,9 +96,9 @@ def _texts(name: str) -> list[str]:
 @cache
 def _source() -> str:
     """The digest of the Python source of the packages that cards are made with."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for package in (specs, zoo):
         assert package.__file__ is not None
         for path in sorted(Path(package.__file__).parent.rglob("*.py")):
-            found.update(path.read_bytes())
-    return found.hexdigest()
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

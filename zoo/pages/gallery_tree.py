@@ -19,7 +19,7 @@ def tree_svg(nodes: Sequence[Node], architectures: Mapping[str, str]) -> str:
         children[node.parent].append(node)
     rows = {node.name: row for row, node in enumerate(_ordered(children, None))}
     first, last = min(node.year for node in nodes), max(node.year for node in nodes)
-    place = {
+    centres = {
         node.name: (_LEFT + (node.year - first) * _YEAR, _TOP + _ROW * (rows[node.name] + 0.5))
         for node in nodes
     }
@@ -31,13 +31,13 @@ def tree_svg(nodes: Sequence[Node], architectures: Mapping[str, str]) -> str:
             f'<path class="year" d="M{x} {_TOP - 8}V{height}"/><text x="{x - 4}" y="18">{year}</text>'
         )
     for node in nodes:
-        x, y = place[node.name]
+        x, y = centres[node.name]
         if node.parent is not None:
-            from_x, from_y = place[node.parent]
+            from_x, from_y = centres[node.parent]
             parts.append(
                 f'<path class="descent" data-from="{escape(node.parent)}" data-to="{escape(node.name)}" d="{_descent(from_x, from_y, x, y)}"/>'
             )
-    parts += [_node(node, *place[node.name], architectures[node.name]) for node in nodes]
+    parts += [_node(node, *centres[node.name], architectures[node.name]) for node in nodes]
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="group" aria-label="Family tree">'
         f"{''.join(parts)}</svg>"

@@ -64,7 +64,7 @@ def _described(subject: Part | DiagramFrame) -> dict[str, Any]:
 
 
 def _places(modules: Iterable[str]) -> Iterator[dict[str, str]]:
-    """Paths of modules, those of the layers of a stack merged: ``decoder.blocks.0.attention`` in layers 0-11."""
+    """The paths of modules with equal layers merged: ``decoder.blocks.0.attention`` in layers 0-11."""
     layers = defaultdict[tuple[str, str], list[int]](list)
     for path in modules:
         if match := _LAYER.fullmatch(path):
@@ -79,8 +79,8 @@ def _places(modules: Iterable[str]) -> Iterator[dict[str, str]]:
 
 def _shapes(rows: Mapping[str, Sequence[ModuleShapes]], modules: Sequence[str]) -> list[list[Any]]:
     """The inputs and outputs of the first module."""
-    found = rows.get(modules[0], ()) if modules else ()
-    return [["" if row.method == "forward" else row.method, row.inputs, row.outputs] for row in found]
+    calls = rows.get(modules[0], ()) if modules else ()
+    return [["" if row.method == "forward" else row.method, row.inputs, row.outputs] for row in calls]
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,10 @@ class _Owners:
     def of_module(self, path: str) -> Iterator[int]:
         """The part of the nearest module around a path or at it, and all frames around."""
         around = path
-        found = False
+        owned = False
         while around:
-            if not found and around in self.parts:
-                found = True
+            if not owned and around in self.parts:
+                owned = True
                 yield self.parts[around]
             yield from self.frames.get(around, ())
             around = around.rpartition(".")[0]
@@ -119,7 +119,7 @@ def _stage_costs(
 ) -> list[dict[str, dict[str, list[list[Any]]]]]:
     """The FLOPs of every stage in each part: each module counts at the innermost part around it."""
     owners = _Owners.of(subjects)
-    found: list[dict[str, dict[str, list[list[Any]]]]] = [{} for _ in subjects]
+    costs: list[dict[str, dict[str, list[list[Any]]]]] = [{} for _ in subjects]
     for name, stage in report.costs.stages.items():
         for key, spread in (("products", stage.modules), ("elements", stage.elements)):
             terms = defaultdict[int, list[Polynomial]](list)
@@ -131,8 +131,8 @@ def _stage_costs(
                 for owner, count in counts.items():
                     terms[owner].append(value * count)
             for owner, values in terms.items():
-                found[owner].setdefault(name, {})[key] = polynomial_data(Polynomial.sum(values))
-    return found
+                costs[owner].setdefault(name, {})[key] = polynomial_data(Polynomial.sum(values))
+    return costs
 
 
 def _cache(report: Report, model: nn.Module, subject: Part | DiagramFrame) -> dict[str, Any] | None:
