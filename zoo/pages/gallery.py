@@ -60,7 +60,13 @@ def gallery_page(
         data=Markup(embedded(data)),
     )
     style = asset("report.css") + asset("gallery.css")
-    return page("Gallery of architectures", body, asset("gallery.js"), style, "zoo gallery")
+    return page(
+        "Gallery of architectures",
+        body,
+        asset("gallery_models.js") + asset("gallery.js"),
+        style,
+        "zoo gallery",
+    )
 
 
 def _counted(values: Iterator[str]) -> list[tuple[str, int]]:

@@ -114,7 +114,7 @@ def check_marks(name):
     assert len({mark["data-box"] for mark in found}) == len(found)
     for mark in found:
         assert mark.get("data-path") is None or mark["data-path"] in modules
-        value = spec
+        value: Any = spec
         for key in mark["data-keys"].split("."):
             value = value[key] if isinstance(value, dict) else getattr(value, key)
             assert value is not None or key == "final_norm", mark
