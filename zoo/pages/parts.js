@@ -110,7 +110,7 @@
     back.type = "button";
     back.addEventListener("click", () => choose(null));
     const details = cell(part.details.join(", "), "p");
-    panel.replaceChildren(heading, ...(part.details.length ? [details] : []), cell(rows, "table"), sizesTold(), back);
+    panel.replaceChildren(back, heading, ...(part.details.length ? [details] : []), cell(rows, "table"), sizesTold());
   }
 
   function show() {
