@@ -30,7 +30,8 @@ def layer_frames(stack: StackFacts) -> Iterator[DiagramFrame]:
             first += run.repeat
         whole = stack.blocks(range(start, start + entry.repeat * period))
         total = parameter_text(stack.counts.of(whole))
-        yield DiagramFrame(times(entry.repeat), f"{total}, shared" if entry.shared else total, tuple(frames))
+        note = f"{total}, shared" if entry.shared else total
+        yield DiagramFrame(times(entry.repeat), note, tuple(frames), whole, f"{stack.name}.layers")
         start += entry.repeat * period
 
 
@@ -49,13 +50,14 @@ def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[st
     note = stack.counts.text(sizes, paths)
     if len(layers) > 1:
         note += ", shared" if run.shared else " each" if len(set(sizes)) == 1 else ""
-    way = BlockReader(stack, stack.spec.named_block(run.use), layers).way()
+    keys = f"{stack.name}.block" if run.use is None else f"{stack.name}.blocks.{run.use}"
+    way = BlockReader(stack, stack.spec.named_block(run.use), keys, layers).way()
     if brief := _brief(way, drawn):
         title, changes = brief
-        way = (Part("other", title, tuple(changes), paths, sum(sizes)),)
+        way = (Part("other", title, tuple(changes), paths, sum(sizes), keys=keys),)
     else:
         drawn[name] = way
-    return DiagramFrame(times(run.repeat, name), note, way)
+    return DiagramFrame(times(run.repeat, name), note, way, paths, keys)
 
 
 def _brief(way: Way, drawn: dict[str, Way]) -> tuple[str, list[str]] | None:
