@@ -70,9 +70,9 @@ class Report(Tabular):
         """The training state without activations."""
         return TrainingState.of(self.folded, self.dtype)
 
-    def at(self, lengths: Lengths, precision: str) -> Report:
-        """The report of the same model at other sizes, which traces nothing again that they do not change."""
-        other = replace(self, lengths=lengths, precision=precision)
+    def at(self, lengths: Lengths, precision: str, weights: Mapping[str, int]) -> Report:
+        """The report of the same model at other sizes, which traces nothing again that this one has traced."""
+        other = replace(self, lengths=lengths, precision=precision, weights=weights)
         kept = ("roles", "costs", *(("cache", "training", "state") if other.dtype == self.dtype else ()))
         other.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
         return other
