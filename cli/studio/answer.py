@@ -64,7 +64,7 @@ class Answers:
 
     def _steps(self, typed: TypedSpec, question: Question) -> Iterator[Callable[[], Iterator[Part]]]:
         figures, spec = self._figures.of(typed.model), typed.model
-        base = self._base(question)
+        base = self._base(question) or figures
         lengths, clamped = _lengths(spec, question)
 
         def costs() -> Iterator[Part]:
@@ -98,10 +98,14 @@ class Answers:
             "spans": [[list(path), *lines] for path, lines in spans(typed.text).items()],
         }
 
-    def _base(self, question: Question) -> ModelFigures:
-        if question.base:
-            return self._figures.of(load(question.base))
-        return self._figures.of(TypedSpec.read(question.base_text, self.folder).model)
+    def _base(self, question: Question) -> ModelFigures | None:
+        """The figures to compare with; None if the base is no spec, such as a file that was opened with problems."""
+        try:
+            if question.base:
+                return self._figures.of(load(question.base))
+            return self._figures.of(TypedSpec.read(question.base_text, self.folder).model)
+        except UserError:
+            return None
 
     def _counts(self, typed: TypedSpec, figures: ModelFigures, base: str) -> dict[str, Any]:
         report = figures.parameters

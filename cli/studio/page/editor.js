@@ -4,7 +4,7 @@ import {
   EditorState, EditorView, StateEffect, StateField, Decoration, keymap, lineNumbers, highlightActiveLine,
   highlightActiveLineGutter, drawSelection, hoverTooltip, highlightSpecialChars, defaultKeymap, history, historyKeymap, undo,
   redo, undoDepth, redoDepth, syntaxHighlighting, HighlightStyle, indentOnInput, bracketMatching, indentUnit, yaml,
-  autocompletion, completionKeymap, closeBrackets, closeBracketsKeymap, startCompletion, setDiagnostics, lintGutter, lintKeymap, searchKeymap, tags,
+  autocompletion, completionKeymap, closeBrackets, closeBracketsKeymap, startCompletion, setDiagnostics, lintGutter, lintKeymap, searchKeymap, tags, Transaction,
 } from "./codemirror.js";
 import { h } from "./dom.js";
 import { pathAt, placeAt } from "./place.js";
@@ -73,7 +73,7 @@ export class Editor {
           EditorView.cspNonce.of(nonce),
           lineNumbers(), highlightSpecialChars(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(),
           highlightActiveLine(), highlightActiveLineGutter(), indentUnit.of("  "), EditorState.tabSize.of(2),
-          yaml(), syntaxHighlighting(colours), theme, lintGutter(),
+          EditorView.lineWrapping, yaml(), syntaxHighlighting(colours), theme, lintGutter(),
           lineField(linkLines, "cm-linked"), lineField(markLines, "cm-changed"),
           autocompletion({ override: [(context) => this.complete(context)], icons: false, activateOnTyping: true }),
           hoverTooltip((view, position) => this.explain(position), { hoverTime: 250 }),
@@ -105,6 +105,11 @@ export class Editor {
       until -= 1;
     }
     this.view.dispatch({ changes: { from, to: end, insert: text.slice(from, until) }, userEvent: "input.control" });
+  }
+
+  // The first text, which undo does not take away.
+  begin(text) {
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text }, annotations: Transaction.addToHistory.of(false) });
   }
 
   undo() {
