@@ -143,7 +143,12 @@ def _costs(report: Report) -> dict[str, Any]:
     lengths = report.lengths
     return {
         "precision": report.precision,
-        "sizes": {"batch": lengths.batch, "length": lengths.length, "past": lengths.past, "source": lengths.source},
+        "sizes": {
+            "batch": lengths.batch,
+            "length": lengths.length,
+            "past": lengths.past,
+            "source": lengths.source,
+        },
         "stages": {name: _stage(report, name) for name in report.costs.stages},
         "roles": [role.as_dict() for role in report.roles],
         "weights": dict(report.weights),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cli.studio.model_figures import ModelFigures
@@ -13,6 +14,9 @@ from zoo.reports.quantities import ComparedSizes, quantities
 
 _LISTED = 40
 """The most differences that are listed."""
+
+_LONGEST = 80
+"""The most characters of a value."""
 
 
 def comparison(base: ModelFigures, figures: ModelFigures, batch: int, length: int | None) -> dict[str, Any]:
@@ -36,13 +40,23 @@ def change_data(change: Difference) -> dict[str, Any]:
         "layers": None if change.layers is None else len(change.layers),
         "a": _short(change.a),
         "b": _short(change.b),
+        "full": [_full(change.a), _full(change.b)],
         "follows": change.follows,
     }
 
 
 def _short(value: Any) -> str:
-    text = "none" if value is None else flow(value)
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    """A value in few words: a part by its kind."""
+    if isinstance(value, Mapping) and "kind" in value:
+        return str(value["kind"])
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = _full(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _full(value: Any) -> str:
+    return "none" if value is None else flow(value)
 
 
 def _sizes(specs: tuple[Model, Model], batch: int, length: int | None) -> ComparedSizes:

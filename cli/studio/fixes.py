@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,30 @@ from specs.model.model import Model
 _MOST = 6
 """The most fixes that are offered for one problem."""
 
+_UNKNOWN = "is not a known key"
+"""The rule that an unknown key violates."""
+
 _QUOTED = re.compile(r"'([^']+)'")
 _PAIR = re.compile(r"\b([a-z_]+(?:\.[a-z_]+)*): (\{[^}]*\}|[\w.+-]+)")
 _WORD = re.compile(r"[\w.+-]*\w")
-_GRAMMAR = {"Use", "Write", "Set", "Add", "Choose", "or", "and", "a", "an", "the", "to", "of", "from", "more", "less", "divisor"}
+_GRAMMAR = {
+    "Use",
+    "Write",
+    "Set",
+    "Add",
+    "Choose",
+    "or",
+    "and",
+    "a",
+    "an",
+    "the",
+    "to",
+    "of",
+    "from",
+    "more",
+    "less",
+    "divisor",
+}
 _KEYS = (*Model.model_fields,)
 
 
@@ -43,7 +63,7 @@ class Fix:
         return {"label": self.label, "text": self.text}
 
 
-def fixes(text: str, problem: Problem, problems: int, folder: Path) -> list[Fix]:
+def fixes(text: str, problem: Problem, problems: Sequence[Problem], folder: Path) -> list[Fix]:
     """The fixes of one of the problems of a text, the likeliest first."""
     found: list[Fix] = []
     for label, edit in _candidates(text, problem):
@@ -51,22 +71,33 @@ def fixes(text: str, problem: Problem, problems: int, folder: Path) -> list[Fix]
             edited = edit()
         except (SpecError, LookupError, ValueError, TypeError):
             continue
-        if edited != text and all(fix.text != edited for fix in found) and _helps(edited, problem, problems, folder):
+        if (
+            edited != text
+            and all(fix.text != edited for fix in found)
+            and _helps(edited, problem, problems, folder)
+        ):
             found.append(Fix(label, edited))
         if len(found) == _MOST:
             break
     return found
 
 
-def _helps(edited: str, problem: Problem, problems: int, folder: Path) -> bool:
+def _helps(edited: str, problem: Problem, problems: Sequence[Problem], folder: Path) -> bool:
+    """Whether a problem is gone, and no other has come in its place.
+
+    A key that is read at last may call for others: rules between keys are checked once every key is known.
+    """
     try:
         TypedSpec.read(edited, folder)
     except SpecError as error:
-        left = error.problems
-        if problem.rule == REQUIRED:  # the key may call for others
-            depth = len(problem.path)
-            return len(left) <= problems and not any(other.path[:depth] == problem.path for other in left)
-        return len(left) < problems and not any((other.path, other.rule) == (problem.path, problem.rule) for other in left)
+        left = {(other.path, other.rule) for other in error.problems}
+        new = left - {(other.path, other.rule) for other in problems}
+        if (problem.path, problem.rule) in left:
+            return False
+        if problem.rule not in (REQUIRED, _UNKNOWN):
+            return not new
+        depth = len(problem.path)
+        return not any(rule == _UNKNOWN or path[:depth] == problem.path for path, rule in new)
     return True
 
 
@@ -87,13 +118,19 @@ def _candidates(text: str, problem: Problem) -> Iterator[Candidate]:
         for word in _QUOTED.findall(remedy):
             yield from _meant(text, problem, word)
     for key, value in _PAIR.findall(remedy):
+        if key in _GRAMMAR:
+            continue
         yield from _pair(text, path, key, value)
     for clause in re.split(r"[;.] |, or (?=set|remove)|\.$", remedy):
         if clause.startswith(("Use", "Write", "Choose from", "Set", "Add")):
             yield from _values(text, problem, clause)
-    if re.search(r"\b[Rr]emove (it|them)\b", remedy) or (problem.value is MISSING and problem.rule != REQUIRED):
+    if re.search(r"\b[Rr]emove (it|them)\b", remedy) or (
+        problem.value is MISSING and problem.rule != REQUIRED
+    ):
         yield f"Remove {path[-1]}", lambda: without(text, path)
-    rivals = re.findall(r"\b(?:beside|or) (?:the )?([a-z_]+)\b", problem.rule) if "Remove one" in remedy else []
+    rivals = (
+        re.findall(r"\b(?:beside|or) (?:the )?([a-z_]+)\b", problem.rule) if "Remove one" in remedy else []
+    )
     if rivals:
         yield f"Remove {path[-1]}", lambda: without(text, path)
     for key in [*re.findall(r"\b[Rr]emove (?:the )?([a-z_]+)\b", remedy), *rivals]:

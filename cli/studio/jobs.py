@@ -53,7 +53,10 @@ class ExportJob:
                 yield event
             if last not in ("done", "failed"):
                 status = await process.wait()
-                yield {"event": "failed", "message": f"The export ended with status {status}; nothing was written."}
+                yield {
+                    "event": "failed",
+                    "message": f"The export ended with status {status}; nothing was written.",
+                }
         finally:
             await self.cancel()
 

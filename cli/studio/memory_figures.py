@@ -10,13 +10,13 @@ from cli.studio.model_figures import ModelFigures
 from zoo.reports.lengths import Lengths
 from zoo.reports.memory import cache
 from zoo.reports.report import Report
-from zoo.reports.roofline import best_rate, COMPUTED_IN
+from zoo.reports.roofline import COMPUTED_IN, best_rate
 
 _LONGEST = 2**17
 """The longest context that is drawn of a model without a limit, in tokens."""
 
 _FIRST = 128
-"""The shortest context that is drawn, in tokens."""
+"""The shortest context in the table, in tokens, after the empty one."""
 
 
 def cache_data(report: Report, base: ModelFigures) -> dict[str, Any] | None:
@@ -41,7 +41,7 @@ def cache_data(report: Report, base: ModelFigures) -> dict[str, Any] | None:
 def _contexts(longest: int, windows: list[int]) -> Iterator[int]:
     """Powers of two up to the longest context, and the windows, where the curve bends."""
     powers = [_FIRST << power for power in range(40) if _FIRST << power < longest]
-    yield from sorted({*powers, *(window for window in windows if window < longest), longest})
+    yield from sorted({0, *powers, *(window for window in windows if window < longest), longest})
 
 
 def training_data(report: Report) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Event, Thread
 from typing import Any
 
 from cli.studio.comparison import change_data
 from cli.studio.model_figures import ModelFigures
-from specs.forms.difference import differences
+from cli.studio.start_values import prepare_start_values
+from specs.forms.difference import Difference, differences
 from specs.forms.likeness import Features, features, likeness
 from specs.language.catalog import preset_names, presets
 from specs.language.load import load
@@ -32,6 +34,7 @@ class NearestPresets:
 
     def _read(self) -> None:
         try:
+            prepare_start_values()
             for name in preset_names():
                 self._specs[name] = load(name)
                 self._features[name] = features(self._specs[name])
@@ -42,17 +45,28 @@ class NearestPresets:
         """The nearest presets, each with its likeness and the largest differences."""
         self._ready.wait()
         own = figures.features
-        shares = sorted(((likeness(own, other), name) for name, other in self._features.items()), reverse=True)
+        shares = sorted(
+            ((likeness(own, other), name) for name, other in self._features.items()), reverse=True
+        )
         return [self._data(name, share, figures.spec) for share, name in shares[:_NAMED]]
 
     def _data(self, name: str, share: float, spec: Model) -> dict[str, Any]:
-        about, changes = self._about[name], differences(spec, self._specs[name])
+        about = self._about[name]
+        changes = [change for change in differences(spec, self._specs[name]) if _computes(change)]
+        changes.sort(
+            key=lambda change: not isinstance(change.b, Mapping | str)
+        )  # kinds say more than numbers
         return {
             "name": name,
             "likeness": share,
             "year": about.year,
             "parameters": about.parameters,
             "summary": about.summary,
-            "changes": [change_data(change) for change in changes if not change.follows][:_CHANGES],
+            "changes": [change_data(change) for change in changes[:_CHANGES]],
             "more": max(0, len(changes) - _CHANGES),
         }
+
+
+def _computes(change: Difference) -> bool:
+    """Whether a difference is one of its own that changes what is computed in inference."""
+    return not change.follows and change.path[0] != "initialization" and "dropout" not in str(change.path[-1])

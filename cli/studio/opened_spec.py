@@ -45,7 +45,12 @@ def opened(reference: str) -> OpenedSpec:
     if reference in preset_names():
         return OpenedSpec(reference, dump(unclaimed(read(reference)).data), preset=reference)
     path = Path(reference)
-    if path.suffix in (".yaml", ".yml") or path.is_file() and path.suffix != ".json" and not _is_checkpoint(path):
+    if (
+        path.suffix in (".yaml", ".yml")
+        or (path.is_file()
+        and path.suffix != ".json"
+        and not _is_checkpoint(path))
+    ):
         read_file(path)  # says what is wrong with the file
         return OpenedSpec(path.name, path.read_text("utf-8-sig"), file=str(path))
     return OpenedSpec(path.name or reference, _text_of_other(reference))

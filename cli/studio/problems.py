@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ def problem_data(text: str, error: UserError, folder: Path) -> list[dict[str, An
     """The problems of an error; one that a base of the text has is shown where the text extends it."""
     if not isinstance(error, SpecError):
         return [{"message": with_flags(error.text), "path": [], "line": 1, "column": 1, "fixes": []}]
-    total = len(error.problems)
     return [
-        _data(text, problem, total, folder, tried=index < _WITH_FIXES) for index, problem in enumerate(error.problems)
+        _data(text, problem, error.problems if index < _WITH_FIXES else (), folder)
+        for index, problem in enumerate(error.problems)
     ]
 
 
-def _data(text: str, problem: Problem, total: int, folder: Path, *, tried: bool) -> dict[str, Any]:
+def _data(text: str, problem: Problem, problems: Sequence[Problem], folder: Path) -> dict[str, Any]:
     mark = problem.mark
     inside = mark is not None and in_text(mark)
     return {
@@ -33,5 +34,5 @@ def _data(text: str, problem: Problem, total: int, folder: Path, *, tried: bool)
         "path": list(problem.path),
         "line": mark.line if mark is not None and inside else 1,
         "column": mark.column if mark is not None and inside else 1,
-        "fixes": [fix.as_dict() for fix in fixes(text, problem, total, folder)] if tried else [],
+        "fixes": [fix.as_dict() for fix in fixes(text, problem, problems, folder)] if problems else [],
     }

@@ -27,7 +27,9 @@ def serve(reference: str | None, port: int | None, *, browser: bool) -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn"):
             raise
-        raise UserError(f"{error.name} is not installed.\n  Install it with pip install 'zoo[studio]'.") from None
+        raise UserError(
+            f"{error.name} is not installed.\n  Install it with pip install 'zoo[studio]'."
+        ) from None
     from cli.studio.opened_spec import FIRST, opened
 
     first = opened(reference or FIRST)
@@ -38,7 +40,9 @@ def serve(reference: str | None, port: int | None, *, browser: bool) -> None:
         if browser:
             with contextlib.suppress(webbrowser.Error):
                 webbrowser.open(studio.address)
-        config = uvicorn.Config(studio.app, log_level="error", access_log=False, server_header=False, lifespan="off")
+        config = uvicorn.Config(
+            studio.app, log_level="error", access_log=False, server_header=False, lifespan="off"
+        )
         server = uvicorn.Server(config)
         sys.stdout.flush()
         with contextlib.suppress(KeyboardInterrupt):
@@ -60,5 +64,7 @@ def _listening(port: int | None) -> socket.socket:
             continue
         return listener
     if port is None:
-        raise UserError(f"No port from {FIRST_PORT} to {FIRST_PORT + _PORTS - 1} is free.\n  Pass --port with a free one.")
+        raise UserError(
+            f"No port from {FIRST_PORT} to {FIRST_PORT + _PORTS - 1} is free.\n  Pass --port with a free one."
+        )
     raise UserError(f"--port {port} is in use.\n  Pass another port, or leave it out.")

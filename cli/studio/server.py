@@ -50,7 +50,10 @@ class Studio:
             Route("/api/answer", self._answer, methods=["POST"]),
             Route("/api/cancel", self._cancel, methods=["POST"]),
             Route("/api/export", self._export, methods=["POST"]),
-            *(Route(f"/api/{name}", self._quick(work), methods=["POST"]) for name, work in self._works().items()),
+            *(
+                Route(f"/api/{name}", self._quick(work), methods=["POST"])
+                for name, work in self._works().items()
+            ),
         ]
         self.app = Guard(Starlette(routes=routes), self.token, port, self.nonce)
 
@@ -72,7 +75,8 @@ class Studio:
         from specs.files.export_options import choices_of
 
         listed = [
-            [preset.name, preset.summary, preset.parameters, preset.year, preset.architecture] for preset in presets()
+            [preset.name, preset.summary, preset.parameters, preset.year, preset.architecture]
+            for preset in presets()
         ]
         return JSONResponse(
             {
@@ -122,11 +126,17 @@ class Studio:
         """The requests that are answered at once."""
         folder = self.folder
         return {
-            "set": lambda asked: {"text": changed(asked.text("text"), asked.path("path"), asked.plain("value"), folder)},
+            "set": lambda asked: {
+                "text": changed(asked.text("text"), asked.path("path"), asked.plain("value"), folder)
+            },
             "remove": lambda asked: {"text": without(asked.text("text"), asked.path("path"))},
             "step": lambda asked: {
                 "text": stepped(
-                    asked.text("text"), asked.path("path"), asked.number("value"), asked.whole("direction", 1, -1, 1) or 1, folder
+                    asked.text("text"),
+                    asked.path("path"),
+                    asked.number("value"),
+                    asked.whole("direction", 1, -1, 1) or 1,
+                    folder,
                 )
             },
             "open": lambda asked: opened_below(asked.text("reference"), folder).as_dict(),
@@ -134,18 +144,24 @@ class Studio:
             "save": lambda asked: saved(
                 asked.text("text"), asked.text("file"), folder, replace=asked.plain("replace") is True
             ),
-            "command": lambda asked: {"command": command_of(asked.text("text"), asked.text("base", ""), folder)},
+            "command": lambda asked: {
+                "command": command_of(asked.text("text"), asked.text("base", ""), folder)
+            },
         }
 
     def _quick(self, work: Callable[[Fields], dict[str, Any]]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             try:
                 fields = await _fields(request)
-                return JSONResponse(await asyncio.get_running_loop().run_in_executor(self._helper, work, fields))
+                return JSONResponse(
+                    await asyncio.get_running_loop().run_in_executor(self._helper, work, fields)
+                )
             except BadRequestError as error:
                 return _refused(error)
             except SpecError as error:
-                return JSONResponse({"error": "\n".join(problem.render() for problem in error.problems[:3])}, 422)
+                return JSONResponse(
+                    {"error": "\n".join(problem.render() for problem in error.problems[:3])}, 422
+                )
             except UserError as error:
                 return JSONResponse({"error": with_flags(error.text)}, 422)
             except OSError as error:
@@ -208,5 +224,3 @@ async def _in_thread(
     worker.submit(run)
     while (item := await queue.get()) is not None:
         yield item
-
-

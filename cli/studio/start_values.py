@@ -7,13 +7,19 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from specs.base.errors import SpecPath
+from specs.base.errors import SpecError, SpecPath
 from specs.language.catalog import PRESETS, preset_names
 from specs.language.reading import read_text
 from specs.language.spec_file import read_file
 from specs.language.writing import flow
 
-_PLAIN = {"d_model": [512], "vocab_size": [32000], "context_length": [1024], "layers": [6], "name": ["my-model"]}
+_PLAIN = {
+    "d_model": [512],
+    "vocab_size": [32000],
+    "context_length": [1024],
+    "layers": [6],
+    "name": ["my-model"],
+}
 """Where no preset's choice says anything of another model."""
 
 
@@ -22,10 +28,10 @@ def start_values(text: str, path: SpecPath) -> list[Any]:
     key = str(path[-1])
     if key in _PLAIN:
         return _PLAIN[key]
-    kind, width = None, None
+    kind = None
     try:
         data: Any = read_text(text, "").data
-    except Exception:
+    except SpecError:
         return []
     width = data.get("d_model")
     for part in path[:-1]:
@@ -36,6 +42,11 @@ def start_values(text: str, path: SpecPath) -> list[Any]:
     if key == "hidden" and isinstance(width, int):
         return [4 * width, *found]
     return found
+
+
+def prepare_start_values() -> None:
+    """Read the presets ahead, which takes a moment."""
+    _by_kind()
 
 
 @cache

@@ -37,7 +37,7 @@ def without(text: str, path: SpecPath) -> str:
     """The text without a key or an item. Raises :class:`SpecError` for text that is not valid YAML."""
     data = read_text(text, _SOURCE).data
     parent = _at(data, path[:-1])
-    if not isinstance(parent, Mapping | list) or len(path) > 1 and len(parent) == 1:
+    if not isinstance(parent, Mapping | list) or (len(path) > 1 and len(parent) == 1):
         return without(text, path[:-1]) if len(path) > 1 else text
     return _checked(_Tree.of(text).remove(path), _removed(data, path), text)
 

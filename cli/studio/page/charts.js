@@ -107,30 +107,14 @@ export function cacheCurve(cache, length) {
   const [left, right, top, bottom] = [52, 10, 10, 26];
   const contexts = cache.contexts;
   const most = Math.max(...cache.bytes, ...(cache.base || [0]), 1);
-  const first = log(contexts[0]);
-  const span = Math.max(log(contexts[contexts.length - 1]) - first, 1e-9);
-  const x = (context) => left + ((log(context) - first) / span) * (WIDTH - left - right);
+  const last = contexts[contexts.length - 1];
+  const x = (context) => left + (context / last) * (WIDTH - left - right);
   const y = (value) => height - bottom - (value / most) * (height - top - bottom);
-  // Straight in tokens is curved on a logarithmic axis: points between are computed, not guessed, by straight pieces.
-  const line = (values) => {
-    const points = [];
-    for (let i = 0; i < contexts.length; i += 1) {
-      if (i) {
-        for (let part = 1; part < 8; part += 1) {
-          const context = 10 ** (log(contexts[i - 1]) + (part / 8) * (log(contexts[i]) - log(contexts[i - 1])));
-          const share = (context - contexts[i - 1]) / (contexts[i] - contexts[i - 1]);
-          points.push([x(context), y(values[i - 1] + share * (values[i] - values[i - 1]))]);
-        }
-      }
-      points.push([x(contexts[i]), y(values[i])]);
-    }
-    return points.map(([a, b], i) => `${i ? "L" : "M"}${a.toFixed(1)} ${b.toFixed(1)}`).join("");
-  };
+  const line = (values) => values.map((value, i) => `${i ? "L" : "M"}${x(contexts[i]).toFixed(1)} ${y(value).toFixed(1)}`).join("");
   const ticks = [0, most / 2, most];
-  const marks = contexts.filter((context, i) => i % Math.ceil(contexts.length / 6) === 0 || i === contexts.length - 1);
-  const shown = marks.filter((context, i) => i === marks.length - 1 || x(marks[marks.length - 1]) - x(context) > 40);
+  const shown = [0.25, 0.5, 0.75, 1].map((share) => Math.round(last * share));
   const short = (context) => (context >= 1024 && context % 1024 === 0 ? `${context / 1024}K` : whole(context));
-  return picture(height, `Cache by context: ${bytes(cache.bytes[cache.bytes.length - 1])} at ${whole(contexts[contexts.length - 1])} tokens`,
+  return picture(height, `Cache by context: ${bytes(cache.bytes[cache.bytes.length - 1])} at ${whole(last)} tokens`,
     ticks.map((value) => [
       s("line", { x1: left, x2: WIDTH - right, y1: y(value), y2: y(value), class: "grid" }),
       s("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end", class: "tick" }, bytes(value)),
@@ -138,7 +122,7 @@ export function cacheCurve(cache, length) {
     shown.map((context) => s("text", { x: x(context), y: height - 8, "text-anchor": "middle", class: "tick" }, short(context))),
     cache.base && s("path", { d: line(cache.base), class: "curve base" }),
     s("path", { d: `${line(cache.bytes)}`, class: "curve" }),
-    length >= contexts[0] && s("circle", { cx: x(Math.min(length, contexts[contexts.length - 1])), cy: y(cache.at), r: 4, class: "dot" }, s("title", {}, `${whole(length)} tokens: ${bytes(cache.at)}`)));
+    s("circle", { cx: x(Math.min(length, last)), cy: y(cache.at), r: 4, class: "dot" }, s("title", {}, `${whole(length)} tokens: ${bytes(cache.at)}`)));
 }
 
 // Rates over intensity: the roof of a device, and a point for each call.

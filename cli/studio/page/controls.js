@@ -68,7 +68,7 @@ export class Controls {
     const kinds = this.schema.kinds(node);
     const key = path[path.length - 1];
     const label = h("button", { type: "button", class: "jump name", title: node.description || "", on: { click: () => this.actions.jump(path) } }, key);
-    const described = node.description ? h("small", {}, node.description) : null;
+    const described = node.description ? h("small", {}, plain(node.description)) : null;
     if (kinds.length) return this.kinds(node, kinds, value, path, label, type, described);
     const control = this.control(node, value, path, type);
     if (control) return h("div", { class: "row" }, label, control, described);
@@ -77,7 +77,7 @@ export class Controls {
   }
 
   kinds(node, kinds, value, path, label, type, described) {
-    const kind = value && value.kind;
+    const kind = value && (value.kind ?? this.schema.kindOf(this.schema.mapping(node, undefined)));
     const menu = h("select", { dataset: { id: path.join(".") }, "aria-label": path.join("."), on: { change: () => {
       if (menu.value === "") this.actions.remove(path);
       else this.actions.set([...path, "kind"], menu.value);
@@ -93,7 +93,7 @@ export class Controls {
     const open = this.open.has(name) || (!this.open.has(`-${name}`) && path.length < 5);
     return h("div", { class: "part" }, head,
       h("details", { open, on: { toggle: (event) => { this.toggle(name, event.target.open); this.toggle(`-${name}`, !event.target.open); } } },
-        h("summary", {}, text || kind), this.group(inner, value, path)));
+        h("summary", {}, plain(text || kind)), this.group(inner, value, path)));
   }
 
   part(node, value, path, label, described) {
@@ -164,3 +164,5 @@ function shortly(value) {
   const text = JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }
+
+const plain = (text) => text.replaceAll("`", "");

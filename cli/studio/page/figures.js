@@ -112,7 +112,7 @@ export class Figures {
     const layers = each.layers ? h("span", { class: "quiet" }, ` in ${plural(each.layers, "layer")}`) : null;
     return h("li", { class: each.follows ? "follows" : "" },
       h("button", { type: "button", class: "jump", on: { click: () => this.jump(each.path) } }, each.where), " ",
-      h("s", {}, each.a), " → ", h("b", {}, each.b), layers, each.follows ? h("span", { class: "quiet" }, " follows") : null);
+      h("s", { title: each.full[0] }, each.a), " → ", h("b", { title: each.full[1] }, each.b), layers, each.follows ? h("span", { class: "quiet" }, " follows") : null);
   }
 
   nearest() {
