@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,8 +64,8 @@ class Fix:
         return {"label": self.label, "text": self.text}
 
 
-def fixes(text: str, problem: Problem, problems: Sequence[Problem], folder: Path) -> list[Fix]:
-    """The fixes of one of the problems of a text, the likeliest first."""
+def fixes(text: str, problem: Problem, problems: Sequence[Problem], folder: Path, until: float) -> list[Fix]:
+    """The fixes of one of the problems of a text that are found until a time, the likeliest first."""
     found: list[Fix] = []
     for label, edit in _candidates(text, problem):
         try:
@@ -77,7 +78,7 @@ def fixes(text: str, problem: Problem, problems: Sequence[Problem], folder: Path
             and _helps(edited, problem, problems, folder)
         ):
             found.append(Fix(label, edited))
-        if len(found) == _MOST:
+        if len(found) == _MOST or time.monotonic() > until:
             break
     return found
 

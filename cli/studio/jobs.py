@@ -42,7 +42,8 @@ class ExportJob:
         )  # fmt: skip
         self._process = process
         try:
-            assert process.stdin is not None and process.stdout is not None
+            assert process.stdin is not None
+            assert process.stdout is not None
             request = {"text": text, "folder": str(self.folder), "options": chosen}
             process.stdin.write(json.dumps(request).encode())
             process.stdin.close()

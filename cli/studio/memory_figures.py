@@ -91,7 +91,7 @@ def fitting(figures: ModelFigures, lengths: Lengths) -> list[dict[str, Any]]:
                         "count": bound.count,
                         "batch": bound.largest_batch,
                         "context": None if bound.fits_any_context else bound.largest_context,
-                        "seconds": bound.roofs and {name: roof.seconds for name, roof in bound.roofs.items()},
+                        "seconds": {name: roof.seconds for name, roof in (bound.roofs or {}).items()},
                     }
                     for bound in report.rooflines
                 ],

@@ -72,6 +72,8 @@ def _text_of_other(reference: str) -> str:
 def opened_below(reference: str, folder: Path) -> OpenedSpec:
     """The spec that the page asks for: a preset, an address, or a path below the studio's folder."""
     if not is_link(reference) and reference not in preset_names():
+        if not reference.isprintable():
+            raise UserError(f"A path must be printable text.\n  value: {reference!r}\n  Remove the other characters.")
         path = (folder / reference).resolve()
         if not path.is_relative_to(folder.resolve()):
             raise UserError(

@@ -57,14 +57,15 @@ class Fields:
 
     def number(self, name: str) -> float:
         """A finite number."""
-        value = self.data.get(name)
+        value: Any = self.data.get(name)
         if type(value) not in (int, float) or not abs(value) < 1e300:
             raise BadRequestError(f"{name} must be a number.")
-        return value
+        number: float = value
+        return number
 
     def path(self, name: str) -> SpecPath:
         """A path in a spec: keys and indices."""
-        value = self.data.get(name)
+        value: Any = self.data.get(name)
         is_path = isinstance(value, list) and 0 < len(value) <= MAX_DEPTH
         if not is_path or not all(isinstance(part, str) or type(part) is int for part in value):
             raise BadRequestError(f"{name} must be a list of keys and indices.")

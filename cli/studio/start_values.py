@@ -13,7 +13,7 @@ from specs.language.reading import read_text
 from specs.language.spec_file import read_file
 from specs.language.writing import flow
 
-_PLAIN = {
+_PLAIN: dict[str, list[Any]] = {
     "d_model": [512],
     "vocab_size": [32000],
     "context_length": [1024],

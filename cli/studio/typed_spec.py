@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from specs.base.errors import Mark, Problem, SpecError, SpecPath
+from specs.base.errors import Mark, Problem, SpecError
 from specs.language.catalog import preset_names
 from specs.language.document import Document
 from specs.language.load import read_typed
@@ -55,7 +55,3 @@ def in_text(mark: Mark | None) -> bool:
     """Whether a mark is in the text itself rather than in a base."""
     return mark is not None and mark.source == SOURCE and mark.line is not None
 
-
-def plain_path(path: SpecPath) -> list[str | int]:
-    """A path as JSON data."""
-    return list(path)
