@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import complete_spec
+from cli.options.options import AsJson, complete_spec
 
 
 def studio(
@@ -28,12 +28,13 @@ def studio(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Edit an architecture in the browser and see its figures change.
 
     Serves a page on this machine alone: the spec with completion and fixes, its drawing, and exact parameters, FLOPs,
     memory and device bounds, compared with a base. Every figure is computed as the other commands compute it. The page
-    works without a network. Ctrl-C ends it.
+    works without a network. Ctrl-C ends it. --json prints the address as JSON.
 
     \b
     Examples:
@@ -43,4 +44,4 @@ def studio(
     """
     from cli.studio.serve import serve
 
-    serve(spec, port, browser=not no_browser)
+    serve(spec, port, browser=not no_browser, as_json=as_json)

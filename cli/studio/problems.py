@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.studio.fixes import fixes
+from cli.studio.start_values import prepare_start_values
 from cli.studio.typed_spec import in_text
 from specs.base.errors import Problem, SpecError, UserError, with_flags
 
@@ -25,6 +26,7 @@ def problem_data(text: str, error: UserError, folder: Path) -> list[dict[str, An
     """The problems of an error; one that a base of the text has is shown where the text extends it."""
     if not isinstance(error, SpecError):
         return [{"message": with_flags(error.text), "path": [], "line": 1, "column": 1, "fixes": []}]
+    prepare_start_values()
     data, until = list[dict[str, Any]](), time.monotonic() + _SECONDS
     for index, problem in enumerate(error.problems[:_MOST]):
         tried = index < _WITH_FIXES and len(error.problems) <= _MOST

@@ -8,7 +8,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from cli.terminal.render import say
+from cli.terminal.render import print_json, say
 from specs.base.errors import UserError
 
 FIRST_PORT = 8642
@@ -18,7 +18,7 @@ _PORTS = 32
 """The number of ports that are tried."""
 
 
-def serve(reference: str | None, port: int | None, *, browser: bool) -> None:
+def serve(reference: str | None, port: int | None, *, browser: bool, as_json: bool = False) -> None:
     """Serve the page of a spec.  Raises :class:`UserError` for a wrong reference, a port in use, and missing packages."""
     try:
         import uvicorn
@@ -35,8 +35,11 @@ def serve(reference: str | None, port: int | None, *, browser: bool) -> None:
     first = opened(reference or FIRST)
     with contextlib.closing(_listening(port)) as listener:
         studio = Studio(first, Path.cwd(), listener.getsockname()[1])
-        say(f"zoo studio: {studio.address}")
-        say("Only this machine can open it, with this address. Press Ctrl-C to end it.", "dim")
+        if as_json:
+            print_json({"address": studio.address})
+        else:
+            say(f"zoo studio: {studio.address}")
+            say("Only this machine can open it, with this address. Press Ctrl-C to end it.", "dim")
         if browser:
             with contextlib.suppress(webbrowser.Error):
                 webbrowser.open(studio.address)

@@ -22,18 +22,17 @@ def features(model: Model) -> Features:
     """What a spec states of its computation, weighted."""
     weights = defaultdict[tuple[str, Any], float](float)
     data = canonical(model)
-    for name in STACKS:
-        stack = data.pop(name, None)
-        if stack is None:
-            continue
+    stacks = {name: data.pop(name) for name in STACKS if name in data}
+    for name, stack in stacks.items():
+        part = name if len(stacks) > 1 else "stack"  # an encoder is compared with a decoder
         layers = stack.pop("layers")
-        _count(stack, f"{name}", 1.0, weights)
-        weights[f"{name}.layers", _step(len(layers))] += 1.0
+        _count(stack, part, 1.0, weights)
+        weights[f"{part}.layers", _step(len(layers))] += 1.0
         uses = defaultdict[int, float](float)
         for layer in layers:
             uses[id(layer)] += 1 / len(layers)
         for layer in {id(layer): layer for layer in layers}.values():
-            _count(layer, f"{name}.layer", uses[id(layer)], weights)
+            _count(layer, f"{part}.layer", uses[id(layer)], weights)
     _count(data, "", 1.0, weights)
     return weights
 

@@ -58,6 +58,12 @@ def page(folder: Path) -> Iterator[Page]:
         yield Page(studio, client)
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fixes are tried however busy the machine is."""
+    monkeypatch.setattr("cli.studio.problems._SECONDS", 60.0)
+
+
 @pytest.fixture
 def fixes_of(folder: Path) -> Callable[[str], dict[str, list[str]]]:
     """The labels of the fixes of a wrong text, by the path of the problem."""

@@ -54,7 +54,7 @@ def test_steps_lead_to_the_next_number_that_works(folder: Path) -> None:
         return number
 
     heads = (*ATTENTION, "heads")
-    assert [step(heads, value, 1) for value in (12, 13, 384)] == [16, 16, None]
+    assert [step(heads, value, 1) for value in (12, 13, 768)] == [16, 16, None]
     assert step(heads, 12, -1) == 8
     assert step(("d_model",), 768, 1) == 960
     assert step(("decoder", "layers"), 12, 1) == 13

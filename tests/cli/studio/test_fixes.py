@@ -31,7 +31,7 @@ GPT2 = text_of("gpt2")
         ("context_length: 1024\n", "", "position.kind", "Set context_length: 512"),
         ("heads: 12", "heads: 12, window: 64, chunk: 64", "decoder.block.attention.chunk", "Remove window"),
         ("  layers: 12", "\tlayers: 12", "", "Indent with spaces"),
-        ("head: {kind: language_modeling}", "head: {kind: classification}", "head.labels", "Add labels: 2"),
+        ("head: {kind: language_modeling}", "head: {kind: classification}", "head.labels", "Add labels: 1000"),
     ],
 )
 def test_a_problem_has_a_fix(fixes_of: Labels, old: str, new: str, where: str, label: str) -> None:
