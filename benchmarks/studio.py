@@ -106,4 +106,6 @@ def results() -> Iterator[Result]:
         for share, goal in ((0.95, GOAL), (1.0, LARGEST_GOAL)):
             value = percentile(values, share)
             of = f"slowest of {len(found)}" if share == 1 else "95th percentile"
-            yield Result(f"studio: {what}, {of}", f"{value * 1e3:.0f} ms", f"{goal * 1e3:.0f} ms", value / goal, 1.0)
+            yield Result(
+                f"studio: {what}, {of}", f"{value * 1e3:.0f} ms", f"{goal * 1e3:.0f} ms", value / goal, 1.0
+            )

@@ -45,11 +45,8 @@ def opened(reference: str) -> OpenedSpec:
     if reference in preset_names():
         return OpenedSpec(reference, dump(unclaimed(read(reference)).data), preset=reference)
     path = Path(reference)
-    if (
-        path.suffix in (".yaml", ".yml")
-        or (path.is_file()
-        and path.suffix != ".json"
-        and not _is_checkpoint(path))
+    if path.suffix in (".yaml", ".yml") or (
+        path.is_file() and path.suffix != ".json" and not _is_checkpoint(path)
     ):
         read_file(path)  # says what is wrong with the file
         return OpenedSpec(path.name, path.read_text("utf-8-sig"), file=str(path))
@@ -73,7 +70,9 @@ def opened_below(reference: str, folder: Path) -> OpenedSpec:
     """The spec that the page asks for: a preset, an address, or a path below the studio's folder."""
     if not is_link(reference) and reference not in preset_names():
         if not reference.isprintable():
-            raise UserError(f"A path must be printable text.\n  value: {reference!r}\n  Remove the other characters.")
+            raise UserError(
+                f"A path must be printable text.\n  value: {reference!r}\n  Remove the other characters."
+            )
         path = (folder / reference).resolve()
         if not path.is_relative_to(folder.resolve()):
             raise UserError(

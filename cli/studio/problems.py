@@ -34,7 +34,9 @@ def problem_data(text: str, error: UserError, folder: Path) -> list[dict[str, An
     return data
 
 
-def _data(text: str, problem: Problem, problems: Sequence[Problem], folder: Path, until: float) -> dict[str, Any]:
+def _data(
+    text: str, problem: Problem, problems: Sequence[Problem], folder: Path, until: float
+) -> dict[str, Any]:
     mark = problem.mark
     inside = mark is not None and in_text(mark)
     return {

@@ -21,8 +21,8 @@ def saved(text: str, file: str, folder: Path, *, replace: bool) -> dict[str, Any
 
     Raises :class:`UserError` for another place, and for a file that is there unless it is to be replaced.
     """
-    path = (folder / file).resolve()
-    if not _FILE.fullmatch(file) or not path.is_relative_to(folder.resolve()):
+    path = (folder / file).resolve() if _FILE.fullmatch(file) else None
+    if path is None or not path.is_relative_to(folder.resolve()):
         raise UserError(
             f"The studio saves YAML files in {folder.resolve()} and below.\n  value: {file!r}\n  Use a name such as my-model.yaml."
         )

@@ -54,4 +54,3 @@ def _check_base(text: str, folder: Path) -> None:
 def in_text(mark: Mark | None) -> bool:
     """Whether a mark is in the text itself rather than in a base."""
     return mark is not None and mark.source == SOURCE and mark.line is not None
-

@@ -26,7 +26,9 @@ def command(*arguments: str) -> Any:
 
 
 def answer(answers: Answers, text: str, base: str, **sizes: Any) -> dict[str, Any]:
-    question = Question(text, base, "", sizes.get("batch", 1), sizes.get("length"), sizes.get("precision", "fp16"))
+    question = Question(
+        text, base, "", sizes.get("batch", 1), sizes.get("length"), sizes.get("precision", "fp16")
+    )
     return dict(answers.parts(question))
 
 
@@ -61,7 +63,11 @@ def check_equal(answers: Answers, name: str) -> None:
     assert figures["training"]["activations"] == trained["at"]["activations"]
     assert figures["training"]["checkpointed"] == trained["at"]["activations_checkpointed"]
     for shown, told in zip(figures["devices"]["roofline"], report["devices"], strict=True):
-        assert (shown["name"], shown["count"], shown["roofs"]) == (told["device"]["name"], told["count"], told["roofs"])
+        assert (shown["name"], shown["count"], shown["roofs"]) == (
+            told["device"]["name"],
+            told["count"],
+            told["roofs"],
+        )
     row = next(row for row in figures["devices"]["fits"] if row["precision"] == "fp16")
     for shown, told in zip(row["devices"], report["devices"], strict=True):
         assert shown["batch"] == told["largest_batch"]
@@ -80,20 +86,28 @@ def test_figures_equal_those_of_the_commands_for_every_preset(answers: Answers, 
 
 
 def test_a_difference_equals_that_of_the_command(answers: Answers) -> None:
-    text = text_of("gpt2").replace("kind: learned", "kind: rope").replace("kind: layer_norm, eps: 1.0e-05", "kind: rms_norm")
+    text = (
+        text_of("gpt2")
+        .replace("kind: learned", "kind: rope")
+        .replace("kind: layer_norm, eps: 1.0e-05", "kind: rms_norm")
+    )
     figures = answer(answers, text, "gpt2", batch=2, length=256)
     told = command(
         "diff", "gpt2", "--set", "position.kind=rope", "--set", "decoder.block.norm.kind=rms_norm", "--batch", "2", "--length", "256"
     )  # fmt: skip
     assert figures["comparison"]["quantities"] == told["costs"]
-    assert [change["where"] for change in figures["comparison"]["changes"]] == [change["path"] for change in told["spec"]]
+    assert [change["where"] for change in figures["comparison"]["changes"]] == [
+        change["path"] for change in told["spec"]
+    ]
     changes = {change["where"]: (change["a"], change["b"]) for change in figures["comparison"]["changes"]}
     assert changes["position"] == ("learned", "rope")
 
 
 def test_sizes_and_precision_are_those_of_the_question(answers: Answers) -> None:
     figures = answer(answers, text_of("gpt2"), "gpt2", batch=4, length=512, precision="int4")
-    told = command("report", "gpt2", "--batch", "4", "--length", "512", "--precision", "int4", "--device", "l4")
+    told = command(
+        "report", "gpt2", "--batch", "4", "--length", "512", "--precision", "int4", "--device", "l4"
+    )
     assert figures["costs"]["stages"]["prefill"]["bytes"] == told["stages"]["prefill"]["at"]["bytes"]
     l4 = next(device for device in figures["devices"]["roofline"] if device["name"] == "l4")
     assert l4["roofs"] == told["devices"][0]["roofs"]

@@ -31,7 +31,12 @@ GPT2 = text_of("gpt2")
         ("context_length: 1024\n", "", "position.kind", "Set context_length: 512"),
         ("heads: 12", "heads: 12, window: 64, chunk: 64", "decoder.block.attention.chunk", "Remove window"),
         ("  layers: 12", "\tlayers: 12", "", "Indent with spaces"),
-        ("head: {kind: language_modeling}", "head: {kind: classification}", "head.labels", "Add labels: 1000"),
+        (
+            "head: {kind: language_modeling}",
+            "head: {kind: classification}",
+            "head.labels",
+            "Add labels: 1000",
+        ),
     ],
 )
 def test_a_problem_has_a_fix(fixes_of: Labels, old: str, new: str, where: str, label: str) -> None:
@@ -41,7 +46,11 @@ def test_a_problem_has_a_fix(fixes_of: Labels, old: str, new: str, where: str, l
 
 
 def test_fixes_leave_no_problem_of_their_own(folder: Path) -> None:
-    wrong = GPT2.replace("heads: 12", "heads: 13").replace("hidden: 3072", "hiden: 3072").replace("learned", "lerned")
+    wrong = (
+        GPT2.replace("heads: 12", "heads: 13")
+        .replace("hidden: 3072", "hiden: 3072")
+        .replace("learned", "lerned")
+    )
     with pytest.raises(SpecError) as caught:
         TypedSpec.read(wrong, folder)
     before = {(problem.path, problem.rule) for problem in caught.value.problems}

@@ -23,7 +23,9 @@ def test_a_spec_goes_through_an_address() -> None:
     assert opened(address).text == text
 
 
-@pytest.mark.parametrize("packed", ["", "%%%", "AAAA", base64.urlsafe_b64encode(zlib.compress(b"x")).decode()])
+@pytest.mark.parametrize(
+    "packed", ["", "%%%", "AAAA", base64.urlsafe_b64encode(zlib.compress(b"x")).decode()]
+)
 def test_an_address_without_a_spec_says_so(packed: str) -> None:
     with pytest.raises(UserError, match="Copy it again"):
         text_of_link(f"{ADDRESS}spec={packed}")

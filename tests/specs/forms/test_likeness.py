@@ -29,5 +29,7 @@ def test_kin_are_nearer_than_strangers() -> None:
 
 def test_a_number_that_is_near_counts_for_more_than_one_that_is_far() -> None:
     base = features(load("gpt2"))
-    near, far = (features(load("gpt2", [f"decoder.block.feed_forward.hidden={hidden}"])) for hidden in (3200, 400))
+    near, far = (
+        features(load("gpt2", [f"decoder.block.feed_forward.hidden={hidden}"])) for hidden in (3200, 400)
+    )
     assert likeness(base, near) > likeness(base, far)

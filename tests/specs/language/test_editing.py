@@ -74,7 +74,9 @@ def test_a_new_kind_drops_the_keys_that_it_does_not_take() -> None:
 
 
 def test_keys_are_removed_and_renamed() -> None:
-    assert changed_lines(TEXT, without(TEXT, ("decoder", "block", "norm", "eps"))) == ["    norm: {kind: layer_norm}  # a norm"]
+    assert changed_lines(TEXT, without(TEXT, ("decoder", "block", "norm", "eps"))) == [
+        "    norm: {kind: layer_norm}  # a norm"
+    ]
     assert "position" not in without(TEXT, ("position", "kind"))
     assert data_of(without(TEXT, ("decoder", "layers")))["decoder"].keys() == {"block"}
     assert changed_lines(TEXT, renamed(TEXT, ("decoder", "layers"), "depth")) == ["  depth: 12"]
