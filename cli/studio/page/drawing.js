@@ -17,6 +17,9 @@ export class Drawing {
   }
 
   show(markup, sizes) {
+    if (markup === this.markup) return;
+    this.markup = markup;
+    const focused = this.box.contains(document.activeElement) ? document.activeElement.dataset.box : null;
     // Its own style serves readers of the file; here the page's colours do.
     const parsed = new DOMParser().parseFromString(markup.replace(/<style>[^<]*<\/style>/, ""), "image/svg+xml").documentElement;
     if (parsed.nodeName !== "svg") return;
@@ -36,7 +39,9 @@ export class Drawing {
     this.shapes = [...svg.querySelectorAll("text")]
       .filter((each) => /^B × [TS]\b/.test(each.textContent))
       .map((each) => [each, each.textContent]);
-    if (this.parts[0]) this.parts[0].setAttribute("tabindex", "0");
+    const again = this.parts.find((part) => part.dataset.box === focused);
+    (again || this.parts[0])?.setAttribute("tabindex", "0");
+    if (again) again.focus();
     if (sizes) this.size(sizes);
   }
 

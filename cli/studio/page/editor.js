@@ -177,7 +177,7 @@ export class Editor {
     const place = placeAt(this.text, context.pos);
     const word = context.matchBefore(/[\w.+-]*/);
     if (place.list || (!context.explicit && !word.text && place.key === null)) return null;
-    const options = place.key === null ? this.keyOptions(place) : this.valueOptions(place, word.text);
+    const options = place.key === null ? this.keyOptions(place) : this.valueOptions(place);
     return options.length ? { from: word.from, options, validFor: /^[\w.+-]*$/ } : null;
   }
 
@@ -201,14 +201,14 @@ export class Editor {
       }));
   }
 
-  valueOptions(place, typed) {
+  valueOptions(place) {
     if (place.key === "extends") return this.presets.map(([name, summary]) => ({ label: name, detail: summary.slice(0, 60) }));
-    const node = this.schema.node([...place.path, place.key], this.kindAt(place));
-    if (!node) return [];
     if (place.key === "kind") {
-      const outer = place.path.length ? this.schema.node(place.path, this.kindAt(place)) : this.schema.root;
+      const outer = this.schema.node(place.path, this.kindAt(place)); // whatever the kind is so far
       return this.schema.kinds(outer).map(([kind, text]) => ({ label: kind, info: text, type: "constant" }));
     }
+    const node = this.schema.node([...place.path, place.key], this.kindAt(place));
+    if (!node) return [];
     const kinds = this.schema.kinds(node);
     if (kinds.length) {
       return kinds.map(([kind, text]) => ({ label: `{kind: ${kind}}`, displayLabel: kind, filterText: kind, info: text, apply: `{kind: ${kind}}` }));
