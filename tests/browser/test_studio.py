@@ -179,7 +179,7 @@ def test_heads_step_to_numbers_that_work(studio: StudioPage) -> None:
 def test_a_problem_is_fixed_by_its_button_and_the_last_figures_stay(studio: StudioPage) -> None:
     studio.open()
     studio.type("heads: 12", "heads: 13")
-    assert "must divide d_model, which is 768" in studio.browser.one("#problems").text
+    studio.until(lambda: "must divide d_model, which is 768" in studio.browser.one("#problems").text)
     assert "stale" in str(studio.browser.one("#figures").get_attribute("class"))
     assert studio.count() == 124_439_808
     assert studio.browser.all(".cm-lintRange-error")

@@ -81,7 +81,7 @@ export class Figures {
       routed && h("p", { class: "second" }, h("b", {}, whole(counts.active)), h("span", { class: "quiet" }, ` active per token, ${((100 * counts.active) / counts.parameters).toFixed(1)} %`)),
       lines,
       treemap(counts.treemap),
-      this.parts.costs && keyOf(this.parts.costs.roles.map((role) => [role.name, colour(role.name), `${((100 * role.parameters) / counts.parameters).toFixed(1)} %`])),
+      this.parts.costs && keyOf(this.parts.costs.roles.map((role) => [role.name, colour(role.name), shareText(role.parameters / counts.parameters)])),
       this.parts.costs && behind("Parameters by role", ["role", "parameters", "active per token"], this.parts.costs.roles.map((role) => [role.name, whole(role.parameters), whole(role.active)])),
       how("Counted on the built modules, each tensor once, as zoo params does."));
     this.totals();
@@ -92,7 +92,7 @@ export class Figures {
     this.baseMenu.title = `Base: ${name}`;
     const rows = quantities.map((each) => {
       const text = unitText(each.unit);
-      const label = each.tokens === null ? each.name : `${each.name}, ${whole(each.tokens)} tokens`;
+      const label = quantityText(each);
       const both = each.a !== null && each.b !== null;
       const tone = both && each.a !== each.b ? (each.b < each.a ? "less" : "more") : "";
       return [label, each.a === null ? "none" : text(each.a), each.b === null ? "none" : text(each.b),
@@ -220,10 +220,19 @@ export class Figures {
         each.count === 1 ? `✓ ×${each.batch >= 2 ** 40 ? "any" : count(each.batch)}` : `${each.count} ×`);
     };
     this.put("fits",
-      table(`Devices for batch ${whole(sizes.batch)} of ${whole(Math.max(sizes.length, sizes.past))} tokens; ✓ ×N: one device, largest batch N`, ["weights", "", ...devices],
+      table(`Devices for batch ${whole(sizes.batch)} of ${whole(Math.max(sizes.length, sizes.past))} tokens; ✓ ×N: one device, largest batch N`, ["weights", "size", ...devices],
         rows.map((row) => [row.precision, bytes(row.bytes), ...row.devices.map(cell)])),
       how("Weights as zoo export stores them, caches in floating point, and the outputs of a step."));
   }
 }
 
 const how = (text) => h("p", { class: "how" }, text);
+
+const QUANTITIES = { weights: "weights in fp16", training: "training state", state: "states" };
+function quantityText({ name, tokens }) {
+  if (tokens === null) return QUANTITIES[name] || name;
+  const words = { step: "one step after", prefill: "prompt of", forward: "forward pass of", cache: "cache of" };
+  return words[name] ? `${words[name]} ${whole(tokens)} tokens` : `${name}, ${whole(tokens)} tokens`;
+}
+
+const shareText = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);

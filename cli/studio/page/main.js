@@ -14,6 +14,7 @@ const state = { opened: null, base: "", baseText: "", spec: null, valid: true, c
 const nonce = document.querySelector("meta[name=nonce]").content;
 let aborter = null;
 let waiting = 0;
+let showing = 0;
 
 const start = await get("start");
 const schema = new Schema(await get("schema"));
@@ -135,7 +136,9 @@ function problems(found, text) {
   figures.stale(found.length > 0);
   at("view-controls").disabled = found.length > 0 && !state.spec;
   const box = at("problems");
-  box.classList.toggle("shown", found.length > 0);
+  clearTimeout(showing);
+  if (!found.length) box.classList.remove("shown");
+  else showing = setTimeout(() => box.classList.add("shown"), box.classList.contains("shown") ? 0 : 300); // not for a half-typed key
   box.replaceChildren(
     ...(found.length ? [h("h3", {}, plural(found.length, "problem"), h("span", { class: "quiet" }, state.spec ? " · the figures are those of the last spec that works" : ""))] : []),
     ...found.slice(0, 12).map((problem) =>
@@ -262,8 +265,9 @@ function wire() {
   });
   click("copy-command", async () => {
     try {
-      const { command } = await post("command", { text: editor.text, base: state.base || state.opened.preset });
-      copy(command, command.length > 90 ? `${command.slice(0, 87)}…` : command);
+      const { command } = await post("command", { text: editor.text, base: state.opened.preset || state.base });
+      const short = command.length > 90 ? `${command.slice(0, 87)}…` : command;
+      copy(command, /\.yaml'?$/.test(command) ? `${short}  (save the spec under this name first)` : short);
     } catch (error) {
       toast(lost(error), true);
     }
