@@ -122,12 +122,12 @@ class Answers:
 
 def _expected(spec: Model, figures: ModelFigures) -> list[ParameterCheck]:
     """The counts that the text itself expects."""
-    report, expect, found = figures.parameters, spec.expect, list[ParameterCheck]()
+    report, expect, checks = figures.parameters, spec.expect, list[ParameterCheck]()
     if expect.parameters is not None:
-        found.append(ParameterCheck("", expect.parameters, report.total_parameters))
+        checks.append(ParameterCheck("", expect.parameters, report.total_parameters))
     if expect.active_parameters is not None:
-        found.append(ParameterCheck("", expect.active_parameters, report.active_parameters, active=True))
-    return found
+        checks.append(ParameterCheck("", expect.active_parameters, report.active_parameters, active=True))
+    return checks
 
 
 def _lengths(spec: Model, question: Question) -> tuple[Lengths, bool]:

@@ -32,8 +32,8 @@ def main() -> None:
 
 
 def _verification(error: Exception) -> dict[str, Any] | None:
-    found = getattr(error, "verification", None)
-    return None if found is None else found.as_dict()
+    verification = getattr(error, "verification", None)
+    return None if verification is None else verification.as_dict()
 
 
 def _export(request: dict[str, Any], tell: Any) -> None:

@@ -66,7 +66,7 @@ class Fix:
 
 def fixes(text: str, problem: Problem, problems: Sequence[Problem], folder: Path, until: float) -> list[Fix]:
     """The fixes of one of the problems of a text that are found until a time, the likeliest first."""
-    found: list[Fix] = []
+    working: list[Fix] = []
     for label, edit in _candidates(text, problem):
         try:
             edited = edit()
@@ -74,13 +74,13 @@ def fixes(text: str, problem: Problem, problems: Sequence[Problem], folder: Path
             continue
         if (
             edited != text
-            and all(fix.text != edited for fix in found)
+            and all(fix.text != edited for fix in working)
             and _helps(edited, problem, problems, folder)
         ):
-            found.append(Fix(label, edited))
-        if len(found) == _MOST or time.monotonic() > until:
+            working.append(Fix(label, edited))
+        if len(working) == _MOST or time.monotonic() > until:
             break
-    return found
+    return working
 
 
 def _helps(edited: str, problem: Problem, problems: Sequence[Problem], folder: Path) -> bool:

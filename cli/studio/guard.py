@@ -1,4 +1,4 @@
-"""What a request must have to be answered: a local address, the page's own origin, the token, and a bounded body."""
+"""The conditions of an answer: a local address, the page's own origin, the token, and a bounded body."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Guard:
             return PlainTextResponse("Another origin: only the studio's own page may ask.", 403)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return PlainTextResponse("Another site: open the address that zoo studio printed.", 403)
-        given = request.scope["path"].split("/")[1] if "/" in request.scope["path"] else ""
-        if not secrets.compare_digest(given.encode(), self.token.encode()):
+        token = request.scope["path"].split("/")[1] if "/" in request.scope["path"] else ""
+        if not secrets.compare_digest(token.encode(), self.token.encode()):
             return PlainTextResponse("No token: open the address that zoo studio printed.", 403)
         size = headers.get("content-length", "0")
         if not size.isdecimal() or int(size) > MAX_BODY:

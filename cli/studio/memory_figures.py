@@ -20,7 +20,7 @@ _FIRST = 128
 
 
 def cache_data(report: Report, base: ModelFigures) -> dict[str, Any] | None:
-    """The cache by context, in bytes, with that of the base; None for an encoder."""
+    """The cache by context, in bytes, and the base's cache; None for an encoder."""
     if report.cache is None:
         return None
     sizes, lengths = report.cache, report.lengths
@@ -77,10 +77,10 @@ def roofline_data(report: Report) -> list[dict[str, Any]]:
 
 def fitting(figures: ModelFigures, lengths: Lengths) -> list[dict[str, Any]]:
     """For each precision: the weights in bytes, and for each device how many are needed and what fits."""
-    found = []
+    rows = []
     for precision in figures.precisions:
         report = figures.report(lengths, precision)
-        found.append(
+        rows.append(
             {
                 "precision": precision,
                 "bytes": report.weights[precision],
@@ -97,4 +97,4 @@ def fitting(figures: ModelFigures, lengths: Lengths) -> list[dict[str, Any]]:
                 ],
             }
         )
-    return found
+    return rows

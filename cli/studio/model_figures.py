@@ -49,7 +49,7 @@ class ModelFigures:
 
     @cached_property
     def measured(self) -> Measured:
-        """The costs that are compared with those of another model."""
+        """The costs to compare with another model's."""
         return Measured(self.spec, self._report.folded, self.parameters, self._report.costs.stages)
 
     @cached_property
@@ -69,7 +69,7 @@ class ModelFigures:
 
     @cached_property
     def features(self) -> Features:
-        """What other specs are compared with."""
+        """The features that likeness to other specs is computed from."""
         return features(self.spec)
 
     @property
@@ -107,7 +107,7 @@ class FigureCache:
         self._lock = Lock()
 
     def of(self, spec: Model) -> ModelFigures:
-        """The figures of a spec, which are those of every equal spec."""
+        """The figures of a spec, shared by all equal specs."""
         key = json.dumps(spec.model_dump(mode="json", exclude=_ABOUT), sort_keys=True)
         with self._lock:
             figures = self._kept.pop(key, None) or ModelFigures(spec)

@@ -1,4 +1,4 @@
-"""What the studio is opened with: a preset, a file, a checkpoint, a config, or an address that holds a spec."""
+"""Specs that the studio opens: a preset, a file, a checkpoint, a config, or an address that holds a spec."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def imported(config: str) -> OpenedSpec:
 
 
 def _name_of(config: dict[str, Any]) -> str | None:
-    stated = config.get("_name_or_path") or config.get("model_type")
-    name = str(stated).rstrip("/").rpartition("/")[2] if stated else ""
+    label = config.get("_name_or_path") or config.get("model_type")
+    name = str(label).rstrip("/").rpartition("/")[2] if label else ""
     kept = "".join(letter for letter in name if letter.isascii() and (letter.isalnum() or letter in "._-"))
     return kept.lstrip("._-")[:100] or None

@@ -1,4 +1,4 @@
-"""The files of the page, and those of the other pages that it shares colours with."""
+"""The files of the page, and the style sheet that it shares with other pages."""
 
 from __future__ import annotations
 

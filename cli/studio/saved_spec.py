@@ -1,4 +1,4 @@
-"""What leaves the studio: a file, or a command that makes the same model."""
+"""Specs that leave the studio: as a file, or as a command that makes the same model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values to start from, for keys that a new kind needs: those of the presets, the most frequent first."""
+"""Initial values for keys that a new kind needs: the presets' values, the most frequent first."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def start_values(text: str, path: SpecPath) -> list[Any]:
         data = data.get(part) if isinstance(data, Mapping) else None
     if isinstance(data, Mapping):
         kind = data.get("kind")
-    found = _by_kind().get((kind, key)) or _by_kind().get((None, key), [])
+    values_of_kind = _by_kind().get((kind, key)) or _by_kind().get((None, key), [])
     if key == "hidden" and isinstance(width, int):
-        return [4 * width, *found]
-    return found
+        return [4 * width, *values_of_kind]
+    return values_of_kind
 
 
 def prepare_start_values() -> None:
@@ -56,8 +56,8 @@ def _by_kind() -> dict[tuple[str | None, str], list[Any]]:
     for name in preset_names():
         _count(read_file(PRESETS / f"{name}.yaml").data, counted)
     return {
-        place: [read_text(f"value: {value}", "").data["value"] for value, _ in values.most_common(12)]
-        for place, values in counted.items()
+        key: [read_text(f"value: {value}", "").data["value"] for value, _ in values.most_common(12)]
+        for key, values in counted.items()
     }
 
 

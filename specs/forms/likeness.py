@@ -19,7 +19,7 @@ _KIND = 3.0
 
 
 def features(model: Model) -> Features:
-    """What a spec states of its computation, weighted."""
+    """The weighted features of the computation that a spec states."""
     weights = defaultdict[tuple[str, Any], float](float)
     data = canonical(model)
     stacks = {name: data.pop(name) for name in STACKS if name in data}

@@ -19,7 +19,7 @@ _SOURCE = "the spec"
 
 
 def with_value(text: str, path: SpecPath, value: Any, order: Sequence[str] = ()) -> str:
-    """The text with a value at a path; ``order``: that of the keys of the whole spec, for a key that is not there.
+    """The text with a value at a path; ``order``: the order of the keys of a whole spec, for a new key.
 
     A new kind takes the keys along that it shares with the old one. Raises :class:`SpecError` for text that is not valid YAML.
     """
@@ -59,11 +59,11 @@ def spans(text: str) -> dict[SpecPath, tuple[int, int]]:
     except SpecError:
         return {}
     tree = _Tree.of(text)
-    found: dict[SpecPath, tuple[int, int]] = {}
+    lines: dict[SpecPath, tuple[int, int]] = {}
     breaks = [index for index, letter in enumerate(text) if letter == "\n"]
     for path, first, end in tree.extents(tree.root, ()):
-        found[path] = (first, max(first, bisect_left(breaks, end) + 1))
-    return found
+        lines[path] = (first, max(first, bisect_left(breaks, end) + 1))
+    return lines
 
 
 def _checked(edited: str | None, wanted: Any, text: str) -> str:

@@ -172,7 +172,9 @@ def test_heads_step_to_numbers_that_work(studio: StudioPage) -> None:
     heads.send_keys(Keys.ARROW_UP)
     studio.until(lambda: studio.browser.one(HEADS).get_attribute("value") == "16")
     studio.settle()
-    studio.until(lambda: "16 heads" in studio.browser.run("return document.getElementById('picture').textContent"))
+    studio.until(
+        lambda: "16 heads" in studio.browser.run("return document.getElementById('picture').textContent")
+    )
     assert studio.count() == 124_439_808
 
 
@@ -209,7 +211,9 @@ def test_keys_and_values_are_completed(studio: StudioPage) -> None:
     studio.open()
     studio.type("kind: learned", "kind: a")
     studio.browser.driver.switch_to.active_element.send_keys("l")
-    names = "return [...document.querySelectorAll('.cm-tooltip-autocomplete li')].map((each) => each.textContent)"
+    names = (
+        "return [...document.querySelectorAll('.cm-tooltip-autocomplete li')].map((each) => each.textContent)"
+    )
     assert "alibi" in studio.until(lambda: studio.browser.run(names))
     studio.browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
     studio.settle()
