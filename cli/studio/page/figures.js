@@ -217,11 +217,12 @@ export class Figures {
     const cell = (each) => {
       const context = each.context === null ? "any context" : each.context ? `${whole(each.context)} tokens` : "no token";
       return h("span", { class: each.count === 1 ? "fit" : "split", title: `${each.count} needed; then up to ${plural(each.batch, "sequence")}, or one of ${context}` },
-        each.count === 1 ? `✓ ×${each.batch >= 2 ** 40 ? "any" : count(each.batch)}` : `${each.count} ×`);
+        each.count === 1 ? `✓ ${each.batch >= 2 ** 40 ? "any" : count(each.batch)}` : `${each.count} ×`);
     };
     this.put("fits",
-      table(`Devices for batch ${whole(sizes.batch)} of ${whole(Math.max(sizes.length, sizes.past))} tokens; ✓ ×N: one device, largest batch N`, ["weights", "size", ...devices],
-        rows.map((row) => [row.precision, bytes(row.bytes), ...row.devices.map(cell)])),
+      h("p", { class: "quiet" }, `For batch ${whole(sizes.batch)} of ${whole(Math.max(sizes.length, sizes.past))} tokens: ✓ one device, with the largest batch; N × is the number of devices needed.`),
+      table("Devices by precision of the weights", ["weights", ...devices],
+        rows.map((row) => [[row.precision, h("br"), h("small", { class: "quiet" }, bytes(row.bytes))], ...row.devices.map(cell)])),
       how("Weights as zoo export stores them, caches in floating point, and the outputs of a step."));
   }
 }
