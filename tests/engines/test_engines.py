@@ -38,7 +38,7 @@ WIDE = gpt2(
 )
 """Heads of 64, for which there is fused attention in half precision."""
 
-COMPUTING = (*RUNTIMES, "openvino", "webgpu")
+COMPUTING = (*RUNTIMES, "openvino", "wasm", "webgpu")
 
 
 def proven(spec: Model, place: Path, engine: str, precision: str = "fp32") -> None:
@@ -65,7 +65,7 @@ def test_an_engine_computes_the_same(spec: Model, engine: str, tmp_path: Path) -
         (preset, precision, engine)
         for preset in ("llama-3.2-1b", "t5-11b")
         for precision in ("fp16", "int8", "int4")
-        for engine in (*RUNTIMES, "openvino")
+        for engine in (*RUNTIMES, "openvino", "wasm")
     ],
 )
 def test_an_engine_computes_rounded_files(preset: str, precision: str, engine: str, tmp_path: Path) -> None:
