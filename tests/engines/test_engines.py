@@ -114,3 +114,8 @@ def test_the_compiler_of_tensorrt_refuses_what_is_wrong(
     with pytest.raises(VerificationError, match=r"tensorrt-rtx .*: failed at node .*Plugin not found"):
         export(WIDE, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_engine_whose_name_has_its_version_is_named_once(tmp_path: Path) -> None:
+    certificate, _ = replay(export(gpt2(), tmp_path / "out").directory, engine_named("onnxruntime-1.24.4"))
+    assert certificate.provider == "onnxruntime-1.24.4"
