@@ -43,7 +43,7 @@ test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum
 
 # Engines that verify exports, each in its own environment; for the WebGPU provider the system has to have a Vulkan driver:
 # Debian's packages libvulkan1 and chromium bring one in software.
-ENGINES := openvino onnxruntime-1.20.1 onnxruntime-1.24.4 webgpu tensorrt-rtx
+ENGINES := openvino onnxruntime-1.20.1 onnxruntime-1.24.4 webgpu wasm tensorrt-rtx
 engines: $(ENGINES:%=.engines/%/.installed)
 
 test-engines: $(VENV)/.installed-test engines
@@ -137,6 +137,14 @@ $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
 .engines/%/.installed: tests/engines/%.txt | $(BIN)/python
 	$(BIN)/python -m venv .engines/$*
 	.engines/$*/bin/python -m pip install --disable-pip-version-check -r $<
+	touch $@
+
+# What transformers.js runs in a browser.
+.engines/wasm/.installed: tests/engines/wasm.txt | $(BIN)/python
+	$(BIN)/python -m venv .engines/wasm
+	.engines/wasm/bin/python -m pip install --disable-pip-version-check -r $<
+	.engines/wasm/bin/npm install --ignore-scripts --no-audit --no-fund --no-package-lock --prefix .engines/wasm \
+		onnxruntime-web@1.26.0-dev.20260416-b7804b056c
 	touch $@
 
 # Versions before 1.19 are built for NumPy 1.

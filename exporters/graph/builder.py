@@ -169,8 +169,11 @@ class GraphBuilder:
         """A tensor of the data file under a new alias for each use after the first; all aliases share its bytes.
 
         On processors whose sums would saturate, ONNX Runtime repacks the int8 weight of each integer product by name, and
-        rejects a second repack of the same name.
+        rejects a second repack of the same name. From 1.28 on, it fuses DequantizeLinear and MatMul only if nothing else reads
+        the codes and scales.
         """
+        if value.name not in self._weights:  # such as scales that are cast
+            return value
         uses = self._uses[value.name]
         self._uses[value.name] += 1
         if not uses:

@@ -38,7 +38,7 @@ WIDE = gpt2(
 )
 """Heads of 64, for which there is fused attention in half precision."""
 
-COMPUTING = (*RUNTIMES, "openvino", "webgpu")
+COMPUTING = (*RUNTIMES, "openvino", "wasm", "webgpu")
 
 
 def proven(spec: Model, place: Path, engine: str, precision: str = "fp32") -> None:
@@ -65,7 +65,7 @@ def test_an_engine_computes_the_same(spec: Model, engine: str, tmp_path: Path) -
         (preset, precision, engine)
         for preset in ("llama-3.2-1b", "t5-11b")
         for precision in ("fp16", "int8", "int4")
-        for engine in (*RUNTIMES, "openvino")
+        for engine in (*RUNTIMES, "openvino", "wasm")
     ],
 )
 def test_an_engine_computes_rounded_files(preset: str, precision: str, engine: str, tmp_path: Path) -> None:
@@ -114,3 +114,8 @@ def test_the_compiler_of_tensorrt_refuses_what_is_wrong(
     with pytest.raises(VerificationError, match=r"tensorrt-rtx .*: failed at node .*Plugin not found"):
         export(WIDE, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_engine_whose_name_has_its_version_is_named_once(tmp_path: Path) -> None:
+    certificate, _ = replay(export(gpt2(), tmp_path / "out").directory, engine_named("onnxruntime-1.24.4"))
+    assert certificate.provider == "onnxruntime-1.24.4"

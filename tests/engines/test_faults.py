@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def run(tmp_path: Path) -> Run:
         engine: str,
         x: np.ndarray[Any, Any] | list[np.ndarray[Any, Any]],
         *nodes: onnx.NodeProto,
+        entries: Mapping[str, str] = MappingProxyType({}),
         **constants: Any,
     ) -> np.ndarray[Any, Any]:
         weights = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
@@ -42,7 +44,7 @@ def run(tmp_path: Path) -> Run:
         python = interpreter_of(engine_named(engine))
         assert python is not None, f"{engine} is missing: run `make engines`"
         with started(engine_named(engine), python) as process:
-            options: dict[str, Any] = {"data": [], "entries": {}, "environment": {}, "nodes": {}}
+            options: dict[str, Any] = {"data": [], "entries": dict(entries), "environment": {}, "nodes": {}}
             process.ask(do="load", graph="graph", path=str(path), options=options)
             *before, last = x if isinstance(x, list) else [x]
             for each in before:
@@ -142,6 +144,17 @@ def blocks(width: int, size: int) -> tuple[tuple[onnx.NodeProto, ...], dict[str,
         "scales": random.uniform(0.01, 0.02, (-(-width // size), 64)).astype(np.float32),
     }
     return nodes, constants
+
+
+def test_onnxruntime_refuses_blocks_of_signed_codes_with_an_option_for_integer_products(run: Run) -> None:
+    nodes, constants = blocks(64, 16)
+    x = np.ones(64, np.float32)
+    expected = run("onnx-reference", x, *nodes, **constants)
+    exact = {"session.x64quantprecision": "1"}
+    with pytest.raises(EngineError, match="x_zero_point must be null or have the same rank"):
+        run("onnxruntime", x, *nodes, entries=exact, **constants)
+    kept = {**exact, "session.qdqisint8allowed": "1"}
+    np.testing.assert_allclose(run("onnxruntime", x, *nodes, entries=kept, **constants), expected, rtol=1e-2)
 
 
 def test_openvino_takes_no_last_block_that_is_shorter(run: Run) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -41,6 +41,12 @@ class _Tensors:
     def operands(self) -> list[Value]:
         """The weight inputs of a product: values, scales, and zero points if it has them."""
         return [self.values, self.scales, *([] if self.zeros is None else [self.zeros])]
+
+    def alias_per_use(self, call: Call) -> _Tensors:
+        """The same tensors under names that no other operation reads."""
+        alias = call.graph.alias_per_use
+        zeros = None if self.zeros is None else alias(self.zeros)
+        return replace(self, values=alias(self.values), scales=alias(self.scales), zeros=zeros)
 
 
 def quantized_product(call: Call, x: Operand, weight: Parameter, bias: Value | None, blocks: Blocks) -> Value:
@@ -120,7 +126,7 @@ def _columns(call: Call, ids: Operand, weight: Parameter, blocks: Blocks) -> Val
     """Look up rows of a table stored transposed for the output head, K V, in standard operations."""
     width, turned = weight.shape[1], [*range(1, ids.ndim + 1), 0]
     matrix = QuantizedMatrix(weight.content.names, width, blocks, "columns", weight.dtype)
-    tensors = _tensors(call, weight, matrix)
+    tensors = _tensors(call, weight, matrix).alias_per_use(call)
     ints, kept = call.graph.ints, [0] * ids.ndim
 
     def rows_of(part: Value, *, codes: bool = False) -> Value:
@@ -193,6 +199,8 @@ def _dequantized(call: Call, x: Operand, weight: Parameter, bias: Value | None, 
     layout: Layout = "rows" if tied else "columns"
     matrix = QuantizedMatrix(weight.content.names, weight.shape[1], blocks, layout, x.dtype)
     tensors = _tensors(call, weight, matrix)
+    if layout == "columns":
+        tensors = tensors.alias_per_use(call)
     whole = _dequantize(call, tensors, blocks, layout)
     result = call.op("MatMul", x.value, call.op("Transpose", whole, perm=[1, 0]) if tied else whole)
     if tensors.added is not None:

@@ -49,8 +49,9 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
             certificate = certify(directory, load=partial(_load, directory, process))
     except EngineError as error:
         return certificate, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
-    certificate.provider = f"{engine.name} {version}"
-    return certificate, _result(engine, version, certificate, process.asides)
+    found = _result(engine, version, certificate, process.asides)
+    certificate.provider = found.claim.name
+    return certificate, found
 
 
 def replay_on(directory: Path, provider: str) -> Certificate:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import pytest
 
 from exporters.export import export
@@ -12,7 +14,7 @@ from exporters.steps.options import ExportOptions
 from exporters.steps.stored_size import stored_sizes
 from tests.exporters.reduced_presets import structure
 from tests.zoo.components.test_sharing import SHARING, model, side
-from tests.zoo.tiny import BLOCK
+from tests.zoo.tiny import BLOCK, gpt2
 
 
 @pytest.mark.slow
@@ -57,3 +59,33 @@ def test_a_norm_that_layers_apply_in_either_precision_has_one_value(precision: s
     assert sorted(stored) == [
         f"decoder.blocks.0.attention_norm.weight{ending}" for ending in ("", ".float32")
     ]
+
+
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_no_product_shares_the_names_of_its_weight(precision: str, tmp_path: Path) -> None:
+    """ONNX Runtime 1.28 and later fuses no weight that something else reads, such as the table of a tied head."""
+    spec = gpt2(vocab_size=64, d_model=64)
+    export(spec, tmp_path / "x", ExportOptions.of(precision=precision, verify=False))
+    nodes = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph.node
+    readers = Counter(name for node in nodes for name in node.input)
+    products = [node for node in nodes if node.op_type == "DequantizeLinear"]
+    assert any("embedding.token" in node.input[0] for node in products)
+    assert {readers[name] for node in products for name in node.input[:2]} == {1}
+    graph = fused(tmp_path / "x")
+    assert not [node for node in graph.node if node.op_type == "DequantizeLinear"]
+    regions = [
+        tuple((entry.key, entry.value) for entry in tensor.external_data)
+        for tensor in onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph.initializer
+        if "embedding.token.weight.columns" in tensor.name
+    ]
+    assert len(regions) == 2
+    assert len(set(regions)) == 1  # one region of the file
+
+
+def fused(directory: Path) -> onnx.GraphProto:
+    """The graph that ONNX Runtime makes of an export."""
+    settings = onnxruntime.SessionOptions()
+    settings.optimized_model_filepath = str(directory / "fused.onnx")
+    settings.log_severity_level = 3
+    onnxruntime.InferenceSession(directory / "model.onnx", settings, providers=["CPUExecutionProvider"])
+    return onnx.load(directory / "fused.onnx", load_external_data=False).graph

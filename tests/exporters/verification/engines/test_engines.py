@@ -104,8 +104,9 @@ def test_the_reference_evaluator_computes_the_same(spec: Model, tmp_path: Path) 
     assert 0 < engine.max_abs < 2e-5
     build = json.loads((tmp_path / "out" / "build.json").read_bytes())
     assert build["verification"]["engines"][0]["engine"] == REFERENCE
-    _, again = replay(tmp_path / "out", ENGINES[REFERENCE])
+    certificate, again = replay(tmp_path / "out", ENGINES[REFERENCE])
     assert (again.outcome, again.cases) == ("computed", 1)
+    assert certificate.provider == f"{REFERENCE} {onnx.__version__}"
 
 
 def test_rounded_files_are_compared_as_they_are(tmp_path: Path) -> None:

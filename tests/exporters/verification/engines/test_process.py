@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exporters.verification.engines.engine import RUNNERS, Engine
-from exporters.verification.engines.process import EngineError, EngineProcess, started
+from exporters.verification.engines.process import EngineError, EngineProcess, kept_processes, started
 
 START = "import json, os, sys\nsys.stdin.readline()\nprint(json.dumps({'version': '1'}), flush=True)\n"
 ONE_MORE = "sys.stdin.readline()\n"
@@ -136,3 +136,20 @@ def test_what_an_engine_lacks_and_leaves_out_is_kept(tmp_path: Path) -> None:
         assert process.run("graph", {}) == {}
         assert process.lacks == ("float16",)
         assert [*process.asides] == ["attention ran elsewhere"]
+
+
+def test_an_engine_is_kept_over_several_files_until_it_ends(tmp_path: Path) -> None:
+    fake, python = engine(tmp_path, ONE_MORE + "sys.exit(3)"), Path(sys.executable)
+    with kept_processes():
+        with started(fake, python) as first:
+            pass
+        with started(fake, python) as second:
+            assert second is first
+            with pytest.raises(EngineError, match="ended with status 3"):
+                second.ask(do="load")
+        with started(fake, python) as third:
+            assert third is not first
+    assert third.process.poll() is not None
+    with started(fake, python) as alone:
+        assert alone is not third
+    assert alone.process.poll() is not None
