@@ -62,6 +62,7 @@ def test_a_family_of_a_package_is_read_and_written(
     torch.testing.assert_close(back, expected)
 
 
+@pytest.mark.slow
 def test_its_fields_are_checked_and_listed(site: Path, tmp_path: Path) -> None:
     checkpoint(tmp_path / "held")
     zoo = zoo_with(site)
