@@ -48,11 +48,11 @@ def print_counts(
         ]
     screen.row("params", *_lines(tops, report.total_parameters))
     if selected:
-        total = sum(part.parameters for part in tops)
-        screen.row("selected", f"{total:,} of {report.total_parameters:,}")
+        count = sum(part.parameters for part in tops)
+        screen.row("selected", f"{count:,} of {report.total_parameters:,}")
     elif report.active_parameters != report.total_parameters:
-        active, total = parameter_text(report.active_parameters), parameter_text(report.total_parameters)
-        screen.row("active", f"{active} of {total} for each token")
+        active = parameter_text(report.active_parameters)
+        screen.row("active", f"{active} of {parameter_text(report.total_parameters)} for each token")
     names = [name for name in _PRECISIONS if name in sizes]
     if names and not selected and report.met:
         text = ", ".join(f"{name} {byte_text(sizes[name])}" for name in names)
