@@ -90,7 +90,7 @@ def verification_row(screen: Screen, verification: Verification) -> None:
     comparisons = verification.comparisons
     cases = len({comparison.case for comparison in comparisons})
     provider = verification.provider.removesuffix("ExecutionProvider")
-    where = f"{cases} cases, {verification.runtime} on {provider}"
+    where = f"{cases} case{'s' * (cases != 1)}, {verification.runtime} on {provider}"
     lines: list[Line] = []
     if failed := [comparison for comparison in comparisons if not comparison.passed]:
         lines = [

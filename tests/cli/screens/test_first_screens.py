@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
+from exporters.verification.result import OutputComparison, Verification, VerificationError
 from tests.cli.screens.screens import check_screen, check_size, next_steps
 
 Zoo = Callable[..., str]
@@ -79,6 +82,20 @@ def test_build_that_fails_ends_with_its_failure_and_the_remedy(zoo: Zoo, place: 
     check_screen("build-unexpected", zoo("build", "mine.yaml", status=1))
     quiet = zoo("build", "mine.yaml", "-q", status=1)
     assert quiet.lstrip().startswith("Nothing was exported. 1 failed:")
+
+
+def test_export_that_differs_names_the_outputs_last(zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    equal = OutputComparison("padded prompt", "2 x 9", "logits", 1e-6, 1e-7, 2e-5, None, passed=True)
+    differing = replace(equal, output="present", max_abs=0.5, passed=False)
+    found = Verification("CPUExecutionProvider", "onnxruntime 1.31.1", "the model itself", (equal, differing))
+
+    def differ(*arguments: Any) -> None:
+        raise VerificationError(found)
+
+    monkeypatch.setattr("exporters.export.export", differ)
+    check_screen("export-differs", zoo("export", "tiny-gpt", status=1))
+    assert zoo("export", "tiny-gpt", "-q", status=1).startswith("The export differs from the PyTorch model")
+    assert "differs" in zoo("export", "tiny-gpt", "-v", status=1)
 
 
 def test_export_without_weights(zoo: Zoo) -> None:

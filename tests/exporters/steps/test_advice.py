@@ -52,7 +52,7 @@ def test_no_width_helps_keys_and_values_of_different_widths() -> None:
 def test_the_commands_print_the_advice(tmp_path: Path) -> None:
     run = CliRunner().invoke
     assignments = [part for each in ("decoder.layers=2", *NARROW) for part in ("--set", each)]
-    told = run(app, ["report", "gpt2", *assignments, "--target", "cuda", "--device", "l4"]).output
+    told = run(app, ["report", "gpt2", *assignments, "--target", "cuda", "--device", "l4", "-v"]).output
     assert "heads 32 wide instead of 12: GroupQueryAttention" in told
     command = ["export", "tiny-gpt", "--target", "cuda", "--no-verify", "-o", str(tmp_path / "x")]
     assert "--precision fp16 would fuse GroupQueryAttention" in run(app, command).output
