@@ -54,7 +54,12 @@ class Answers:
             yield "problems", problem_data(question.text, error, self.folder)
             return
         yield "spec", self._spec(typed)
-        for step in self._steps(typed, question):
+        try:
+            steps = list(self._steps(typed, question))
+        except UserError as error:  # sizes that the model does not take
+            yield "fault", {"message": with_flags(error.text)}
+            return
+        for step in steps:
             if not is_current():
                 return
             try:

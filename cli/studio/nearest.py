@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from threading import Event, Thread
 from typing import Any
@@ -38,6 +39,7 @@ class NearestPresets:
             for name in preset_names():
                 self._specs[name] = load(name)
                 self._features[name] = features(self._specs[name])
+            gc.freeze()  # presets and modules stay: collections of garbage need not look at them
         finally:
             self._ready.set()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,8 @@ def opened_below(reference: str, folder: Path) -> OpenedSpec:
             from specs.language.reference import locate
 
             locate(reference)  # suggests the nearest preset
-        reference = str(path)
+        spec = opened(str(path))
+        return replace(spec, file=str(path.relative_to(folder.resolve()))) if spec.file else spec
     return opened(reference)
 
 

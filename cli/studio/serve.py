@@ -6,6 +6,7 @@ import contextlib
 import socket
 import sys
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 
 from cli.terminal.render import print_json, say
@@ -32,9 +33,12 @@ def serve(reference: str | None, port: int | None, *, browser: bool, as_json: bo
         ) from None
     from cli.studio.opened_spec import FIRST, opened
 
-    first = opened(reference or FIRST)
+    first, folder = opened(reference or FIRST), Path.cwd()
+    if first.file:  # what it extends is relative to it
+        folder = Path(first.file).resolve().parent
+        first = replace(first, file=Path(first.file).name)
     with contextlib.closing(_listening(port)) as listener:
-        studio = Studio(first, Path.cwd(), listener.getsockname()[1])
+        studio = Studio(first, folder, listener.getsockname()[1])
         if as_json:
             print_json({"address": studio.address})
         else:

@@ -170,7 +170,8 @@ def test_heads_step_to_numbers_that_work(studio: StudioPage) -> None:
     studio.click("#view-controls")
     heads = studio.browser.one(HEADS)
     heads.send_keys(Keys.ARROW_UP)
-    studio.until(lambda: studio.browser.one(HEADS).get_attribute("value") == "16")
+    value = "return document.querySelector(arguments[0])?.value"  # the controls are made anew
+    studio.until(lambda: studio.browser.run(value, HEADS) == "16")
     studio.settle()
     studio.until(
         lambda: "16 heads" in studio.browser.run("return document.getElementById('picture').textContent")

@@ -143,10 +143,6 @@ export class Editor {
     if (focus) this.view.focus();
   }
 
-  unlink() {
-    this.view.dispatch({ effects: linkLines.of([]) });
-  }
-
   mark(lines) {
     this.view.dispatch({ effects: markLines.of(lines) });
   }

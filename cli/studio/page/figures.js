@@ -12,8 +12,8 @@ const CARDS = [
 ];
 
 export class Figures {
-  constructor({ jump, use, compare, presets, devices }) {
-    Object.assign(this, { jump, use, compare, presets });
+  constructor({ jump, compare, presets, devices }) {
+    Object.assign(this, { jump, compare, presets });
     this.device = devices.includes("h100") ? "h100" : devices[0];
     this.parts = {};
     this.cards = Object.fromEntries(

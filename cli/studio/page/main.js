@@ -8,6 +8,7 @@ import { Drawing } from "./drawing.js";
 import { Editor } from "./editor.js";
 import { Figures } from "./figures.js";
 import { fields, fragment, unpacked } from "./link.js";
+import { isDark, pane, tabs, theme } from "./panes.js";
 import { Schema } from "./schema.js";
 
 const state = { opened: null, base: "", baseText: "", spec: null, valid: true, changes: [], asked: 0, answered: 0, problems: [] };
@@ -219,34 +220,6 @@ function view(name) {
   }
   if (name === "controls" && state.spec) controls.show(state.spec);
 }
-
-function pane(name) {
-  document.body.dataset.pane = name;
-  for (const each of ["spec", "drawing", "figures"]) at(`tab-${each}`).setAttribute("aria-selected", String(each === name));
-}
-
-function tabs(list) {
-  list.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    const all = [...list.querySelectorAll("[role=tab]")];
-    const next = all[(all.indexOf(event.target) + step + all.length) % all.length];
-    next.focus();
-    next.click();
-  });
-}
-
-function theme(next) {
-  if (next) document.documentElement.dataset.theme = next;
-  try {
-    if (next) localStorage.setItem("zoo-studio-theme", next);
-    else if (localStorage.getItem("zoo-studio-theme")) document.documentElement.dataset.theme = localStorage.getItem("zoo-studio-theme");
-  } catch {
-    // Without storage the choice lasts as long as the page.
-  }
-}
-
-const isDark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 
 function wire() {
   const click = (id, listener) => at(id).addEventListener("click", listener);
