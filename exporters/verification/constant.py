@@ -27,21 +27,21 @@ class OutputRows:
         cases: Sequence[ExpectedCase], runs: Sequence[Mapping[str, Tensor]], compared: Compared
     ) -> OutputRows:
         """Collect them from one run of each case."""
-        found = dict[str, list[Tensor]]()
+        parts = dict[str, list[Tensor]]()
         for expected_case, outputs in zip(cases, runs, strict=True):
             for name, values in outputs.items():
                 kept = values[compared(expected_case, name)].double()
-                found.setdefault(name, []).append(kept.flatten(0, -2) if kept.dim() > 1 else kept[:, None])
-        return OutputRows({name: _joined(parts) for name, parts in found.items()})
+                parts.setdefault(name, []).append(kept.flatten(0, -2) if kept.dim() > 1 else kept[:, None])
+        return OutputRows({name: _joined(values) for name, values in parts.items()})
 
-    def constant(self, tolerance: float, least: float = 1.0) -> tuple[str, ...]:
-        """The outputs of which no number changes by more than a ``tolerance``, relative to the largest number or ``least``."""
+    def constant(self, tolerance: float) -> tuple[str, ...]:
+        """The outputs of which no number changes by more than a ``tolerance``, relative to the largest number (absolute below 1)."""
         return tuple(
             name
             for name, rows in self.rows.items()
             if len(rows) > 1
             and rows.shape[1]
-            and _spread(rows) <= tolerance * max(least, float(rows.abs().max()))
+            and _spread(rows) <= tolerance * max(1.0, float(rows.abs().max()))
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -55,7 +55,9 @@ def _narrowed(name: str, narrow: Narrow) -> Iterator[Model]:
     shallow = reduced.short_switch_lengths(reduced.fewer_experts(reduced.small_limits(small)))
     for divisor in (64, 32, 16, 8, 4, 2):
         try:
-            found = reduced.checked(reduced.rewritten_stacks(shallow, partial(narrow, divisor=divisor)))
+            found = reduced.checked(
+                reduced.rewritten_stacks(shallow, lambda part, width, by=divisor: narrow(part, width, by))  # type: ignore[misc]
+            )
         except ValidationError:
             continue
         if found.d_model >= LEAST_WIDTH:

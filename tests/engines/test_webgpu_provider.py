@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -88,6 +89,6 @@ def test_a_weight_beyond_the_size_of_a_binding_is_read_in_parts(tmp_path: Path) 
     assert python is not None, "webgpu is missing: run `make engines`"
     x = np.array([0, 5, rows // 2, rows - 7, rows - 1])
     with started(replace(webgpu, options={**webgpu.options, "settings": settings}), python) as process:
-        options = {"data": [], "entries": {}, "environment": {}, "nodes": {}}
+        options: dict[str, Any] = {"data": [], "entries": {}, "environment": {}, "nodes": {}}
         process.ask(do="load", graph="graph", path=str(path), options=options)
         np.testing.assert_array_equal(process.run("graph", {"x": x})["y"], table[x])

@@ -174,11 +174,11 @@ class _Kept:
 
     def process(self, engine: Engine, python: Path, seconds: float) -> EngineProcess:
         """The process of an engine, started if there is none that runs."""
-        place = python.parent / engine.name
-        process = self.processes.get(place)
+        environment = python.parent / engine.name
+        process = self.processes.get(environment)
         if process is None or process.process.poll() is not None:
             process = self.ending.enter_context(_new_process(engine, python, seconds))
-            self.processes[place] = process
+            self.processes[environment] = process
         process.engine, process.seconds, process.asides = engine, seconds, {}
         return process
 

@@ -49,9 +49,9 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
             certificate = certify(directory, load=partial(_load, directory, process))
     except EngineError as error:
         return certificate, EngineResult(engine.name, version, "failed", node=error.node, words=error.words)
-    found = _result(engine, version, certificate, process.asides)
-    certificate.provider = found.claim.name
-    return certificate, found
+    result = _result(engine, version, certificate, process.asides)
+    certificate.provider = result.claim.name
+    return certificate, result
 
 
 def replay_on(directory: Path, provider: str) -> Certificate:
