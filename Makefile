@@ -41,7 +41,7 @@ test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum
 		.clients/transformers-js/node_modules
 	$(PYTEST) -m clients -rP tests/clients
 
-# Engines that prove exports, each in an environment of its own; for the WebGPU provider the system has to have a Vulkan driver:
+# Engines that verify exports, each in its own environment; for the WebGPU provider the system has to have a Vulkan driver:
 # Debian's packages libvulkan1 and chromium bring one in software.
 ENGINES := openvino onnxruntime-1.20.1 onnxruntime-1.24.4 webgpu tensorrt-rtx
 engines: $(ENGINES:%=.engines/%/.installed)

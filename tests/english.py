@@ -1,14 +1,58 @@
-"""The lint over English: names that hold a noun, first sentences and messages in the field's words."""
+"""The lint over English: names that hold a noun; first sentences, messages and pages in the field's words."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
+from tests.docs.prose import headings, sentences, word_count, written
 from tests.house import NOUNLESS, PACKAGES, REFUSED, first_sentences, sources
 
 PUBLIC = "specs/kinds/embedding.py:158: place"
 """The key ``embedding.projection.place`` of the spec language."""
+
+LONGEST = 38
+"""The most words of a sentence on a page."""
+
+CALQUES = {
+    r"prov(?:e|en|es|ing)": "verify, within a tolerance and on stated cases",
+    r"(?<!place )(?<!instead )of (?:its|your|their|zoo's) own": "its own",
+    r"(?:is|are|was|were) told": "reports",
+    r"(?:so|equally) (?:many|wide|much)": "the number",
+    r"in all(?=[.,;:)])": "in total",
+    r"among whose|but for|by itself|all of it|is there already": "the plain word",
+    r"beside (?:it|them)": "next to",
+    r"as they come": "streamed",
+    r"in and out": "import and export",
+    r"without a word": "silently",
+    r"along with it|takes? \S+ along|carry along|come along": "with",
+    r"are cut among|is cut among": "sharded",
+    r"real weights": "trained weights",
+    r"(?:the )?float model": "the fp32 model",
+    r"weights in \d bits": "int8 or int4 weights",
+    r"stands? for": "is",
+    r"on paper": "estimated",
+}
+"""Turns of phrase that are translated word by word, with what to write."""
+
+_CALQUE = re.compile(rf"\b(?:{'|'.join(CALQUES)})\b", re.IGNORECASE)
+_APHORISM = re.compile(r"^(?:What|Where|Does|How good)\b|^On paper$|\?$")
+_FREE_RELATIVE = re.compile(r"^(?:\*\*)?What\b")
+
+
+def page_findings(pages: Iterable[tuple[str, str]] | None = None) -> list[str]:
+    """The page and the text of each sentence that is too long or translated, and of headings that nobody searches for."""
+    refused: list[str] = []
+    for name, text in written() if pages is None else pages:
+        refused += [f"{name}: heading: {title}" for title in headings(text) if _APHORISM.search(title)]
+        for sentence in sentences(text):
+            if (count := word_count(sentence)) > LONGEST:
+                refused.append(f"{name}: {count} words: {sentence}")
+            if _FREE_RELATIVE.match(sentence) and not sentence.endswith("?"):
+                refused.append(f"{name}: begins with What: {sentence}")
+            refused += [f"{name}: {found[0]!r}: {sentence}" for found in _CALQUE.finditer(sentence)]
+    return refused
 
 
 def findings() -> list[str]:

@@ -21,6 +21,24 @@ def test_the_workflow_runs_what_ci_runs():
     assert set(steps) <= targets
 
 
+def test_the_documentation_is_published_from_where_make_docs_writes_it():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "site.yml").read_text())["jobs"]
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    assert "make docs" in [step.get("run") for step in steps]
+    (uploaded,) = (step for step in steps if "upload-pages-artifact" in step.get("uses", ""))
+    assert f"site_dir: {uploaded['with']['path']}\n" in (ROOT / "mkdocs.yml").read_text()
+    assert jobs["publish"]["permissions"] == {"pages": "write", "id-token": "write"}
+
+
+def test_workflows_use_stated_versions_of_actions():
+    for workflow in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        for job in yaml.safe_load(workflow.read_text())["jobs"].values():
+            used = [step["uses"] for step in job["steps"] if "uses" in step]
+            assert [name for name in used if not re.fullmatch(r"actions/[\w-]+@v\d+", name)] == [], (
+                workflow.name
+            )
+
+
 def test_hooks_run_the_tools_of_make_test():
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
     makefile = (ROOT / "Makefile").read_text()

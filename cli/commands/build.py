@@ -46,7 +46,7 @@ def build(
     from cli.options.given import with_set
     from cli.options.sizes import file_sizes
     from cli.tables.check_tables import print_behaviour, print_shapes
-    from cli.tables.failures import print_failures
+    from cli.tables.failures import failures_of
     from cli.tables.model_rows import behaviour_row, parameter_row, shape_row, title
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
@@ -73,7 +73,12 @@ def build(
     folded = Folded.of(model_spec)
     parameters = folded_report(folded)
     title(screen, model_spec)
-    parameter_row(screen, parameters, roles(folded), published=spec in preset_names() and not assignments)
+    parameter_row(
+        screen,
+        parameters,
+        roles(folded),
+        published=spec in preset_names() and not assignments and name is None,
+    )
     if screen.tables:
         sizes = file_sizes(model_spec, checked.target)
         print_parameters(parameters, (), sizes, checked.target, depth=depth)
@@ -120,6 +125,7 @@ def build(
             named.own_weights,
         )
     else:
-        print_failures(parameters, shapes, behaviour, outcome="Nothing was exported. ")
+        failures = failures_of(parameters, shapes, behaviour, named.document)
+        screen.failed(f"Nothing was exported. {len(failures)} failed:", failures)
     if not passed:
         raise typer.Exit(FAILED)

@@ -134,7 +134,7 @@ def compare(
     from cli.options.files import check_outputs
     from cli.tables.compare_tables import print_comparison, warnings
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.render import print_json
+    from cli.terminal.render import print_json, print_written
     from specs.base.errors import UserError
     from zoo.training.names import NEXT_BYTE, REVERSE
 
@@ -173,8 +173,8 @@ def compare(
         print_comparison(screen, comparison)
         kept = sum(result.kept for result in comparison.results)
         reused = f" ({kept} from saved results, --force retrains)" if kept else ""
-        wrote = f", and {', '.join(map(str, output))} written" if output else ""
-        screen.done(f"{len(comparison.results)} models compared{reused}{wrote}")
+        print_written(output)
+        screen.done(f"{len(comparison.results)} models compared{reused}")
         screen.next(
             (typed(context, "--steps", str(3 * steps), without=("steps",)), "train for longer"),
             *([] if output else [(typed(context, "-o", "curves.html"), "curves as a page")]),

@@ -74,6 +74,6 @@ def compile_(
     screen.title(str(directory), "", ", ".join(wanted))
     for graph in compiled:
         size, names = byte_text(files[graph.path].size), ", ".join(graph.record.architectures)
-        screen.row("compiled", f"{graph.path}: {size}, {names}, compiled in {graph.seconds} s, not run")
+        screen.row("engine", f"{graph.path}: {size}, {names}, compiled in {graph.seconds} s, not run")
     screen.done(f"{directory} is compiled")
     screen.next((["verify", str(directory)], "compare the files with their digests"))

@@ -53,6 +53,6 @@ def sign(
         return
     screen.title(str(directory), "", f"{len(signed.files):,} files")
     screen.row("signed", f"every file of the export: {signed.signature.name}")
-    screen.row("listed", f"model, files and what it was made from: {signed.bill_of_materials.name}")
+    screen.row("listed", f"the model, its files and what it was made from: {signed.bill_of_materials.name}")
     screen.done(f"{directory} is signed")
     screen.next((["verify", str(directory), "--key", "public.pem"], "check it with the public key"))

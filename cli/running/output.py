@@ -179,7 +179,7 @@ def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
     width = vectors.values.shape[1]
     rows = []
     for row, vector in enumerate(vectors.values):
-        start = "  ".join(f"{value:+.4f}" for value in vector[:4])
+        start = "  ".join(f"{value:+.4f}" for value in vector[:3])
         length = f"{(vector @ vector) ** 0.5:.4f}"
         rows.append((str(row), shown.label(row), f"{start}  ... {width} numbers", length))
     columns = [

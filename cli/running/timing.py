@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from exporters.runtime.generation import Generation, Generator
 
 _ENDINGS = {
-    "enough tokens": "at --max-new-tokens ({most})",
+    "max_new_tokens": "at --max-new-tokens ({most})",
     "stop token": "at a stop token",
     "end of context": "at the end of the context",
 }

@@ -46,7 +46,8 @@ def print_comparison(screen: Screen, comparison: TrainingComparison) -> None:
     if screen.tables:
         say(f"\nlearning rate {settings.rate:g}, seed {settings.seed}")
     for line in difference_lines(comparison):
-        say(line)
+        if line or screen.tables:
+            say(line)
     say()
     say(curve_title(comparison), "dim")
     out = console()
@@ -56,7 +57,6 @@ def print_comparison(screen: Screen, comparison: TrainingComparison) -> None:
     rule = (comparison.task.chance, "chance")
     for text in plot(curves, screen_width(), braille=braille_shown(), rule=rule):
         out.print(text, soft_wrap=True)
-    say()
     say(verdict(comparison))
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from exporters.steps.manifest import Export
     from exporters.verification.result import OutputComparison, Verification
 
+_ROUNDING = ("QuantizeLinear", "DequantizeLinear")
 _LISTED = 5
 """Number of outputs listed that differ."""
 
@@ -46,7 +47,7 @@ def export_rows(screen: Screen, written: Export, advised: Sequence[Advice]) -> N
         screen.row(
             "unfused",
             doubtful(_fitting(unfused)),
-            *(f"{change.change} would fuse more" for change in advised),
+            *(f"{change.change} would fuse {', '.join(change.fuses)}" for change in advised),
         )
     if manifest.weights == "random":
         screen.row(
@@ -69,7 +70,7 @@ def _files(written: Export) -> Iterator[Line]:
     yield from [together] if len(together) <= row_width() else [", ".join(sizes), facts]
     counts = Counter[str]()
     for graph in manifest.graphs.values():
-        counts.update(graph.operations)
+        counts.update({name: count for name, count in graph.operations.items() if name not in _ROUNDING})
     if counts and manifest.target != "portable":
         yield f"fused: {_fitting([f'{count} {name}' for name, count in counts.most_common()], len('fused: '))}"
 

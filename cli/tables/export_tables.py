@@ -67,6 +67,8 @@ def print_verification(verification: Verification) -> None:
             f"rounding error, and float32 itself differs by up to {furthest:.1e} from more exact arithmetic.",
             "yellow",
         )
+    if verification.constant:
+        say(f"No input changes {', '.join(verification.constant)}: the comparison shows nothing.", "yellow")
     if (ties := verification.ties) is not None:
         say(
             f"Cache: {ties.compared:,} codes compared; {ties.at_ties:,} of them lie halfway between two codes to within "

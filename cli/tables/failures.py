@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.terminal.render import say
-from cli.terminal.screen import print_failed
-
 if TYPE_CHECKING:
+    from specs.base.errors import SpecPath
+    from specs.language.document import Document
     from zoo.checks import BehaviourReport, Check, ShapeReport
+    from zoo.reports.parameter_check import ParameterCheck
     from zoo.reports.parameters import ParameterReport
 
 
@@ -17,9 +17,13 @@ def failures_of(
     parameters: ParameterReport | None = None,
     shapes: ShapeReport | None = None,
     behaviour: BehaviourReport | None = None,
+    document: Document | None = None,
 ) -> list[tuple[str, str]]:
-    """Every failure of some reports with its remedy; of several with the same remedy, the last has it."""
-    failures = [*_counts(parameters), *_shapes(shapes), *_behaviour(behaviour)]
+    """Every failure of some reports with its remedy; of several with the same remedy, the last has it.
+
+    A count comes with its place in the ``document`` of the spec, if that is given.
+    """
+    failures = [*_counts(parameters, document), *_shapes(shapes), *_behaviour(behaviour)]
     remedies = [*(remedy for _, remedy in failures[1:]), ""]
     return [
         (failure, remedy if remedy != after else "")
@@ -27,27 +31,22 @@ def failures_of(
     ]
 
 
-def print_failures(
-    parameters: ParameterReport | None = None,
-    shapes: ShapeReport | None = None,
-    behaviour: BehaviourReport | None = None,
-    *,
-    outcome: str = "",
-) -> None:
-    """Print every failure of some reports to stderr, each with its remedy, after the ``outcome`` of the command."""
-    failures = [*_counts(parameters), *_shapes(shapes), *_behaviour(behaviour)]
-    if failures:
-        say(err=True)
-        print_failed(f"{outcome}{len(failures)} failed:", failures)
-
-
-def _counts(report: ParameterReport | None) -> Iterator[tuple[str, str]]:
+def _counts(report: ParameterReport | None, document: Document | None) -> Iterator[tuple[str, str]]:
     for count in report.comparisons if report is not None else ():
         if not count.met:
             yield (
-                f"{count.key}: {count}",
-                f"If the change is intended, remove {count.key.partition('[')[0]}, or set it to {count.built}.",
+                f"{_place(count, document)}{count.key}: {count}",
+                f"If the change is intended, remove {count.key}, or set it to {count.built}.",
             )
+
+
+def _place(count: ParameterCheck, document: Document | None) -> str:
+    """The position of an expected count in its file, such as ``my-gpt.yaml:24:9: ``."""
+    if document is None:
+        return ""
+    path: SpecPath = ("expect", "active_parameters" if count.active else "parameters")
+    mark = document.mark_of(("expect", "modules", count.path) if count.path else path)
+    return "" if mark is None else f"{mark}: "
 
 
 def _shapes(report: ShapeReport | None) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cli.tables.shares import OTHERS, apportioned, bar
-from cli.terminal.screen import Screen, bad, row_width
+from cli.terminal.screen import Screen, row_width
 from zoo.core.units import byte_text, parameter_text
 
 if TYPE_CHECKING:
@@ -48,18 +48,15 @@ def print_counts(
         ]
     screen.row("params", *_lines(tops, report.total_parameters))
     if selected:
-        total = sum(part.parameters for part in tops)
-        screen.row("selected", f"{total:,} of {report.total_parameters:,}")
+        count = sum(part.parameters for part in tops)
+        screen.row("selected", f"{count:,} of {report.total_parameters:,}")
     elif report.active_parameters != report.total_parameters:
-        active, total = parameter_text(report.active_parameters), parameter_text(report.total_parameters)
-        screen.row("active", f"{active} of {total} for each token")
+        active = parameter_text(report.active_parameters)
+        screen.row("active", f"{active} of {parameter_text(report.total_parameters)} for each token")
     names = [name for name in _PRECISIONS if name in sizes]
-    if names and not selected:
+    if names and not selected and report.met:
         text = ", ".join(f"{name} {byte_text(sizes[name])}" for name in names)
         screen.row("weights", text if target == "portable" else f"{text} (for {target})")
-    for comparison in report.comparisons:
-        if not comparison.met:
-            screen.row("expect", bad(str(comparison)))
 
 
 def _part(module: ModuleParameters, name: str) -> _Part:

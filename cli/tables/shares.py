@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 OTHERS = "other"
-_EIGHTHS = ("", *"\u258f\u258e\u258d\u258c\u258b\u258a\u2589")
+_EIGHTHS: Sequence[str] = ("", *"\u258f\u258e\u258d\u258c\u258b\u258a\u2589")
 _PERCENT = len("100% ")
 
 
@@ -24,7 +24,7 @@ def apportioned(counts: Sequence[int], whole: int) -> list[int]:
 
 def bar(share: float, width: int) -> str:
     """A share of 1 as a bar of ``width`` columns, in eighths of a column."""
-    full, eighths = divmod(round(share * width * 8), 8)
+    full, eighths = divmod(int(share * width * 8 + 0.5), 8)
     return "\u2588" * full + _EIGHTHS[eighths]
 
 

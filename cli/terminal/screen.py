@@ -61,7 +61,7 @@ def doubtful(text: str) -> Cell:
 
 
 def screen_width(*, err: bool = False) -> int:
-    """The columns of a screen: those of the terminal up to 100, or 80 without a terminal."""
+    """Return the width of a screen: the terminal's, up to 100 columns, or 80 without a terminal."""
     return min(columns_of(sys.stderr if err else sys.stdout) or PIPED, _WIDEST)
 
 
@@ -136,21 +136,18 @@ class Screen:
             return
         width = screen_width()
         commands = [(_command(arguments), f"# {comment}" if comment else "") for arguments, comment in steps]
-        ends = [cell_width(lines[-1]) for lines, _ in commands]
-        fitting = [end for end in ends if all(end + 2 + len(comment) <= width for _, comment in commands)]
-        for index, ((lines, comment), end) in enumerate(zip(commands, ends, strict=True)):
-            gap = max(max(fitting, default=0) - end, 0) + 2
-            beside = end + gap + len(comment) <= width
-            needed = len(lines) + (not beside)
-            if index and self.rows and self._lines + needed > MOST_LINES:
-                continue
+        while len(commands) > 1 and self.rows and self._lines + _height(commands, width) > MOST_LINES:
+            commands.pop()
+        column = _column(commands, width)
+        for lines, comment in commands:
+            gap = max(column - cell_width(lines[-1]), 0) + 2
+            beside = cell_width(lines[-1]) + gap + len(comment) <= width
             if not beside:
                 self._say([styled(f"{_INDENT}{comment}", "dim")])
             for line in lines[:-1]:
                 self._say([line])
-            self._say(
-                [lines[-1], " " * gap * beside, styled(comment * beside, "dim")] if comment else [lines[-1]]
-            )
+            aligned: list[str | Cell] = [lines[-1], " " * gap, styled(comment, "dim")]
+            self._say(aligned if beside and comment else lines[-1:])
 
     def _say(self, line: Sequence[str | Cell]) -> None:
         self._lines += 1
@@ -160,7 +157,7 @@ class Screen:
         """Print the outcome, and each failure with its remedy, in red on stderr: the last lines of a command."""
         if self.as_json:
             return
-        if not self.silent:
+        if self._lines:
             say_line([], err=True)
         print_failed(outcome, failures)
 
@@ -208,20 +205,36 @@ def _wrapped(
     text = "".join(part for part, _ in pieces)
     styles = [style for part, style in pieces for _ in part]
     lines: list[list[str | Cell]] = []
-    at = 0
+    offset = 0
     for part in wrap(first + text, width, indent):
         head = indent if lines else first
         body = part[len(head) :]
-        at = text.index(body, at)
+        offset = text.index(body, offset)
         runs: list[str | Cell] = [styled(head, first_style) if not lines else head]
-        begun = at
-        for place in range(at + 1, at + len(body) + 1):
-            if place == at + len(body) or styles[place] != styles[begun]:
-                runs.append(styled(text[begun:place], styles[begun]))
-                begun = place
-        at += len(body)
+        begun = offset
+        for end in range(offset + 1, offset + len(body) + 1):
+            if end == offset + len(body) or styles[end] != styles[begun]:
+                runs.append(styled(text[begun:end], styles[begun]))
+                begun = end
+        offset += len(body)
         lines.append(runs if body else [head])
     return lines
+
+
+def _column(commands: Sequence[tuple[list[str], str]], width: int) -> int:
+    """The column of the comments: the end of the longest command that leaves room for every comment."""
+    longest = max((len(comment) for _, comment in commands), default=0)
+    ends = [cell_width(lines[-1]) for lines, _ in commands]
+    return max((end for end in ends if end + 2 + longest <= width), default=0)
+
+
+def _height(commands: Sequence[tuple[list[str], str]], width: int) -> int:
+    """The lines that commands take: their own, and one for each comment without room beside its command."""
+    column = _column(commands, width)
+    return sum(
+        len(lines) + (max(column, cell_width(lines[-1])) + 2 + len(comment) > width)
+        for lines, comment in commands
+    )
 
 
 def _command(arguments: Sequence[str]) -> list[str]:

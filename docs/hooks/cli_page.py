@@ -37,8 +37,16 @@ def _command(name: str, command: Any) -> Iterator[str]:
     yield from _help(command.help)
     for title, rows in command.sections(context):
         yield from (f"| {title} | |", "|---|---|")
-        yield from (f"| `{name}` | {_plain(meaning)} |" for name, meaning in rows)
+        yield from (f"| {_code(name)} | {_plain(meaning)} |" for name, meaning in rows)
         yield ""
+
+
+def _code(text: str) -> str:
+    """A cell of code: a bar in it would end the cell on GitHub, and a backslash would show in the site."""
+    if "|" not in text:
+        return f"`{text}`"
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
+    return f"<code>{escaped}</code>"
 
 
 def _help(text: str) -> Iterator[str]:

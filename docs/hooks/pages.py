@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 COPIED = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+MARKER = re.compile(r"-+8 *<")
+TAG = re.compile(r"<[^>]*>")
 FOREIGN = re.compile(
     r"""<(?:script|img|iframe)[^>]*\bsrc=["']?(?:https?:)?//|<link[^>]*rel=["']?stylesheet[^>]*//"""
 )
@@ -25,12 +28,16 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Find the gallery, which is beside ``docs`` in the repository, inside the site."""
+    """Turn paths in the repository into paths in the site, for the gallery and for pages that are copied into ``docs``."""
+    if page.file.src_uri in COPIED:
+        return markdown.replace("](docs/", "](")
     return markdown.replace("../../gallery/", "../gallery/")
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Refuse a page that loads a script, a font or a picture from elsewhere: the documentation works offline."""
+    """Refuse a page that loads a script, a font or a picture from elsewhere, or shows an include marker in place of code."""
     if found := FOREIGN.search(output):
         raise PluginError(f"{page.file.src_uri}: must load nothing from other hosts: {found[0]}")
+    if found := MARKER.search(unescape(TAG.sub("", output))):
+        raise PluginError(f"{page.file.src_uri}: shows an include marker: {found[0]}")
     return output

@@ -28,7 +28,7 @@ def prequantized_weights(
         if (form := source.format(name)) is not None:
             codes = source.codes(name)
             blocks = None if codes is None else codes.blocks
-            whole = blocks is None or not target.whole_blocks or blocks.divides(tensor.shape[-1])
+            whole = blocks is None or target.undivided != "floats" or blocks.divides(tensor.shape[-1])
             able = (
                 ()
                 if blocks is None or name in floats or not whole

@@ -125,6 +125,7 @@ def request_of_export(
         target=plan.target,
         precision=plan.precision,
         subject=SUBJECT,
+        is_itself=True,
         progress=lambda case: progress(Stage(f"verify: {case}")),
         written=lambda: None,
         take_stored=None,

@@ -89,16 +89,14 @@ def quantization_of(
             tables=in_blocks if (lookups if by_block else decodes) else per_row,
             own=own,
             static_inputs=static_inputs,
-            whole_blocks=target.whole_blocks,
-            small_blocks=target.small_blocks,
+            undivided=target.undivided,
         )
     tables = blocks if table_bits == 4 else in_blocks
     return Quantization(
         matrices=blocks,
         tables=tables if lookups or (decodes and not in_half) else per_row,
         own=own,
-        whole_blocks=target.whole_blocks,
-        small_blocks=target.small_blocks,
+        undivided=target.undivided,
     )
 
 

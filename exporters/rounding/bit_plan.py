@@ -131,7 +131,7 @@ def _in_eight_bits(blocks: Blocks, shape: torch.Size, target: Target) -> Blocks 
     if len(shape) == 3:
         return replace(eight_bits(target, blocks.size), symmetric=blocks.symmetric)
     blocks = eight_bits(target, INT8_BLOCK)
-    return fitted(blocks, shape[1], whole=target.whole_blocks, small=target.small_blocks)
+    return fitted(blocks, shape[1], target.undivided)
 
 
 def check_smallest(model: ZooModel, budget: SizeBudget, low: Sequence[Graph]) -> None:

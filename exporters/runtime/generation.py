@@ -25,7 +25,7 @@ from zoo.generation.sampling import GREEDY, Sampler, Sampling
 from zoo.generation.score_rules import ScoreRules
 from zoo.generation.settings import stops
 
-Ending = Literal["stop token", "enough tokens", "end of context"]
+Ending = Literal["stop token", "max_new_tokens", "end of context"]
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Generator:
                 break
             reading = [[token] for token in chosen]
         rest = time.perf_counter() - begun - first
-        others: Ending = "enough tokens" if fitting == most else "end of context"
+        others: Ending = "max_new_tokens" if fitting == most else "end of context"
         endings: list[Ending] = ["stop token" if has else others for has in stopped]
         continuations = [
             Continuation(prompt, ids, ending)

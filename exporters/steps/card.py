@@ -216,15 +216,17 @@ def _folded(values: dict[str, tuple[int | str, ...]]) -> Iterator[tuple[str, str
 
 def _evidence(manifest: Manifest) -> str:
     lines = [
-        f"`{BUILD}` has the comparison of these files with the PyTorch model in ONNX Runtime, and what rounding changes, "
-        f"where the export was verified; `{MANIFEST}` has the SHA-256 of every file and every weight.",
+        f"If the export was verified, `{BUILD}` has the comparison of ONNX Runtime with the PyTorch model, and the effect of "
+        f"quantization. `{MANIFEST}` has the SHA-256 of every file and every weight.",
     ]
     if manifest.engines:
-        lines.append(f"Also proven: {'; '.join(map(_shown, manifest.engines))}. No other engine was tried.")
+        lines.append(
+            f"Also verified on: {'; '.join(map(_shown, manifest.engines))}. No other engine was tried."
+        )
     if manifest.judged_on is not None:
-        lines.append(f"Rounding was judged on {manifest.judged_on.description}.")
+        lines.append(f"Quality was measured on {manifest.judged_on.description}.")
     if manifest.calibrated_on is not None:
-        lines.append(f"Weights were rounded for {manifest.calibrated_on.description}.")
+        lines.append(f"Weights were calibrated on {manifest.calibrated_on.description}.")
     return "## Verification and quality\n\n" + "\n\n".join(lines)
 
 

@@ -227,6 +227,7 @@ def verification_request(
         cache=cache_of(graphs, weights.scales),
         limits=limits | more_bits_limits(plan.more_bits),
         record=(lambda probe: write_probe(directory, names, probe)) if record else None,
+        is_itself=not model.is_reduced,
         engines=[
             engine
             for engine in map(engine_named, plan.options.engines)

@@ -64,6 +64,10 @@ OPERATIONS = {
 
 Padding = Literal["either", "right"]
 
+Undivided = Literal["short block", "rows", "floats"]
+"""A quantized matrix whose width no block size divides: its last block is shorter, its rows have one scale and 8 bits each, or it
+stays float. Blocks of 16 are tried before the last two."""
+
 IN_HALF_ALREADY = {"q4f16": "its int4 is float16 elsewhere already"}
 """The precision that targets with quantized products in float16 alone lack."""
 
@@ -92,10 +96,8 @@ class Target:
     """Whether scales of 8-bit weights are positive; the codes of a block reach one step less far above 0 than below."""
     repeats_quantized: bool = True
     """Whether several products may read one quantized matrix: the weights of layers that share them are floats elsewhere."""
-    whole_blocks: bool = False
-    """Whether blocks divide the width of a matrix; elsewhere the last one may be shorter."""
-    small_blocks: bool = False
-    """Whether blocks of 16 are preferred to longer ones of which the last is shorter."""
+    undivided: Undivided = "short block"
+    """The form of quantized matrices whose width no block size divides."""
     block_products: frozenset[str] = frozenset()
     """The optional parts of MatMulNBits that its kernels take: ``accuracy_level``, which rounds inputs, and ``bias``."""
     attention_widths: range = range(1, 2**31)
@@ -175,7 +177,7 @@ TARGETS = {
             ),
             providers=(CPU,),
             operations={"Gelu": FLOATS, "MatMulInteger": FULL},
-            small_blocks=True,
+            undivided="rows",
             opsets={27: {"CausalConvWithState": FULL_AND_FLOAT16, "LinearAttention": FULL}},
         ),
         # --8<-- [end:portable]
@@ -263,7 +265,7 @@ TARGETS = {
             unsupported_precisions=IN_HALF_ALREADY,
             positive_scales=True,
             repeats_quantized=False,
-            whole_blocks=True,
+            undivided="floats",
             static_shapes=True,
             chunks_delta_rules=False,
             attention_beside_scans=False,

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from exporters.target.targets import Padding
 from exporters.verification.cases import Case, cases
+from exporters.verification.constant import OutputRows, lost_outputs
 from exporters.verification.engines.prove import prove
 from exporters.verification.engines.result import EngineResult
 from exporters.verification.exact.graph import lost_constants
@@ -73,9 +74,18 @@ def verify(request: VerificationRequest) -> Verification:
         expected = runs.expected
         compare = _Compare(request, expected, roundings_of(request.reference, expected))
         comparisons = tuple(_comparisons(request, compare, runs))
-        engines = tuple[EngineResult, ...]()
+        engines, constant = tuple[EngineResult, ...](), tuple[str, ...]()
         if all(comparison.passed for comparison in comparisons):
-            local = [*zip(_computed(runs.exact), _computed(runs.real), strict=True)]
+            exact, real = _computed(runs.exact), _computed(runs.real)
+            local = [*zip(exact, real, strict=True)]
+            outputs = (
+                OutputRows.of(expected.cases, exact, compare.compared),
+                OutputRows.of(expected.cases, real, compare.compared),
+            )
+            constant = outputs[1].constant(TOLERANCE)
+            if request.is_itself:
+                comparisons += lost_outputs(*outputs, request.precision.name)
+        if all(comparison.passed for comparison in comparisons):
             engines = tuple(
                 prove(engine, request, expected, runs.padding, local, compare) for engine in request.engines
             )
@@ -95,6 +105,7 @@ def verify(request: VerificationRequest) -> Verification:
         runs.ties,
         expected.tied,
         engines,
+        constant,
     )
     if not result.passed:
         raise VerificationError(result)

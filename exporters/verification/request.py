@@ -35,7 +35,8 @@ class VerificationRequest:
     are in the file; ``take_stored`` gives the model the stored weights, if they are rounded. ``padding``: the side of padding
     of the last graph. ``main_only``: run only the main cases, because a reduced model runs all of them. ``limits``: the largest
     errors of weights in their own blocks, if different from the precision's. ``cache``: the scales of a quantized cache.
-    ``record`` takes one case, call by call, after every comparison has passed. ``engines`` run the cases as well.
+    ``record`` takes one case, call by call, after every comparison has passed. ``is_itself``: the files have the weights of the
+    model itself, and must not lose an output to rounding. ``engines`` run the cases as well.
     """
 
     graphs: Mapping[Path, Task]
@@ -52,6 +53,7 @@ class VerificationRequest:
     cache: QuantizedCache | None
     limits: Mapping[str, float] = field(default_factory=dict)
     record: Callable[[Probe], None] | None = None
+    is_itself: bool = False
     engines: Sequence[Engine] = ()
 
     @property

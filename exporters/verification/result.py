@@ -157,7 +157,7 @@ class Verification:
     ``worst_product`` the product with the largest error of its own, if inputs are rounded. ``overflow`` names a layer whose
     results exceed the range of the precision. ``not_run`` is the target's provider if another one ran. ``ties`` counts the
     codes of a quantized cache. ``tied``: in every case a router chooses between experts with equal scores. ``engines`` has the
-    results of other engines.
+    results of other engines. ``constant`` names the outputs that no input changes, whose comparison shows nothing.
     """
 
     provider: str
@@ -173,6 +173,7 @@ class Verification:
     ties: CodeTies | None = None
     tied: bool = False
     engines: tuple[EngineResult, ...] = ()
+    constant: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -240,6 +241,7 @@ class Verification:
             worst_product=product,
             ties=ties,
             tied=self.tied or reduced.tied,
+            constant=(*self.constant, *(f"{REDUCED}{output}" for output in reduced.constant)),
             engines=tuple(
                 own.followed_by(theirs[own.engine]) if own.engine in theirs else own for own in self.engines
             ),

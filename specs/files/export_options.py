@@ -128,7 +128,7 @@ class ArtefactOptions(CacheOptions, RoundingOptions, GraphOptions, PlaceOptions)
     verify: Annotated[bool, OptionMark("Quality")] = True
     """Compare ONNX Runtime with PyTorch, and rounded weights with the float model."""
     engines: Annotated[Strings, OptionMark("Quality", metavar="NAME")] = ()
-    """Prove the files on this engine as well; repeatable (zoo engines lists them)."""
+    """Verify the files on this engine as well; repeatable (zoo engines lists them)."""
     calibrate: Annotated[Path | None, BeforeValidator(_path), OptionMark("Quality", metavar="FILE")] = None
     """Representative inputs for calibration and quality: UTF-8 text, token ids (.npy), named arrays (.npz), an image or audio
     (.wav), or a directory of them, where a text (.txt) of the same name may belong to an image. Default: built-in prose, or

@@ -21,6 +21,11 @@ def zoo(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*ZOO, *arguments], check=False, **settings)
 
 
+def tables(text: str) -> str:
+    """What a command with ``-v`` printed, without its last lines: the time that it took, and what to do next."""
+    return f"{text.rpartition(chr(10) * 2)[0]}\n"
+
+
 def environment(**changes: str) -> dict[str, str]:
     """This process's environment with changes, and without what decides about colours and widths."""
     kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM")}

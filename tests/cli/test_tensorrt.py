@@ -29,7 +29,7 @@ def run(tmp_path, monkeypatch) -> Run:
     present(TARGETS["tensorrt"].providers) != ["CPUExecutionProvider"], reason="a GPU is here"
 )
 def test_the_report_lists_fused_and_unfused_operations(run, tmp_path):
-    result = run("export", "tiny-gpt", "--target", "tensorrt", "--cache-length", "20", "-o", "out")
+    result = run("export", "tiny-gpt", "--target", "tensorrt", "--cache-length", "20", "-o", "out", "-v")
     assert result.exit_code == 0, result.output
     assert (
         " on CPUExecutionProvider (not tested on TensorrtExecutionProvider), on the model itself"

@@ -1,12 +1,24 @@
 """Generate with onnxruntime-genai: a request on stdin, the answers on stdout."""
 
 import json
+import os
 import sys
 from typing import Any
 
 import onnxruntime_genai as genai
 
+SWIFTSHADER = "/usr/lib/chromium/vk_swiftshader_icd.json"
+
 request = json.load(sys.stdin)
+if request.get("webgpu"):
+    import onnxruntime_ep_webgpu
+
+    os.environ["ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER"] = "1"
+    if os.path.exists(SWIFTSHADER) and not os.path.exists("/dev/dri"):
+        os.environ.setdefault("VK_ICD_FILENAMES", SWIFTSHADER)
+    genai.register_execution_provider_library(
+        "WebGpuExecutionProvider", onnxruntime_ep_webgpu.get_library_path()
+    )
 new_tokens = request["new_tokens"]
 model = genai.Model(request["directory"])
 tokenizer = genai.Tokenizer(model)

@@ -64,6 +64,11 @@ def test_a_decoder_that_scores_the_last_token_alone(name: str, target: str, agre
     agrees(GENAI, name, "genai", target, logits="last")
 
 
+@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral"])
+def test_a_decoder_on_webgpu(name: str, agrees: Agree) -> None:
+    agrees(GENAI, name, "genai", "webgpu", webgpu=True)
+
+
 @pytest.mark.parametrize("cache", ["int8", "int4"])
 def test_a_decoder_with_a_quantized_cache(
     cache: str, made: Callable[[str], Checkpoint], tmp_path: Path

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_GENERATED = re.compile(r"^<!-- generated: .*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+GENERATED = re.compile(r"^<!-- generated: .*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _EXITS = re.compile(r"# exits (\d)$")
 _SHELL = {">", "|", "&&", "<"}
 
@@ -38,7 +38,7 @@ class Command:
 def blocks(*pages: Path) -> Iterator[Block]:
     """The fenced blocks of some pages, of all in ``docs`` unless named; not those that are copied from files, which have tests."""
     for page in pages or sorted((ROOT / "docs").rglob("*.md")):
-        for language, title, text in _FENCE.findall(_GENERATED.sub("", page.read_text("utf-8"))):
+        for language, title, text in _FENCE.findall(GENERATED.sub("", page.read_text("utf-8"))):
             yield Block(str(page.relative_to(ROOT)), language, title, text)
 
 

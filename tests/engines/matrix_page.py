@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.engines.subject import Kind, graphs_of
+from tests.engines.subject import WHOLE, Kind, graphs_of
 from tests.exporters.reduced_presets import structures
 
 PRECISIONS = ("fp32", "int4", "int8", "fp16")
@@ -70,7 +70,7 @@ def write_page(done: Results) -> None:
     lines = [
         "# Portability",
         "",
-        "What each engine computes of every structure of the presets, as reduced models exported for `portable`. Run on "
+        "The results of each engine on every structure of the presets, as reduced models exported for `portable`. Run on "
         f"{datetime.datetime.now(datetime.UTC).date().isoformat()}; `python -m tests.engines matrix` writes this page.",
         "",
         "A cell counts the structures that an engine computes, of those that it was given: batches, lengths, padding on either side, "
@@ -88,7 +88,7 @@ def write_page(done: Results) -> None:
         if cells_of:
             lines.append(f"| {precision} | {' | '.join(_share(cells_of, name) for name in columns)} |")
     lines += ["", "![One row per structure, one column per engine and precision](engines.svg)", ""]
-    lines += ["## What is not computed", ""]
+    lines += ["## Failures", ""]
     lines += [
         "The tests named here are the smallest graphs that show the fault, in `tests/engines/test_faults.py`.",
         "",
@@ -117,7 +117,7 @@ def _reasons(done: Results, name: str, title: str) -> Iterator[str]:
     examples = defaultdict[str, list[str]](list)
     for (preset, precision), cells in done.items():
         if cells.get(name, {}).get("outcome") == "failed":
-            reason = _reason(name, Kind(preset, "portable", precision), cells[name]["words"])
+            reason = _reason(name, Kind(preset, "portable", precision, (WHOLE,)), cells[name]["words"])
             examples[reason].append(f"{preset} {precision}")
     if not examples:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,12 +26,12 @@ from exporters.verification.engines.engine import Engine
 from exporters.verification.engines.result import EngineResult
 from exporters.verification.request import VerificationRequest
 from exporters.verification.result import VerificationError
-from exporters.verification.verified_model import VerifiedModel
+from exporters.verification.verified_model import probing_model
 from specs.base.errors import UserError
-from tests.engines.tensorrt_table import wide_heads
+from specs.model.model import Model
+from tests.engines.reductions import whole_blocks, wide_heads
 from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import structure
-from zoo.weights.random import RandomWeights
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,11 @@ class Kind:
 
     def plan(self) -> Plan:
         """The plan of its export.  Raises :class:`specs.base.errors.UserError` where the combination is refused."""
-        chosen = dict(option for option in self.options if option != WIDE)
+        chosen = dict(option for option in self.options if option not in REDUCTIONS)
         options = ExportOptions.of(target=self.target, precision=self.precision, **chosen)
-        spec = wide_heads(self.preset) if WIDE in self.options else structure(self.preset)
+        reductions = [REDUCTIONS[option] for option in self.options if option in REDUCTIONS]
+        (reduced,) = reductions or [structure]
+        spec = reduced(self.preset)
         plan = Plan.make(spec, options)
         check_options(plan.model, plan.spec, options)
         return plan
@@ -59,6 +61,11 @@ class Kind:
 
 WIDE = ("heads", "wide")
 """The option of kinds whose heads keep their width, on which fused attention of ``tensorrt`` depends."""
+
+WHOLE = ("widths", "whole blocks")
+"""The option of kinds whose widths are in whole blocks where those of the preset are."""
+
+REDUCTIONS: dict[tuple[str, Any], Callable[[str], Model]] = {WIDE: wide_heads, WHOLE: whole_blocks}
 
 CALIBRATED = ("activations", "static")
 """The option of kinds that need a checkpoint: all of them are one BERT, whatever the preset."""
@@ -79,7 +86,9 @@ def shown_by(kind: Kind, engines: Sequence[Engine]) -> dict[str, EngineResult]:
     """What each engine shows of the files.  Raises :class:`VerificationError` where ONNX Runtime here does not compute them."""
     with proof_for(kind) as proof:
         try:
-            results = verify(replace(proof, engines=engines)).engines
+            verification = verify(replace(proof, engines=engines))
+            assert not verification.constant, f"no input changes {', '.join(verification.constant)}"
+            results = verification.engines
         except VerificationError as error:
             results = error.verification.engines
             if len(results) != len(engines):
@@ -102,9 +111,7 @@ def proof_for(kind: Kind) -> Iterator[VerificationRequest]:
             yield request_of_export(exported, plan_of_export(exported, options), _quiet, ())
             return
         plan = kind.plan()
-        source = RandomWeights(plan.model, plan.spec)
-        subject = VerifiedModel(plan.spec, source, is_reduced=True, description=str(kind))
-        with reduced_model_files(Graphs.of(plan), subject, place, _quiet) as files:
+        with reduced_model_files(Graphs.of(plan), probing_model(plan.spec), place, _quiet) as files:
             yield verification_request(files, _quiet)
 
 

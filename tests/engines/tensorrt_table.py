@@ -14,43 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pydantic import ValidationError
-
 from exporters.export import export
 from exporters.graph.precisions import PRECISIONS
 from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from exporters.verification.engines.replay import replay
 from exporters.verification.engines.table import ENGINES
-from specs.base.roles import Role
-from specs.language.load import load
-from specs.model.model import Model
-from tests.exporters.reduced_presets import LEAST_WIDTH, structures
-from zoo.core import reduced
-
-
-def wide_heads(name: str) -> Model:
-    """The reduced model of a preset whose heads keep their width."""
-    small = reduced.small_tables(reduced.small_inputs(reduced.fewer_layers(load(name))))
-    shallow = reduced.short_switch_lengths(reduced.fewer_experts(reduced.small_limits(small)))
-
-    def narrow(part: Any, d_model: int, divisor: int) -> dict[str, Any]:
-        widths = [*reduced._stated_widths(part, d_model)]
-        return {
-            **{name: reduced._divided(value, divisor) for name, role, value in widths if role is Role.WIDTH},
-            **{name: value for name, role, value in widths if role is Role.HEAD_WIDTH},
-        }
-
-    for divisor in (64, 32, 16, 8, 4, 2):
-        try:
-            found = reduced.checked(
-                reduced.rewritten_stacks(shallow, lambda part, width, by=divisor: narrow(part, width, by))  # type: ignore[misc]
-            )
-        except ValidationError:
-            continue
-        if found.d_model >= LEAST_WIDTH:
-            return found
-    return shallow
+from tests.engines.reductions import wide_heads
+from tests.exporters.reduced_presets import structures
 
 
 def cell(name: str, precision: str) -> dict[str, Any]:

@@ -86,7 +86,7 @@ SABOTAGE: list[tuple[str, str, Callable[[Target], Target], str]] = [
      "not supported by a dedicated kernel"),
     ("gpt2", "fp16", lambda row: replace(row, attention_widths=range(1, 10**6)), "not supported by a dedicated kernel"),
     ("mixtral-8x22b", "fp16", lambda row: replace(row, static_shapes=False), "NonZero"),
-    ("dinov3-huge-plus-16", "int4", lambda row: replace(row, whole_blocks=False), "must divide into whole"),
+    ("dinov3-huge-plus-16", "int4", lambda row: replace(row, undivided="short block"), "must divide into whole"),
     ("qwen3-next-80b-a3b", "fp16", lambda row: replace(row, chunks_delta_rules=True), "producer is not shape_call"),
     ("albert-base-v2", "int4", lambda row: replace(row, repeats_quantized=True), "_M_range_check"),
     ("neobert", "fp32", lambda row: replace(row, interleaved=FLOATS), "ssa_validation"),

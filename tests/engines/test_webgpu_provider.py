@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from exporters.verification.engines import prove
+from exporters.verification.engines.find import interpreter_of
+from exporters.verification.engines.process import started
+from exporters.verification.engines.table import engine_named
 from exporters.verification.exact.graph import Constants, exact_file
 from exporters.verification.result import VerificationError
 from tests.exporters.reduced_presets import structure
@@ -61,3 +67,27 @@ def test_a_wrong_scale_of_attention_fails_the_export(tmp_path: Path, monkeypatch
     with pytest.raises(VerificationError, match=r"webgpu 0\.4.*: failed: .* allowed"):
         export(bert(), tmp_path / "out", ExportOptions(target="webgpu", engines=("webgpu",)))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_weight_beyond_the_size_of_a_binding_is_read_in_parts(tmp_path: Path) -> None:
+    """Adapters bind 128 MiB by default; the provider binds a larger weight in segments, so that no graph divides it."""
+    rows, width = 40_000, 1024  # 164 MB
+    table = (np.arange(rows * width, dtype=np.float32) % 100_003).reshape(rows, width)
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "x"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.INT64, ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", width])],
+        [onnx.numpy_helper.from_array(table, "table")],
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    webgpu = engine_named("webgpu")
+    settings = {"maxStorageBufferBindingSize": str(2**27)}
+    python = interpreter_of(webgpu)
+    assert python is not None, "webgpu is missing: run `make engines`"
+    x = np.array([0, 5, rows // 2, rows - 7, rows - 1])
+    with started(replace(webgpu, options={**webgpu.options, "settings": settings}), python) as process:
+        options = {"data": [], "entries": {}, "environment": {}, "nodes": {}}
+        process.ask(do="load", graph="graph", path=str(path), options=options)
+        np.testing.assert_array_equal(process.run("graph", {"x": x})["y"], table[x])

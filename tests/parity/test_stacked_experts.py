@@ -59,7 +59,7 @@ def test_faults_are_named(reference, tmp_path, change):
         fault = "missing: layers.0.mlp.experts.0.down_proj.weight"
     else:
         tensors |= {f"model.layers.0.mlp.experts.{e}.down_proj.weight": torch.zeros(12, 7) for e in range(3)}
-        fault = f"left over: {DOWN}"
+        fault = f"unused: {DOWN}"
     save_file(tensors, file, {"format": "pt"})
     with pytest.raises(WeightError) as caught:
         load(import_spec(tmp_path / "held"), tmp_path / "held")

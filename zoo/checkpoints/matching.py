@@ -199,9 +199,9 @@ class _Matching:
     def _faults(self) -> dict[str, list[str]]:
         """Return the faults of each kind."""
         return {
-            f"without a place in {self._names.name} checkpoints": self._nameless,
+            f"without a name in {self._names.name} checkpoints": self._nameless,
             "missing": list(self._missing),
-            "left over": [self._available[name].name for name in self._left_over],
+            "unused": [self._available[name].name for name in self._left_over],
             "wrong": list(self._wrong.values()),
         }
 
@@ -211,9 +211,7 @@ class _Matching:
         counts = [f"{len(items)} {what}" for what, items in faults.items() if items]
         if not counts:
             return
-        lines = [
-            f"{self._files.path} does not fit the spec (names as in {family} checkpoints): {', '.join(counts)}"
-        ]
+        lines = [f"{self._files.path} does not fit the spec (tensor names of {family}): {', '.join(counts)}"]
         for what, items in faults.items():
             lines += [f"  {what}: {printable(self._explained(item))}" for item in items[:_LISTED]]
             if len(items) > _LISTED:

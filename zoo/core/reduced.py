@@ -143,18 +143,20 @@ def narrowed(spec: Model, divisor: int) -> Model:
     Even widths stay even.  Raises :class:`pydantic.ValidationError` where a kind does not allow the smaller widths.
     """
 
-    def narrow(part: Spec, d_model: int) -> dict[str, Any]:
-        changes: dict[str, Any] = {}
-        for name, role, value in _stated_widths(part, d_model):
-            if role is Role.PER_ROTATED_PAIR:
-                changes[name] = value[: _divided(2 * len(value), divisor) // 2]
-            elif role is Role.PAIRS_BY_AXIS:
-                changes[name] = pairs_scaled(value, _divided(2 * sum(value), divisor) // 2)
-            elif role in (Role.WIDTH, Role.HEAD_WIDTH, Role.ROTATED):
-                changes[name] = _divided(value, divisor)
-        return changes
+    return checked(rewritten_stacks(spec, lambda part, d_model: narrower_fields(part, d_model, divisor)))
 
-    return checked(rewritten_stacks(spec, narrow))
+
+def narrower_fields(part: Spec, d_model: int, divisor: int) -> dict[str, Any]:
+    """The fields of a part that depend on its widths, with the widths divided by ``divisor``."""
+    changes: dict[str, Any] = {}
+    for name, role, value in _stated_widths(part, d_model):
+        if role is Role.PER_ROTATED_PAIR:
+            changes[name] = value[: _divided(2 * len(value), divisor) // 2]
+        elif role is Role.PAIRS_BY_AXIS:
+            changes[name] = pairs_scaled(value, _divided(2 * sum(value), divisor) // 2)
+        elif role in (Role.WIDTH, Role.HEAD_WIDTH, Role.ROTATED):
+            changes[name] = _divided(value, divisor)
+    return changes
 
 
 def _stated_widths(part: Spec, d_model: int) -> Iterator[tuple[str, Role, Any]]:

@@ -100,10 +100,10 @@ def _without_figures(use: Use) -> Drawing:
 @_drawing.register
 def _(learned: Learned, use: Use) -> Drawing:
     rows, width = learned.table.weight.shape
-    about = f"A trained vector of {width:,} numbers for each of {rows - learned.offset:,} positions"
+    about = f"Learned vectors of {width:,} numbers for {rows - learned.offset:,} positions"
     if learned.offset:
         about += f", after {learned.offset} unused rows"
-    return Drawing("Learned", f"{about}; untrained, so there is nothing to draw.")
+    return Drawing("Learned", f"{about}: nothing to plot before training.")
 
 
 @_drawing.register
@@ -287,7 +287,7 @@ def _(relative: RelativeKey, use: Use) -> Drawing:
     about = (
         f"Adds to each score the product of the query with the vector of its distance from the key, one of {count:,} in every "
         f"layer, each of {width:,} numbers: distances of {relative.before} and more before the query share a vector, as do "
-        f"those of {relative.after} and more after it. The vectors are trained, so there is nothing to draw."
+        f"those of {relative.after} and more after it. The vectors are learned: nothing to plot before training."
     )
     return Drawing("Relative keys", about)
 
@@ -338,7 +338,7 @@ def _(grid: RelativeBias2d, use: Use) -> Drawing:
         if any(grid.others)
         else ""
     )
-    return Drawing("2-D relative bias", f"{about}; untrained, so there is nothing to draw.")
+    return Drawing("2-D relative bias", f"{about}: nothing to plot before training.")
 
 
 def _heat_map(values: Tensor, rows: str, columns: str, labels: Sequence[int]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from exporters.target.targets import Undivided
 from zoo.weights.blocks import Blocks
 
 BLOCK_SIZES = (32, 64, 128)
@@ -45,16 +46,15 @@ class Quantization:
     """The quantization of a graph's matrices, its token table and its vocabulary scores.
 
     ``own`` has the blocks of single weights by name (None: stored in float16). Blocks with one scale per row are multiplied
-    as integers: inputs are rounded dynamically, or with calibrated scales if ``static_inputs``. With ``whole_blocks``, a
-    matrix is quantized only if blocks divide its width; with ``small_blocks``, blocks of 16 are used if larger ones do not.
+    as integers: inputs are rounded dynamically, or with calibrated scales if ``static_inputs``. ``undivided`` is the form of
+    matrices whose width no block size divides.
     """
 
     matrices: Blocks
     tables: Blocks
     own: Mapping[str, Blocks | None] = field(default_factory=dict)
     static_inputs: bool = False
-    whole_blocks: bool = False
-    small_blocks: bool = False
+    undivided: Undivided = "short block"
 
     def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
         """The blocks of stacked weights of the model, or None if they are not quantized.
@@ -69,7 +69,7 @@ class Quantization:
         if len(shape) == 3:
             return self._of_experts(*shape[1:])
         blocks = self.tables if is_table(names) else self.matrices
-        return fitted(blocks, shape[1], whole=self.whole_blocks, small=self.small_blocks)
+        return fitted(blocks, shape[1], self.undivided)
 
     def _of_experts(self, *sizes: int) -> Blocks | None:
         """The blocks of the experts' matrices: symmetric, the same in all matrices of a mixture, and dividing both widths;
@@ -100,18 +100,17 @@ class Quantization:
         return names[0] in self.own and self.own[names[0]] is None
 
 
-def fitted(blocks: Blocks, width: int, *, whole: bool = False, small: bool = False) -> Blocks | None:
-    """Blocks of the requested size, or of the largest smaller size that divides the width; otherwise the last block is
-    padded.
-
-    With ``whole`` or ``small``, sizes down to 16 are tried; with ``whole``, the result is None if none divides the width.
-    """
+def fitted(blocks: Blocks, width: int, undivided: Undivided = "short block") -> Blocks | None:
+    """Blocks of the requested size, or of the largest smaller size that divides the width; otherwise of the ``undivided`` form,
+    which is None for floats."""
     if blocks.size is None:
         return blocks
-    sizes = (LEAST_BLOCK, *BLOCK_SIZES) if whole or small else BLOCK_SIZES
+    sizes = BLOCK_SIZES if undivided == "short block" else (LEAST_BLOCK, *BLOCK_SIZES)
     fitting = [size for size in sizes if size <= blocks.size and width % size == 0]
-    if whole and not fitting:
+    if not fitting and undivided == "floats":
         return None
+    if not fitting and undivided == "rows":
+        return Blocks(8, None)
     return replace(blocks, size=max(fitting, default=blocks.size))
 
 

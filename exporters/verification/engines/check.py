@@ -14,7 +14,7 @@ def check_engines(names: Iterable[str], target: str, verify: bool) -> None:
     for engine in map(engine_named, names):
         if not verify:
             raise UserError(
-                f"{option_name('engines')} proves files that are verified\n  value: {engine.name}\n"
+                f"{option_name('engines')} needs verified files\n  value: {engine.name}\n"
                 f"  Leave {option_name('verify', False)} out."
             )
         if not engine.speaks_for(target):

@@ -61,8 +61,10 @@ def installation(engine: Engine) -> list[str]:
     )
     commands = [
         f"{shlex.quote(sys.executable)} -m venv {folder}",
-        f"{python} -m pip install {' '.join(engine.packages)}",
+        f"{python} -m pip install {shlex.join(engine.packages)}",
     ]
     if engine.node_packages:
-        commands.append(f"{npm} install --ignore-scripts --prefix {folder} {' '.join(engine.node_packages)}")
+        commands.append(
+            f"{npm} install --ignore-scripts --prefix {folder} {shlex.join(engine.node_packages)}"
+        )
     return commands

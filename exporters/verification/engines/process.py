@@ -14,7 +14,8 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -141,7 +142,52 @@ class EngineProcess:
 
 @contextmanager
 def started(engine: Engine, python: Path, seconds: float = SECONDS) -> Iterator[EngineProcess]:
-    """Yield an engine in its interpreter; the process ends with the context. Raises :class:`EngineError`."""
+    """Yield an engine in its interpreter; the process ends with the context. Raises :class:`EngineError`.
+
+    Within :func:`kept_processes`, the process ends with that context instead.
+    """
+    kept = _kept.get()
+    if kept is not None:
+        yield kept.process(engine, python, seconds)
+        return
+    with _new_process(engine, python, seconds) as process:
+        yield process
+
+
+@contextmanager
+def kept_processes() -> Iterator[None]:
+    """Start each engine once for all files of the context, and again only after its process has ended."""
+    with ExitStack() as ending:
+        token = _kept.set(_Kept(ending))
+        try:
+            yield
+        finally:
+            _kept.reset(token)
+
+
+@dataclass
+class _Kept:
+    """The processes of a context, which end with it."""
+
+    ending: ExitStack
+    processes: dict[Path, EngineProcess] = field(default_factory=dict)
+
+    def process(self, engine: Engine, python: Path, seconds: float) -> EngineProcess:
+        """The process of an engine, started if there is none that runs."""
+        place = python.parent / engine.name
+        process = self.processes.get(place)
+        if process is None or process.process.poll() is not None:
+            process = self.ending.enter_context(_new_process(engine, python, seconds))
+            self.processes[place] = process
+        process.engine, process.seconds, process.asides = engine, seconds, {}
+        return process
+
+
+_kept: ContextVar[_Kept | None] = ContextVar("_kept", default=None)
+
+
+@contextmanager
+def _new_process(engine: Engine, python: Path, seconds: float) -> Iterator[EngineProcess]:
     with (
         tempfile.TemporaryDirectory(prefix="zoo-engine-", ignore_cleanup_errors=True) as name,
         (Path(name) / "said").open("wb") as said,

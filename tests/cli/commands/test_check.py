@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from specs.language.load import load
+from tests.cli.process import tables
 from zoo import functional
 from zoo.builder import assemble
 from zoo.checks import shapes
@@ -20,7 +21,9 @@ def run(tmp_path, monkeypatch):
     """Runs ``zoo check`` with some arguments in an empty directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
-    return lambda *arguments: CliRunner().invoke(app, ["check", *arguments], prog_name="zoo")
+    return lambda *arguments: CliRunner().invoke(
+        app, ["check", *arguments, *([] if "--json" in arguments else ["-v"])], prog_name="zoo"
+    )
 
 
 def lines(text):
@@ -37,7 +40,9 @@ def test_check_prints_shapes_and_behaviour(run):
     assert "2 x (B x 4 x P x 16) 2 x (B x 4 x P+T x 16)" in printed
     assert "B batch, T tokens, P tokens in the cache" in printed
     assert any(line.startswith("causal passed 0 at most 1e-06 ") for line in printed)
-    assert printed[-1].startswith("behaviour: 11 passed, on the model itself, weights random")
+    assert lines(tables(result.stdout))[-1].startswith(
+        "behaviour: 11 passed, on the model itself, weights random"
+    )
 
 
 @pytest.mark.slow
@@ -88,7 +93,7 @@ def test_failing_shapes_exit_with_1_and_end_there(run, monkeypatch):
     monkeypatch.setattr(shapes, "_run", fail)
     result = run("tiny-gpt")
     assert result.exit_code == 1
-    assert lines(result.stdout) == [
+    assert lines(result.stdout)[1:] == [
         "tiny-gpt fails to run: RuntimeError: sizes do not match",
         f'at {__file__}:{fail.__code__.co_firstlineno + 1}: raise RuntimeError("sizes do not match")',
         "shapes: failed",
@@ -108,7 +113,7 @@ def test_given_weights(run, tmp_path):
     save_file(tensors, tmp_path / "model.safetensors")
     result = run("tiny-gpt", "--weights", "model.safetensors")
     assert result.exit_code == 0
-    assert "model.safetensors" in lines(result.stdout)[-1]
+    assert "model.safetensors" in lines(tables(result.stdout))[-1]
     assert "random, seed 7" in run("tiny-gpt", "--weights", "random", "--seed", "7").stdout
 
 

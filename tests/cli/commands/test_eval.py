@@ -69,7 +69,7 @@ def test_all_ways_to_name_the_float_model_agree(run: Run, place: Path, against: 
 
 
 def test_random_weights_are_judged_on_random_ids(run: Run, place: Path) -> None:
-    result = run("eval", place / "random")
+    result = run("eval", place / "random", "-v")
     assert result.exit_code == 0, result.output
     assert (
         "Quality was measured on random token ids, seed 0, against PyTorch, float32, weights random"
@@ -79,7 +79,7 @@ def test_random_weights_are_judged_on_random_ids(run: Run, place: Path) -> None:
 
 
 def test_the_cost_of_each_layer(run: Run, place: Path) -> None:
-    result = run("eval", place / "int8", "--against", place / "origin", "--per-layer")
+    result = run("eval", place / "int8", "--against", place / "origin", "--per-layer", "-v")
     assert result.exit_code == 0, result.output
     assert "decoder.blocks.1" in result.stdout
     assert "feed_forward.down" in result.stdout

@@ -22,7 +22,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def call(*arguments: str) -> Any:
         devices = () if "--device" in arguments else ("--device", "t4")
-        return CliRunner().invoke(app, ["report", *arguments, *devices], prog_name="zoo")
+        verbose = () if {"--json", "--html"}.intersection(arguments) else ("-v",)
+        return CliRunner().invoke(app, ["report", *arguments, *devices, *verbose], prog_name="zoo")
 
     return call
 

@@ -109,9 +109,9 @@ def test_wrong_settings_of_the_checkpoint_are_refused(built, tmp_path):
 def test_a_text_is_continued_as_it_comes(built: Path) -> None:
     result = invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8")
     assert result.exit_code == 0
-    assert result.stderr.startswith("CPUExecutionProvider: loaded in ")
-    assert "first token after " in result.stderr
-    assert " tokens/s; 8 tokens: enough tokens\n" in result.stderr
+    assert result.stderr.startswith("8 tokens, stopped at --max-new-tokens (8)\nfirst token after ")
+    assert " tokens/s; loaded in " in result.stderr
+    assert result.stderr.endswith(" on CPU\n")
     data = json.loads(
         invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8", "--json").stdout
     )

@@ -222,7 +222,7 @@ WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
     (lambda t, p: save_file({**t, KEY: torch.zeros(3, 5)}, p), f"wrong: {KEY} is 3 x 5, and {KEY} needs 64 x 64"),
     (lambda t, p: save_file({**t, KEY: t[KEY].int()}, p), f"{KEY} has dtype I32; weights must be F64, F32, F16 or BF16"),
     (lambda t, p: save_file({n: v for n, v in t.items() if n != KEY}, p), f"1 missing\n  missing: {KEY}\n"),
-    (lambda t, p: save_file({**t, "extra": t[KEY].clone()}, p), "1 left over\n  left over: extra\n"),
+    (lambda t, p: save_file({**t, "extra": t[KEY].clone()}, p), "1 unused\n  unused: extra\n"),
     (lambda t, p: save_file(_changed(t, torch.nan), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 checked)"),
     (lambda t, p: save_file(_changed(t, torch.inf), p), f"weights: {KEY} has NaN or infinite values (1 of 4,096 checked)"),
     (lambda t, p: torch.save({**t, KEY: Namespace()}, p), "weights holds argparse.Namespace, which is code, not data; it was not run"),

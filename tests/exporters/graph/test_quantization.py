@@ -134,7 +134,7 @@ def test_blocks_are_no_larger_than_divide_a_width_where_some_do() -> None:
     assert scheme.of(("a.up.weight",), (64, 576)) == Blocks(4, 64)
     assert scheme.of(("a.up.weight",), (64, 96)) == Blocks(4, 32)
     assert scheme.of(("a.up.weight",), (64, 100)) == Blocks(4, 128)  # the last is filled up
-    small = replace(scheme, small_blocks=True)
+    small = replace(scheme, undivided="rows")
     assert small.of(("a.up.weight",), (64, 96)) == Blocks(4, 32)
     assert small.of(("a.up.weight",), (64, 4304)) == Blocks(4, 16)  # of SigLIP
-    assert small.of(("a.up.weight",), (64, 100)) == Blocks(4, 128)
+    assert small.of(("a.up.weight",), (64, 100)) == Blocks(8, None)

@@ -249,7 +249,7 @@ def test_a_stop_token_ends_its_own_sequence(tmp_path: Path) -> None:
     found = generator.generate(PROMPTS, 8, stop=[stop], tell=told.append).continuations
     for each, ids in zip(found, free, strict=True):
         end = ids.index(stop) + 1 if stop in ids else 8
-        assert (each.ids, each.ending) == (ids[:end], "stop token" if stop in ids else "enough tokens")
+        assert (each.ids, each.ending) == (ids[:end], "stop token" if stop in ids else "max_new_tokens")
     assert len(told) == max(len(each.ids) for each in found)
 
 

@@ -55,6 +55,8 @@ def test_the_commands_print_the_advice(tmp_path: Path) -> None:
     told = run(app, ["report", "gpt2", *assignments, "--target", "cuda", "--device", "l4"]).output
     assert "heads 32 wide instead of 12: GroupQueryAttention" in told
     command = ["export", "tiny-gpt", "--target", "cuda", "--no-verify", "-o", str(tmp_path / "x")]
-    assert "One change would fuse more: --precision fp16: GroupQueryAttention" in run(app, command).output
+    assert "--precision fp16 would fuse GroupQueryAttention" in run(app, command).output
+    tables = run(app, [*command, "-v"]).output
+    assert "One change would fuse more: --precision fp16: GroupQueryAttention" in tables
     stated = json.loads(run(app, [*command, "--json"]).output)
     assert stated["advice"] == [{"change": "--precision fp16", "fuses": ["GroupQueryAttention"]}]

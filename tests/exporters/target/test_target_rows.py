@@ -63,10 +63,10 @@ def test_positive_scales_reach_the_largest_value_of_either_sign() -> None:
 
 
 def test_a_matrix_that_no_block_divides_stays_float() -> None:
-    whole = Quantization(Blocks(4, 32), Blocks(8, None), whole_blocks=True)
+    whole = Quantization(Blocks(4, 32), Blocks(8, None), undivided="floats")
     sizes = {width: whole.of(("a.weight",), (64, width)) for width in (64, 80, 100)}
     assert [None if found is None else found.size for found in sizes.values()] == [32, 16, None]
-    padded = replace(whole, whole_blocks=False).of(("a.weight",), (64, 100))
+    padded = replace(whole, undivided="short block").of(("a.weight",), (64, 100))
     assert padded is not None
     assert padded.size == 32
 

@@ -140,7 +140,7 @@ def test_the_directory_of_a_repository_in_the_cache_is_its_snapshot(cache, check
         app, ["import", str(cache), "-o", str(tmp_path / "spec.yaml")], prog_name="zoo"
     )
     assert result.exit_code == 0, result.output
-    assert "all found in" in result.stderr
+    assert "every tensor found in the checkpoint" in result.stdout
 
 
 def test_a_cache_whose_snapshot_is_unknown_is_refused(cache):

@@ -263,7 +263,7 @@ def test_faults_of_single_experts_are_named(tmp_path):
     save_file(tensors, tmp_path / SINGLE)
     assert refused(tmp_path, mixtral()).splitlines()[1:] == [
         f"  missing: {EXPERTS}.1.w1.weight (for decoder.blocks.1.feed_forward.experts.gate.weight)",
-        f"  left over: model.{EXPERTS}.3.w1.weight",
+        f"  unused: model.{EXPERTS}.3.w1.weight",
         f"  wrong: model.{EXPERTS}.2.w2.weight is 7 x 8, and decoder.blocks.1.feed_forward.experts.down.weight needs 8 x 7",
     ]
     for expert in range(4):
@@ -277,7 +277,7 @@ def test_config_json_names_the_family(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
     assert opened(tmp_path, bert()).names is BERT
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
-    assert "names as in gpt2 checkpoints" in refused(tmp_path, bert())
+    assert "tensor names of gpt2" in refused(tmp_path, bert())
     for model_type in ("berd", 3, None):
         (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
         assert f"weights of model_type {model_type!r} cannot be read\n  " in refused(tmp_path, bert())
@@ -320,10 +320,10 @@ def test_everything_wrong_is_named_in_one_error(tmp_path):
     tensors["transformer.wpe.weight"] = torch.ones(10, 8, dtype=torch.int32)
     save_file(tensors, tmp_path / SINGLE)
     assert refused(tmp_path, gpt2()).splitlines() == [
-        f"{tmp_path} does not fit the spec (names as in gpt2 checkpoints): 2 missing, 1 left over, 2 wrong",
+        f"{tmp_path} does not fit the spec (tensor names of gpt2): 2 missing, 1 unused, 2 wrong",
         "  missing: h.1.attn.c_attn.weight (for decoder.blocks.1.attention.query.weight)",
         "  missing: h.1.ln_2.weight (for decoder.blocks.1.feed_forward_norm.weight): did you mean 'h.1.ln_3.weight'?",
-        "  left over: transformer.h.1.ln_3.weight",
+        "  unused: transformer.h.1.ln_3.weight",
         "  wrong: transformer.wpe.weight has dtype I32; weights must be F64, F32, F16 or BF16",
         "  wrong: transformer.h.0.mlp.c_fc.weight is 12 x 8, and decoder.blocks.0.feed_forward.up.weight needs 8 x 12",
     ]
@@ -334,8 +334,8 @@ def test_a_long_list_is_cut(tmp_path):
     save_file(tensors, tmp_path / SINGLE)
     lines = refused(tmp_path, gpt2()).splitlines()
     assert len(lines) == 10
-    assert lines[0].endswith(": 20 left over")
-    assert lines[-1] == "  left over: ... and 12 more"
+    assert lines[0].endswith(": 20 unused")
+    assert lines[-1] == "  unused: ... and 12 more"
 
 
 def test_a_name_close_to_a_missing_one_is_suggested(tmp_path):
@@ -367,8 +367,8 @@ def test_a_parameter_that_the_family_has_no_name_for(tmp_path):
     save_file(stored(GPT2, gpt2()), tmp_path / SINGLE)
     gated = gpt2(decoder={"layers": 2, "block": {**BLOCK, "feed_forward": GATED}})
     message = refused(tmp_path, gated)
-    assert "2 without a place in gpt2 checkpoints" in message
-    assert "without a place in gpt2 checkpoints: decoder.blocks.0.feed_forward.gate.weight" in message
+    assert "2 without a name in gpt2 checkpoints" in message
+    assert "without a name in gpt2 checkpoints: decoder.blocks.0.feed_forward.gate.weight" in message
     with pytest.raises(
         WeightError, match=r"gpt2 checkpoints have no place for decoder\.blocks\.0\.feed_forward\.gate"
     ):
@@ -381,7 +381,7 @@ def test_a_fused_tensor_needs_all_of_its_parts(tmp_path):
     save_file(stored(GPT2, gpt2()), tmp_path / SINGLE)
     bias = {"query": True, "key": False, "value": True, "output": True}
     block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "bias": bias}}
-    assert "without a place in gpt2 checkpoints: decoder.blocks.0.attention.query.bias" in refused(
+    assert "without a name in gpt2 checkpoints: decoder.blocks.0.attention.query.bias" in refused(
         tmp_path, gpt2(decoder={"layers": 2, "block": block})
     )
 

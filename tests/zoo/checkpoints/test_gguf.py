@@ -174,7 +174,7 @@ def test_an_export_of_a_quantized_file_is_verified(reference, spec, path, tmp_pa
     (tmp_path / "spec.yaml").write_text(dump(resolved(spec)))
     result = CliRunner().invoke(app, ["export", "spec.yaml", "--weights", "model.gguf", "-o", "out"])
     assert result.exit_code == 0, result.stderr
-    assert "verification: passed" in result.stdout
+    assert "verify  passed, largest difference " in result.stdout
     os.truncate(path, 900)
     result = CliRunner().invoke(app, ["export", "spec.yaml", "--weights", "model.gguf", "-o", "out"])
     assert (result.exit_code, result.stdout) == (2, "")
@@ -211,9 +211,9 @@ def test_scaled_frequencies_must_be_the_specs(reference, spec, path):
 def test_missing_and_left_over_tensors(reference, spec, path):
     write(reference, path, drop=("model.norm.weight",), extra={"blk.0.more.weight": torch.ones(3)})
     assert refused(path, spec).splitlines() == [
-        f"{path} does not fit the spec (names as in llama GGUF checkpoints): 1 missing, 1 left over",
+        f"{path} does not fit the spec (tensor names of llama GGUF): 1 missing, 1 unused",
         "  missing: output_norm.weight (for decoder.final_norm.weight)",
-        "  left over: blk.0.more.weight",
+        "  unused: blk.0.more.weight",
     ]
 
 

@@ -196,7 +196,7 @@ def test_penalties_grow_with_the_distance(preset: str, scale: float, rounding: f
 
 
 def test_trained_positions_are_labelled_as_trained() -> None:
-    assert "untrained, so there is nothing to draw" in drawing_of(uses(assemble(gpt2()), gpt2())[0]).about
+    assert "nothing to plot before training" in drawing_of(uses(assemble(gpt2()), gpt2())[0]).about
     assert (
         "by head (2 heads) and by bucket of the distance (32 buckets)"
         in drawing_of(uses(assemble(t5()), t5())[0]).about

@@ -173,10 +173,11 @@ def test_in_an_environment_with_nothing_else(copied: Path, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_the_command(copied: Path) -> None:
-    good = zoo("verify", "copied", cwd=copied.parent, env=environment())
+    good = zoo("verify", "copied", "-v", cwd=copied.parent, env=environment())
     assert good.returncode == 0, good.stderr
     assert "model.onnx, call 3, logits" in good.stdout
-    assert "copied: as proven (4 files, run on CPUExecutionProvider)." in good.stdout
+    assert "files   4 files match their recorded SHA-256" in good.stdout
+    assert "Verified copied in " in good.stdout
     again = zoo("verify", str(copied), "--pytorch", "--json")
     assert again.returncode == 0
     assert json.loads(again.stdout)["passed"]

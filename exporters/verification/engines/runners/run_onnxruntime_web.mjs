@@ -42,6 +42,7 @@ async function load({ graph, path: file, options }) {
     const [, name] = key.split("session.");
     if (name) settings.extra.session[name] = value;
   }
+  await sessions.get(graph)?.release();
   sessions.set(graph, await ort.InferenceSession.create(new Uint8Array(fs.readFileSync(file)), settings));
   return {};
 }

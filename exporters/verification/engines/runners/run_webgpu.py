@@ -43,6 +43,7 @@ class WebGpu(Runtime):
         onnxruntime.set_default_logger_severity(4)
         onnxruntime.register_execution_provider_library("webgpu", onnxruntime_ep_webgpu.get_library_path())
         self.runtime, self.sessions = onnxruntime, {}
+        self.settings = options.get("settings", {})
         devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == PROVIDER]
         if not devices:
             raise RuntimeError(f"{PROVIDER} finds no adapter on this machine")
@@ -77,7 +78,7 @@ class WebGpu(Runtime):
     def _session(self, graph, settings, aside=()):
         settings.log_severity_level = 4
         settings.add_provider_for_devices(
-            [self.device], {"forceCpuNodeNames": "\n".join(aside)} if aside else {}
+            [self.device], {**self.settings, **({"forceCpuNodeNames": "\n".join(aside)} if aside else {})}
         )
         return self.runtime.InferenceSession(graph, settings)
 

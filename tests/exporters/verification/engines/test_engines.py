@@ -46,7 +46,7 @@ REFERENCE = "onnx-reference"
             "must be the name of an engine.\n  value: 'openvine'\n  Did you mean 'openvino'?",
         ),
         ({"engines": ("openvino",), "target": "cpu"}, "openvino takes only graphs for target portable"),
-        ({"engines": (REFERENCE,), "verify": False}, "proves files that are verified"),
+        ({"engines": (REFERENCE,), "verify": False}, "needs verified files"),
     ],
 )
 def test_engines_that_do_not_apply_are_refused(options: dict[str, Any], message: str) -> None:
@@ -86,6 +86,11 @@ def test_an_engine_is_found_in_its_own_environment_first(
 def test_installation_quotes_its_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "/a place")
     assert "'/a place/openvino'" in installation(engine_named("openvino"))[0]
+
+
+def test_installation_quotes_its_packages() -> None:
+    """A shell would write to a file named after the version otherwise."""
+    assert "'onnxruntime-ep-webgpu>=0.4'" in installation(engine_named("webgpu"))[1]
 
 
 @pytest.mark.parametrize("spec", [bert(), gpt2(), t5()], ids=lambda spec: spec.name)

@@ -97,7 +97,7 @@ def test_layers_that_guess_further_tokens_are_passed_over(prefix, tmp_path):
     assert source.ignored == ()
     del further[f"{prefix}layers.3.eh_proj.weight"]
     save_file(tensors | further, tmp_path / "model.safetensors")
-    with pytest.raises(WeightError, match="3 left over"):
+    with pytest.raises(WeightError, match="3 unused"):
         open_weights(str(tmp_path), assemble(spec), spec)
 
 
