@@ -179,8 +179,8 @@ def compare(
             (typed(context, "--steps", str(3 * steps), without=("steps",)), "train for longer"),
             *([] if output else [(typed(context, "-o", "curves.html"), "curves as a page")]),
         )
-    if told := warnings(comparison):
-        screen.failed("\n".join(told))
+    if messages := warnings(comparison):
+        screen.failed("\n".join(messages))
     if not comparison.sound:
         raise typer.Exit(FAILED)
 

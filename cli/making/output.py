@@ -50,7 +50,7 @@ def print_made(screen: Screen, plan: MakePlan, made: Sequence[BuildResult]) -> N
     screen.title(str(plan.zoo.path), "", _artefacts(len(plan.steps)))
     _print_rows(
         screen,
-        [_Row(each.step.artefact.name, each.state, each.step.why, each.seconds) for each in made],
+        [_Row(result.step.artefact.name, result.state, result.step.why, result.seconds) for result in made],
     )
     counts = Counter(result.state for result in made)
     parts = [f"{count:,} {state}" for state, count in sorted(counts.items())]
@@ -98,7 +98,7 @@ def _print_rows(screen: Screen, rows: Sequence[_Row]) -> None:
 
 
 def _by_cause(rows: Sequence[_Row]) -> list[_Row]:
-    """The rows with those of one action, and in it of one cause, next to each other."""
+    """The rows grouped by action, and within an action by cause."""
     actions = list(dict.fromkeys(row.action for row in rows))
     causes = list(dict.fromkeys(row.why for row in rows))
     return sorted(rows, key=lambda row: (actions.index(row.action), causes.index(row.why)))

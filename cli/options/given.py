@@ -1,4 +1,4 @@
-"""What a user typed, as opposed to defaults: to tell whether an option was given, and to repeat a command with another option."""
+"""The options that a user typed, as opposed to defaults, and the command line that repeats them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _words(parameter: Any, value: Any) -> Iterator[str]:
     elif parameter.is_flag:
         yield (parameter.opts if value else parameter.secondary_opts)[0]
     else:
-        for each in values:
-            yield from (parameter.opts[0], str(each))
+        for item in values:
+            yield from (parameter.opts[0], str(item))
 
 
 def with_set(reference: str, assignments: Sequence[str] | None, name: str | None = None) -> list[str]:

@@ -22,7 +22,7 @@ def print_shapes_row(screen: Screen, report: ShapeReport) -> None:
 
 
 def _signature(model: ModuleShapes) -> str:
-    """What a method of the model takes and gives, without its caches."""
+    """The inputs and outputs of a method of the model, without its caches."""
     takes, gives = (
         ", ".join(text for text in side if "(" not in text) for side in (model.inputs, model.outputs)
     )

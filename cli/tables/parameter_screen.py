@@ -74,8 +74,8 @@ def _part(module: ModuleParameters, name: str) -> _Part:
     counts[OTHERS] += module.parameters - counts.total()
     inner = [_Part(part, count) for part, count in counts.items() if count]
     alike = {block.likeness for block in blocks}
-    each = f" of {parameter_text(blocks[0].parameters)}" if len(alike) == 1 else ""
-    return _Part(name, module.parameters, f"{len(blocks)} blocks{each}", tuple(inner))
+    block_size = f" of {parameter_text(blocks[0].parameters)}" if len(alike) == 1 else ""
+    return _Part(name, module.parameters, f"{len(blocks)} blocks{block_size}", tuple(inner))
 
 
 def _lines(tops: Sequence[_Part], total: int) -> Iterator[str]:

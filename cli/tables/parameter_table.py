@@ -41,8 +41,8 @@ def print_parameters(
     rows: list[Sequence[str]] = []
     tops = [((), [module]) for module in selected] or _runs(report.root, unfold)
     for prefix, run in tops:
-        for name, kind, weights, each, count in _rows(prefix, run, 0, depth, unfold):
-            alone = f"{each:,}" if each != count else ""
+        for name, kind, weights, single, count in _rows(prefix, run, 0, depth, unfold):
+            alone = f"{single:,}" if single != count else ""
             rows.append([name, kind, weights, alone, f"{count:,}", _share(count, report.total_parameters)])
     if depth:
         print_table(_COLUMNS, rows)
