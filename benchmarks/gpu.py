@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.result import Result
 from exporters.benchmark.bench import BenchmarkReport, Timing, bench
-from exporters.benchmark.variant import NamedModel, Runtime, VariantChoice, variants
+from exporters.benchmark.variant import BenchModel, Runtime, VariantChoice, variants
 from exporters.benchmark.workload import WorkloadGrid
 from exporters.target.providers import on_provider
 from specs.language.load import load
@@ -107,7 +107,7 @@ def _measured(group: Group) -> Iterator[Result]:
     logits = "last" if spec.architecture == "decoder" else "all"
     choice = VariantChoice((target,), group.precisions, logits, group.against)
     with tempfile.TemporaryDirectory() as folder:
-        exported = list(variants([NamedModel(spec.name, spec)], choice, Path(folder), lambda stage: None))
+        exported = list(variants([BenchModel(spec.name, spec)], choice, Path(folder), lambda stage: None))
         report = bench(exported, group.grid, THREADS, SECONDS, DEVICE, lambda stage: None)
     for loaded in report.loaded:
         if loaded.fault:

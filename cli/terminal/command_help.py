@@ -133,17 +133,17 @@ def _names(option: Any, ctx: Any) -> str:
 def _meaning(parameter: Any, ctx: Any) -> str:
     """The help text, then default and bounds in one notation."""
     text = parameter.help or ""
-    stated = _DEFAULT.search(text)
-    notes = [*_default(parameter, stated[1] if stated else None, ctx), *_bounds(parameter)]
+    written = _DEFAULT.search(text)
+    notes = [*_default(parameter, written[1] if written else None, ctx), *_bounds(parameter)]
     text = " ".join(_DEFAULT.sub("", text).split())
     return f"{text} [{'; '.join(notes)}]" if notes else text
 
 
-def _default(parameter: Any, stated: str | None, ctx: Any) -> Iterator[str]:
+def _default(parameter: Any, text: str | None, ctx: Any) -> Iterator[str]:
     if parameter.required and parameter.param_type_name == "option":
         yield "required"
-    elif stated is not None:
-        yield f"default: {' '.join(stated.split())}"
+    elif text is not None:
+        yield f"default: {' '.join(text.split())}"
     elif parameter.param_type_name == "option" and parameter.show_default:
         value = parameter.get_default(ctx)
         if isinstance(value, bool):

@@ -66,7 +66,7 @@ class ModelSource:
 
 
 def model_source(reference: str, assignments: Sequence[str] = (), weights: str | None = None) -> ModelSource:
-    """The model that a reference names, with its own weights or those of ``weights``; none are read yet.
+    """The model that a reference names, with its own weights unless ``weights`` names others; no weights are read yet.
 
     Raises :class:`specs.base.errors.UserError` for a wrong reference, and for options that do not apply to it.
     """

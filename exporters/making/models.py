@@ -71,7 +71,7 @@ def _model_inputs(
 
 
 def _weights(zoo: Zoo, entry: ModelEntry) -> str:
-    """Return the weights of an entry, or else those of the checkpoint that is its spec."""
+    """Return the weights of an entry, or the weights of the checkpoint that is its spec."""
     if entry.spec is None or "weights" in entry.model_fields_set or preset_file(entry.spec):
         return entry.weights
     path = str(zoo.place(entry.spec))

@@ -105,9 +105,9 @@ def test_list_names_the_hub_repository_of_the_weights_and_finds_presets_by_it(ru
     shown = run("list", "salesforce/codegen").stdout
     assert "code; Salesforce/codegen-350M-mono\n" in shown
     assert shown.endswith("  zoo export Salesforce/codegen-350M-mono   with trained weights\n")
-    named = [preset for preset in zoo.presets() if preset.hub]
-    assert len(named) == len({preset.hub for preset in named}) > 100  # a size does not take that of its base
-    assert all(preset.hub in preset.source and preset.hub.count("/") == 1 for preset in named)
+    named = [(preset.hub, preset.source) for preset in zoo.presets() if preset.hub]
+    assert len(named) == len(dict(named)) > 100  # a size does not take the repository of its base
+    assert all(hub in source and hub.count("/") == 1 for hub, source in named)
     assert next(iter(zoo.presets("bert-base"))).hub is None
 
 

@@ -149,7 +149,7 @@ def test_unusable_references_are_refused(tmp_path: Path) -> None:
         with pytest.raises(UserError) as told:
             model_source(reference, assignments, weights)
         assert str(told.value).startswith(message.replace("{}", reference))
-    assert model_source(written, ["decoder.layers=1"]).spec.decoder.layers == 1  # type: ignore[union-attr]
+    assert model_source(written, ["decoder.layers=1"]).spec.decoder.layers == 1
 
 
 def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -555,7 +555,9 @@ def test_the_catalog_agrees_with_the_presets():
             model.source,
             tuple(feature for feature, (has, _) in FEATURES.items() if re.search(has, dump(resolved(model)))),
             preset.tasks,
+            preset.hub,
         )
+        assert preset.hub is None or f"https://huggingface.co/{preset.hub}" in model.source
         feed_forwards = [block.feed_forward for block in model.last_stack.layer_blocks()]
         routed = any(isinstance(part, Mixture) for each in feed_forwards for part in parts_of(each))
         assert (preset.active_parameters is not None) == routed, preset.name
