@@ -130,7 +130,7 @@ def attend(
     from cli.attending.output import MapStyle, print_data, print_entropies, print_growing
     from cli.attending.reading import AttendInputs, check_length
     from cli.options.files import check_outputs, write_own
-    from cli.terminal.render import print_written
+    from cli.terminal.render import print_written, say
     from exporters.exported.model_source import model_source
     from exporters.runtime.text import find_text
     from specs.base.printable import printable
@@ -157,7 +157,8 @@ def attend(
     steps = read(model, reading, choice, new_tokens, source.ends)
     images = patch_images(spec, reading)
     shown = MapStyle(text_codec, head == MEAN, layers is None and heads is None, lengths, images)
-    screen.title(spec.name, "", f"weights: {description}")
+    if not screen.silent:
+        say(f"{spec.name}, weights: {description}\n")
     attended = Attended.of(list(steps)) if screen.silent else print_growing(shown, steps, choice)
     labels = shown.labels(attended)
     for path in output or ():

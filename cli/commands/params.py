@@ -48,15 +48,17 @@ def params(
     from cli.tables.parameter_screen import print_counts
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
+    from cli.terminal.progress import working
     from cli.terminal.render import print_json
     from zoo.configs.named_model import named_model
 
     model_spec = named_model(spec, assignments or ()).spec
-    from zoo.reports.parameters import parameter_report
+    with working(f"count {model_spec.name}", quiet=screen.silent):
+        from zoo.reports.parameters import parameter_report
 
-    report = parameter_report(model_spec)
-    selected = report.select(path or ())
-    sizes = file_sizes(model_spec, target)
+        report = parameter_report(model_spec)
+        selected = report.select(path or ())
+        sizes = file_sizes(model_spec, target)
     if as_json:
         print_json({**report.as_dict(selected), "passed": report.met, "target": target, "bytes": sizes})
     else:

@@ -21,7 +21,7 @@ from cli.attending.maps import Panel, Row, legend, print_maps
 from specs.forms.resolved import resolved
 from specs.language.load import load
 from specs.language.writing import dump
-from tests.cli.process import environment, zoo
+from tests.cli.process import environment, tables, zoo
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.minilm import minilm_directory
 from tests.thinned import one_in
@@ -35,8 +35,10 @@ from zoo.weights.random import RandomWeights
 
 
 def invoke(*arguments: Any) -> Any:
-    """Run the command in 160 columns, without colours."""
-    return CliRunner(env={"COLUMNS": "160"}).invoke(app, ["attend", *map(str, arguments)], prog_name="zoo")
+    """Run the command in 160 columns, without colours, with the tables of entropies."""
+    return CliRunner(env={"COLUMNS": "160"}).invoke(
+        app, ["attend", *map(str, arguments), "-v"], prog_name="zoo"
+    )
 
 
 def data_of(*arguments: Any) -> Any:
@@ -103,7 +105,7 @@ def test_maps_and_entropies_are_printed(minilm: Path) -> None:
     result = invoke(minilm, "--text", "The cat sat.", "--layer", "0", "--head", "2")
     assert result.exit_code == 0
     assert (
-        result.stdout
+        tables(result.stdout)
         == f"""\
 model, weights: {minilm}, 2 ignored: pooler.dense.bias, pooler.dense.weight
 

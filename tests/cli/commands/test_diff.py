@@ -52,8 +52,7 @@ def exports(tmp_path_factory) -> Path:
 
 GOLDEN = """\
 --- A gpt2: decoder, 12 layers, 768 wide
-+++ B gpt2+position.kind=rope+decoder.block.norm.kind=rms_norm+decoder.block.feed_forward.kind=gated+decoder.block.feed_forward.activation=silu: decoder, 12
-  layers, 768 wide
++++ B gpt2+4-changes-f605e3: decoder, 12 layers, 768 wide
 - position: {kind: learned, offset: 0}
 + position: {kind: rope, theta: 10000.0, dimensions: 64, layout: half_split}
 - decoder.block.feed_forward: {kind: mlp, hidden: 3072, activation: gelu_tanh, bias: true, dropout: 0.0}

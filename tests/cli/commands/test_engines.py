@@ -37,7 +37,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_export_says_where_it_was_proven(spec: Path, tmp_path: Path) -> None:
     out, proven = tmp_path / "out", f"onnx-reference {onnx.__version__}: computed, largest difference"
-    shown = zoo("export", spec, "-o", out, "--engine", "onnx-reference")
+    shown = zoo("export", spec, "-o", out, "--engine", "onnx-reference", "-v")
     assert shown.exit_code == 0, shown.output
     assert proven in shown.output
     assert "not tried: openvino, webgpu, wasm, cuda (--engine NAME; zoo engines lists them)" in shown.output
@@ -72,7 +72,7 @@ def test_engines_are_listed_with_what_is_missing(spec: Path, tmp_path: Path) -> 
     assert found["onnx-reference"]["version"] == onnx.__version__
     assert found["onnxruntime"]["targets"][:2] == ["portable", "cpu"]
     assert found["openvino"]["version"] == ""
-    shown = zoo("engines").output
+    shown = zoo("engines", "-v").output
     first = found["openvino"]["install"][0]
     assert f"openvino is not installed. Install it:\n  {first}\n" in shown
     subprocess.run(f"{first} --without-pip", shell=True, check=True)  # as printed

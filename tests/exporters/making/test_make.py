@@ -57,7 +57,7 @@ def test_one_changed_spec_rebuilds_its_artefacts_with_the_reason(tmp_path: Path)
         "a/portable-fp16": "build",
         "b/portable-fp32": "current",
     }
-    assert why(zoo, "a/portable-fp16") == "spec: encoder.block.feed_forward.hidden: 24 -> 32"
+    assert why(zoo, "a/portable-fp16") == "encoder.block.feed_forward.hidden 24 \u2192 32"
 
 
 def test_a_spec_written_in_another_way_changes_nothing(tmp_path: Path) -> None:
@@ -75,13 +75,13 @@ def test_changed_weights_options_seeds_and_versions_are_named(
     text = zoo.path.read_text()
     make(zoo)
     write_zoo(tmp_path, text.replace("b: {spec: b.yaml}", "b: {spec: b.yaml, seed: 1}"))
-    assert why(zoo, "b/portable-fp32") == "weights: random, seed 0 -> random, seed 1"
+    assert why(zoo, "b/portable-fp32") == "weights random, seed 0 \u2192 random, seed 1"
     write_zoo(tmp_path, text.replace("verify: false", "verify: true"))
-    assert why(zoo, "b/portable-fp32") == "option verify: False -> True"
+    assert why(zoo, "b/portable-fp32") == "verify no \u2192 yes"
     write_zoo(tmp_path, text)
     newer = {**tool_versions(), "torch": "99.0"}
     monkeypatch.setattr(exporters.making.plan, "tool_versions", lambda: newer)
-    assert why(zoo, "b/portable-fp32") == f"version torch: {tool_versions()['torch']} -> 99.0"
+    assert why(zoo, "b/portable-fp32") == f"torch {tool_versions()['torch']} \u2192 99.0"
     assert len(plan_of(zoo).stale) == 3
 
 
@@ -100,7 +100,7 @@ def test_weights_count_by_their_contents(tmp_path: Path) -> None:
     os.utime(tmp_path / "a.safetensors", (1, 1))
     assert not plan_of(zoo).stale
     save(1)
-    assert why(zoo, "a/portable-fp32").startswith("weights: files ")
+    assert why(zoo, "a/portable-fp32").startswith("weights files ")
     assert [each.state for each in make(zoo)] == ["built"]
 
 
