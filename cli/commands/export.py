@@ -150,7 +150,7 @@ def run_export(screen: Screen, spec: Model, destination: Path, options: ExportOp
 
 
 def _evidence(error: UserError) -> dict[str, Any]:
-    """What an export failed on, as JSON data."""
+    """The evidence of a failed export, as JSON data."""
     from exporters.quality.quality import QualityError
     from exporters.verification.module_checks import BehaviourError
     from exporters.verification.result import VerificationError
@@ -163,7 +163,7 @@ def _evidence(error: UserError) -> dict[str, Any]:
 
 
 def _show_evidence(screen: Screen, error: UserError) -> None:
-    """Print what an export failed on: a row, or its tables."""
+    """Print the evidence of a failed export: a row, or its tables."""
     from cli.tables.check_tables import print_behaviour
     from cli.tables.export_rows import quality_line, verification_row
     from cli.tables.export_tables import print_verification

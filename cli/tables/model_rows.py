@@ -27,7 +27,7 @@ _THEMES = {
     "padding side": "padding",
     "encoder padding": "padding",
 }
-"""What a check is about, where its name says less, or another check is about the same."""
+"""The subject of a check by its name, where several checks share one, or the name is no noun."""
 
 
 def title(screen: Screen, spec: Model) -> None:
@@ -75,7 +75,7 @@ def behaviour_row(screen: Screen, report: BehaviourReport) -> None:
 
 
 def reduced(subject: str) -> list[str]:
-    """What was checked or compared, in short, where that is not the model itself."""
+    """A short name of the checked or compared model; empty for the model itself."""
     if subject.startswith(("the model itself", "the model with the weights of the files")):
         return []
     first = subject.partition(", and ")[0]

@@ -31,7 +31,7 @@ def export_arguments(options: OptionTable, own_weights: str | None = None) -> li
             arguments.append(flag if value else with_flags(option_name(name, False)))
         else:
             values = value if isinstance(value, tuple) else (value,)
-            arguments += [part for each in values for part in (flag, str(each))]
+            arguments += [part for item in values for part in (flag, str(item))]
     return arguments
 
 
@@ -46,7 +46,7 @@ def export_steps(
 ) -> Iterator[Step]:
     """Run the export, print all tables of the ``command`` that wrote it, and export it smaller."""
     directory = str(written.directory)
-    given = export_arguments(options, own_weights)
+    flags = export_arguments(options, own_weights)
     if options.weights == "none":
         yield ["report", directory], "parameters, sizes, FLOPs"
     elif (inputs := _inputs(spec, written)) is not None:
@@ -56,7 +56,7 @@ def export_steps(
     if not verbose:
         placed = [] if output is None else ["-o", str(output)]
         yield (
-            [*command, *given, *placed, "-v"],
+            [*command, *flags, *placed, "-v"],
             "all tables",
         )
     if options.weights != "none" and _can_be_smaller(spec, options, written.directory):

@@ -53,7 +53,7 @@ class _Line:
         room = options.max_width - len(f"{spinner} {times}")
         wanted = min(cell_len(self.name), room)
         # In a narrow terminal, the bar and the amounts give way to the name.
-        progress = next(each for each in self._progress(plain) if len(each) <= room - wanted)
+        progress = next(text for text in self._progress(plain) if len(text) <= room - wanted)
         yield Text.assemble(
             (f"{spinner} ", "cyan"),
             set_cell_size(self.name, wanted),

@@ -61,7 +61,7 @@ def doubtful(text: str) -> Cell:
 
 
 def screen_width(*, err: bool = False) -> int:
-    """The columns of a screen: those of the terminal up to 100, or 80 without a terminal."""
+    """Return the width of a screen: the terminal's, up to 100 columns, or 80 without a terminal."""
     return min(columns_of(sys.stderr if err else sys.stdout) or PIPED, _WIDEST)
 
 
@@ -205,24 +205,24 @@ def _wrapped(
     text = "".join(part for part, _ in pieces)
     styles = [style for part, style in pieces for _ in part]
     lines: list[list[str | Cell]] = []
-    at = 0
+    offset = 0
     for part in wrap(first + text, width, indent):
         head = indent if lines else first
         body = part[len(head) :]
-        at = text.index(body, at)
+        offset = text.index(body, offset)
         runs: list[str | Cell] = [styled(head, first_style) if not lines else head]
-        begun = at
-        for place in range(at + 1, at + len(body) + 1):
-            if place == at + len(body) or styles[place] != styles[begun]:
-                runs.append(styled(text[begun:place], styles[begun]))
-                begun = place
-        at += len(body)
+        begun = offset
+        for end in range(offset + 1, offset + len(body) + 1):
+            if end == offset + len(body) or styles[end] != styles[begun]:
+                runs.append(styled(text[begun:end], styles[begun]))
+                begun = end
+        offset += len(body)
         lines.append(runs if body else [head])
     return lines
 
 
 def _column(commands: Sequence[tuple[list[str], str]], width: int) -> int:
-    """The column at which the comments of commands are aligned: that of the longest with room for all of them."""
+    """The column of the comments: the end of the longest command that leaves room for every comment."""
     longest = max((len(comment) for _, comment in commands), default=0)
     ends = [cell_width(lines[-1]) for lines, _ in commands]
     return max((end for end in ends if end + 2 + longest <= width), default=0)

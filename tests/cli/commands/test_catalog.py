@@ -69,7 +69,7 @@ def test_every_export_below_a_directory_is_listed(run: Run) -> None:
     exported("deep/er/small", "decoder.layers=1", "summary=<b>small</b> & fast")
     result = run("catalog", "zoo")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "3 artefacts of 2 models.\ncatalog.html\n"
+    assert result.stdout.startswith("zoo  3 artefacts of 2 models\n\ncatalog.html is written in ")
     page = Path("catalog.html").read_text("utf-8")
     assert names(page) == ["deep/er/small", "gpt/fp32", "gpt/int8"]
     assert page.startswith("<!doctype html>")
@@ -125,7 +125,7 @@ def test_changes_are_listed_with_reasons(run: Run) -> None:
     assert "<code>layers</code> spec: decoder.layers: 4 -&gt; 2" in page
     shutil.rmtree("zoo/new")
     result = run("catalog", "zoo")
-    assert result.stdout == "5 artefacts of 2 models.\nnew: removed\ncatalog.html\n"
+    assert result.stdout.startswith("zoo  5 artefacts of 2 models\n  changed new: removed\n\ncatalog.html is ")
     history = data_in(Path("catalog.html").read_text("utf-8"))["changes"]
     assert [each["removed"] for each in history] == [["new"], ["gone"]]
 
@@ -154,8 +154,8 @@ def test_artefacts_of_a_zoo_file_are_listed_and_missing_ones_named(run: Run) -> 
     assert run("make", "tiny-gpt").exit_code == 0
     result = run("catalog")
     assert result.exit_code == 1
-    assert result.stdout == "2 artefacts of 1 model.\ncatalog.html\n"
-    assert result.stderr == "bert-tiny/portable-fp32: not built\n"
+    assert "  2 artefacts of 1 model\n\ncatalog.html is written in " in result.stdout
+    assert result.stderr == "\n1 artefact not as built:\n  bert-tiny/portable-fp32: not built\n"
     page = Path("catalog.html").read_text("utf-8")
     assert names(page) == ["tiny-gpt/portable-fp32", "tiny-gpt/portable-int8"]
     assert '<code>bert-tiny/portable-fp32</code> <span class="bad">not built</span>' in page
@@ -163,7 +163,7 @@ def test_artefacts_of_a_zoo_file_are_listed_and_missing_ones_named(run: Run) -> 
     assert run("make").exit_code == 0
     result = run("catalog", "zoo.yaml")
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[1] == "bert-tiny/portable-fp32: added"
+    assert result.stdout.splitlines()[1] == "  changed bert-tiny/portable-fp32: added"
 
 
 @pytest.mark.slow
@@ -178,10 +178,11 @@ def test_changed_and_damaged_exports_are_named(run: Run) -> None:
     (damaged / "export.json").write_text("{}")
     result = run("catalog", "zoo")
     assert result.exit_code == 1
-    lines = result.stderr.splitlines()
-    assert lines[0].startswith("damaged: ")
-    assert lines[1].startswith("size: model.onnx.data has ")
-    assert len(lines) == 2
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("    ")]
+    assert lines[:2] == ["", "2 artefacts not as built:"]
+    assert lines[2].startswith("  damaged: ")
+    assert lines[3].startswith("  size: model.onnx.data has ")
+    assert len(lines) == 4
     result = run("catalog", "zoo", "--digests")
     assert result.exit_code == 1
     assert "contents: model.onnx.data has other contents than export.json records" in result.stderr
