@@ -71,7 +71,7 @@ def push(
     address = None
     if not dry_run and not plan.current:
         with stage_progress(quiet=screen.silent) as progress:
-            address = publish(plan, overwrite=force, progress=progress)
+            address = publish(plan, force=force, progress=progress)
     if as_json:
         print_json({"directory": str(directory), **plan.as_dict(), "dry_run": dry_run, "published": address})
         return

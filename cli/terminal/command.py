@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 import typer
 from typer.core import TyperGroup
 
-from cli.terminal.command_table import GROUPS, Commands
+from cli.terminal.command_table import GROUPS, Commands, summary
 from cli.terminal.exit_status import READER_LEFT, WRONG_INPUT
 from cli.terminal.out_of_memory import is_out_of_memory
 from cli.terminal.render import color_wanted, print_json, say
@@ -55,11 +55,8 @@ class Program(TyperGroup):
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         for title, names in GROUPS.items():
-            rows = [
-                (name, " ".join((self.commands[name].help or "").split("\n\n")[0].split())) for name in names
-            ]
             with formatter.section(title):
-                formatter.write_dl([(name, text.removesuffix(".")) for name, text in rows], col_max=9)
+                formatter.write_dl([(name, summary(name).removesuffix(".")) for name in names], col_max=9)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         result = super().invoke(ctx)

@@ -84,12 +84,12 @@ def plan_push(artefact: Artefact, remote: Remote) -> PushPlan:
     return PushPlan(artefact, remote, changes, tuple(_differences(artefact, earlier)))
 
 
-def push(plan: PushPlan, *, overwrite: bool = False, progress: Progress = lambda stage: None) -> str:
+def push(plan: PushPlan, *, force: bool = False, progress: Progress = lambda stage: None) -> str:
     """Carry out a plan; return the address of the published export.
 
-    Raises :class:`OverwriteError` where published files would be replaced or removed, unless ``overwrite``.
+    Raises :class:`OverwriteError` where published files would be replaced or removed, unless ``force``.
     """
-    if plan.overwritten and not overwrite:
+    if plan.overwritten and not force:
         raise OverwriteError(plan)
     return plan.remote.send(plan.artefact, plan.changes, progress)
 

@@ -78,7 +78,10 @@ def verify(request: VerificationRequest) -> Verification:
         if all(comparison.passed for comparison in comparisons):
             exact, real = _computed(runs.exact), _computed(runs.real)
             local = [*zip(exact, real, strict=True)]
-            outputs = OutputRows.of(expected.cases, exact, compare.compared), OutputRows.of(expected.cases, real, compare.compared)
+            outputs = (
+                OutputRows.of(expected.cases, exact, compare.compared),
+                OutputRows.of(expected.cases, real, compare.compared),
+            )
             constant = outputs[1].constant(TOLERANCE)
             if request.is_itself:
                 comparisons += lost_outputs(*outputs, request.precision.name)

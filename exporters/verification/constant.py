@@ -50,7 +50,8 @@ def lost_outputs(exact: OutputRows, files: OutputRows, precision: str) -> tuple[
     lost = sorted({*files.constant(0.0)} - {*exact.constant(0.0)})
     fault = f"the same for every input, because its values are too small for {precision}"
     return tuple(
-        OutputComparison("all cases", "", output, math.inf, math.inf, 0.0, None, False, fault) for output in lost
+        OutputComparison("all cases", "", output, math.inf, math.inf, 0.0, None, False, fault)
+        for output in lost
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from specs.base.result_table import ResultTable, Tabular
@@ -190,15 +191,24 @@ def _preset(texts: Mapping[str, str], data: Mapping[str, Mapping[str, str]], nam
 def _has(bases: Sequence[str], has: str, removes: str | None) -> bool:
     """Whether a preset or one of its bases has a feature that no nearer one removes."""
     for text in bases:
-        if re.search(has, text):
+        if _occurs(has, text):
             return True
-        if removes is not None and re.search(removes, text):
+        if removes is not None and _occurs(removes, text):
             return False
     return False
 
 
+@cache
+def _occurs(pattern: str, text: str) -> bool:
+    """Whether a pattern occurs in the text of a preset, which many others extend."""
+    return _compiled(pattern).search(text) is not None
+
+
+_compiled = cache(re.compile)
+
+
 def _tasks(text: str, architecture: str, yaml: str) -> Iterator[str]:
-    yield from (task for task, pattern in _TASKS.items() if re.search(pattern, text))
+    yield from (task for task, pattern in _TASKS.items() if _compiled(pattern).search(text))
     if "kind: masked_language_modeling" in yaml:
         yield "fill mask"
     if architecture == "vision-language":

@@ -20,7 +20,7 @@ INPUTS = ("inputs", "input_ids", "decoder_input_ids", "pixel_values")
 
 
 def fault_of_call(model: BuiltModel, arguments: Mapping[str, Any], error: Exception) -> UserError | None:
-    """The input at fault for an error of torch; None if the arguments are not, or are those of a trace."""
+    """The input at fault for an error of torch; None in a trace, and if no input is."""
     if any(isinstance(value, Proxy) for value in arguments.values()):
         return None
     if not all_meta(arguments.values()) and any(parameter.is_meta for parameter in model.parameters()):

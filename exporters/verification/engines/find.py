@@ -64,5 +64,7 @@ def installation(engine: Engine) -> list[str]:
         f"{python} -m pip install {shlex.join(engine.packages)}",
     ]
     if engine.node_packages:
-        commands.append(f"{npm} install --ignore-scripts --prefix {folder} {shlex.join(engine.node_packages)}")
+        commands.append(
+            f"{npm} install --ignore-scripts --prefix {folder} {shlex.join(engine.node_packages)}"
+        )
     return commands

@@ -125,7 +125,9 @@ def test_changes_are_listed_with_reasons(run: Run) -> None:
     assert "<code>layers</code> spec: decoder.layers: 4 -&gt; 2" in page
     shutil.rmtree("zoo/new")
     result = run("catalog", "zoo")
-    assert result.stdout.startswith("zoo  5 artefacts of 2 models\n  changed new: removed\n\ncatalog.html is ")
+    assert result.stdout.startswith(
+        "zoo  5 artefacts of 2 models\n  changed new: removed\n\ncatalog.html is "
+    )
     history = data_in(Path("catalog.html").read_text("utf-8"))["changes"]
     assert [each["removed"] for each in history] == [["new"], ["gone"]]
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -10,7 +12,7 @@ from typer.testing import CliRunner
 
 import zoo
 from cli.app import app
-from cli.terminal.command_table import FUNCTIONS, GROUPS
+from cli.terminal.command_table import FUNCTIONS, GROUPS, Commands, summary
 from specs.forms.canonical import canonical
 from specs.language.catalog import ARCHITECTURES, preset_names
 from specs.language.load import load
@@ -410,3 +412,16 @@ def test_zoo_help_shows_the_help_of_a_command(run):
 
 def test_the_version_has_a_short_option(run):
     assert run("-V").stdout == run("--version").stdout != ""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_summary_is_the_first_paragraph_of_the_help(name: str) -> None:
+    assert summary(name) == " ".join(Commands()[name].help.split("\n\n")[0].split())
+
+
+def test_the_help_of_the_program_imports_no_command() -> None:
+    code = "import sys\nsys.argv = ['zoo', '--help']\nfrom cli.app import app\ntry: app()\nexcept SystemExit: pass\n"
+    code += "assert not {'pydantic', 'cli.commands.build', 'specs.files'} & {*sys.modules}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Count a model's parameters by module" in done.stdout

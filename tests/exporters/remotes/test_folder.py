@@ -73,7 +73,7 @@ def test_another_export_is_not_overwritten_unasked(exports, tmp_path):
         said = refused("push", exports / "other", "--to", place, *more)
         assert said.startswith(f"{place} holds other files, which would be overwritten: ")
         assert "\n  target: portable -> cpu\n  seed: 0 -> 1\n" in said
-        assert said.endswith("  Choose another place, or pass --overwrite.\n")
+        assert said.endswith("  Choose another place, or pass --force.\n")
         assert contents(place) == before
     (place / "notes.txt").write_text("mine")
     done("push", exports / "other", "--to", place, "--force")
@@ -192,7 +192,7 @@ def test_the_library_names_fields(exports, tmp_path):
     push(plan_push(read_artefact(exports / "first"), remote))
     with pytest.raises(OverwriteError) as found:
         push(plan_push(read_artefact(exports / "other"), remote))
-    assert str(found.value).endswith("or pass overwrite.")
+    assert str(found.value).endswith("or pass force.")
 
 
 @pytest.mark.slow

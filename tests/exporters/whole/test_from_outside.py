@@ -19,6 +19,7 @@ from exporters.runtime.generation import Generator
 from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
+from specs.files.export_options import PrecisionName
 from specs.model.model import Model
 from tests.exporters.whole.outside_layout import add_layout
 from tests.exporters.whole.outside_target import STICK, add_target
@@ -47,7 +48,7 @@ def wide() -> Model:
 @one_in(3)
 @pytest.mark.parametrize(("precision", "suffix"), [("fp32", ""), ("int8", ""), ("int4", "-q4")])
 def test_an_export_for_a_target_and_a_layout_of_a_package(
-    precision: str, suffix: str, tmp_path: Path
+    precision: PrecisionName, suffix: str, tmp_path: Path
 ) -> None:
     result = export(wide(), tmp_path / "x", target="stick", layout="stick-files", precision=precision)
     assert result.verification is not None

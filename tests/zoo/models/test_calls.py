@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -111,7 +112,7 @@ def test_inputs_are_named_as_the_call_names_them() -> None:
         f"token_type_ids must be from 0 to below the token types of {bert().name}, which is {types}\n"
         in message(lambda: encoder(IDS, token_type_ids=IDS * 9))
     )
-    both = zoo.build(t5(), weights="random")
+    both: Any = zoo.build(t5(), weights="random")
     assert message(lambda: both(IDS, IDS - 9)).startswith("decoder_input_ids must be from 0")
     assert message(lambda: both.encode(IDS - 9)).startswith("inputs must be from 0")
 
