@@ -28,6 +28,7 @@ GROUPS = {
         "draw": "cli.commands.draw:draw",
         "check": "cli.commands.check:check",
         "attend": "cli.commands.attend:attend",
+        "gallery": "cli.commands.gallery:gallery",
         "compare": "cli.commands.compare:compare",
     },
     "Export": {

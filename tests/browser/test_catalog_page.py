@@ -127,7 +127,7 @@ def test_columns_are_sorted_by_value(browser: Browser, page: Path) -> None:
 def test_details_are_shown_on_demand_one_at_a_time(browser: Browser, page: Path) -> None:
     browser.open(page)
     text = opened(browser, "gpt/fp32")
-    for part in ("Load it with ONNX Runtime", "comparisons passed", "model.onnx.data", "223,616", "GFLOPs"):
+    for part in ("Load it with ONNX Runtime", "comparisons passed", "model.onnx.data", "223,616", "MFLOP"):
         assert part in text
     assert len(browser.all("tr.detail svg")) == 1
     assert browser.one("tr.detail svg").size["height"] > 100
@@ -150,6 +150,82 @@ def test_details_still_on_their_way_are_not_shown_once_filtered_out(browser: Bro
     browser.driver.execute_async_script("setTimeout(arguments[0], 500)")
     assert browser.all("tr.detail") == []
     assert shown(browser) == ["gpt/cpu-int8"]
+
+
+def test_back_and_forward_stay_on_the_page(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    opened(browser, "t5")
+    opened(browser, "bert/base")
+    address = "return decodeURIComponent(location.hash)"
+
+    def detail_of(name: str) -> None:
+        row = f"tr[data-name='{name}'] + tr.detail"
+        WebDriverWait(browser.driver, 60).until(lambda driver: browser.all(row))
+        assert browser.run(address) == f"#{name}"
+
+    browser.driver.back()
+    detail_of("t5")
+    browser.driver.back()
+    WebDriverWait(browser.driver, 60).until(lambda driver: not browser.all("tr.detail"))
+    assert browser.run(address) == ""
+    assert shown(browser) == NAMES
+    browser.driver.forward()
+    detail_of("t5")
+    browser.driver.forward()
+    detail_of("bert/base")
+    choose(browser, "precision", "int8")
+    browser.driver.back()  # to an artefact that the filters hide
+    detail_of("t5")
+    assert shown(browser) == NAMES
+    assert browser.errors() == []
+
+
+def test_a_program_can_be_copied(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    browser.driver.execute_cdp_cmd("Browser.grantPermissions", grant)
+    opened(browser, "gpt/fp32")
+    button, code = browser.one("tr.detail .copy"), browser.one("tr.detail .program code")
+    button.click()
+    WebDriverWait(browser.driver, 60).until(lambda driver: button.text == "Copied")
+    copied = browser.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    assert copied == browser.run("return arguments[0].textContent", code)
+    assert "import onnxruntime" in copied
+
+
+def test_a_search_without_results_says_so(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    none = browser.one("#none")
+    assert not none.is_displayed()
+    browser.one("#search").send_keys("zebra")
+    choose(browser, "precision", "int8")
+    assert none.is_displayed()
+    assert "No artefact matches \u201czebra\u201d and precision int8." in none.text
+    assert not browser.one("#artefacts table").is_displayed()
+    none.find_element("css selector", "button").click()
+    assert shown(browser) == NAMES
+    assert browser.driver.switch_to.active_element.get_attribute("id") == "search"
+
+
+def test_size_and_verification_are_in_sight_on_a_phone(browser: Browser, page: Path) -> None:
+    browser.open(page, 390)
+    row = browser.one("tr[data-name='gpt/fp32']")
+    for cell in row.find_elements("css selector", "td")[:3]:
+        assert cell.rect["x"] + cell.rect["width"] <= 390
+    assert "verified" in row.find_elements("css selector", "td")[2].text
+
+
+def test_the_page_names_itself_and_its_headings_show_that_they_sort(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    assert browser.one("h1").text == "Model catalog"
+    assert browser.driver.title.startswith("Model catalog: ")
+    arrows = browser.run(
+        "return [...document.querySelectorAll('#artefacts th button')].map(b => getComputedStyle(b, '::after').content)"
+    )
+    assert all("\u2195" in arrow for arrow in arrows)
+    opened(browser, "gpt/fp32")
+    assert browser.all("tr.detail h2") == []
+    assert browser.all("tr.detail .bad") == []
 
 
 def test_an_address_names_an_artefact(browser: Browser, page: Path) -> None:

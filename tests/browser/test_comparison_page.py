@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
 
 from zoo.pages.comparison_page import comparison_page
 
@@ -66,3 +68,34 @@ def test_lines_are_distinguishable_and_text_is_readable(browser: Browser, path: 
     browser.prefer("dark")
     assert len(set(browser.run(look)) - set(light)) == 6
     assert browser.run(CONTRAST)[1] == []
+
+
+def test_rows_have_the_colours_of_their_lines(browser: Browser, path: Path) -> None:
+    browser.open(path)
+    look = (
+        "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e, '::before'))"
+        ".map(s => s.borderTopColor + s.borderTopStyle)"
+    )
+    rows, keys = browser.run(look, "td .key"), browser.run(look, ".keys li")
+    assert rows == keys
+    assert len(set(rows)) == 6
+
+
+def test_pointing_at_the_chart_reads_the_losses(browser: Browser, path: Path) -> None:
+    browser.open(path)
+    figure = browser.one("#curves figure")
+    ActionChains(browser.driver).move_to_element(browser.one("#curves svg")).perform()
+    assert browser.one("#curves figcaption").text.startswith("Step ")
+    first = browser.one(".keys output").text
+    figure.send_keys(Keys.HOME)
+    assert browser.one("#curves figcaption").text == "Step 1"
+    assert [each.text for each in browser.all(".keys output")][:2] == ["3.00", "2.97"]
+    assert first != ""
+    assert browser.errors() == []
+
+
+def test_the_name_of_the_rule_is_not_over_the_curves(browser: Browser, path: Path) -> None:
+    browser.open(path)
+    text = next(each for each in browser.all("#curves svg text") if each.text == "a guess")
+    chart = browser.one("#curves svg").rect
+    assert text.rect["x"] > chart["x"] + chart["width"] / 2  # curves begin at the guess, and fall

@@ -110,6 +110,87 @@ def test_heat_maps_follow_the_theme(browser: Browser, page_of: PageOf) -> None:
     )
 
 
+def test_a_part_of_the_drawing_shows_its_figures(browser: Browser, page_of: PageOf) -> None:
+    browser.open(page_of("gpt2"))
+    panel = browser.one("#part")
+    assert "The whole model" in panel.text
+    assert "124,439,808" in panel.text
+    part = browser.one("#architecture [data-path='decoder.blocks.0.attention']")
+    part.click()
+    expected = within(costs(load("gpt2")).stages["step"].modules, "decoder.blocks.0.attention") * 12
+    for text in (
+        "Multi-head attention",
+        "decoder.blocks.0\u201311.attention",
+        "decoder.block.attention",
+        "28,348,416, 22.8 %",
+        "37.7 MB",
+        f"{expected.at(B=1, T=1, P=1023) / 1e6:.1f} MFLOP",
+        "2 x (B x 12 x P+T x 64)",
+    ):
+        assert text in panel.text
+    marked = "return [...document.querySelectorAll('tr.marked')].map(row => row.dataset.path)"
+    assert {"decoder.blocks.0.attention", "decoder.blocks.0.attention.query"} <= set(browser.run(marked))
+    assert all(path.startswith("decoder.blocks.0.attention") for path in browser.run(marked))
+    browser.one("#part button").click()
+    assert "The whole model" in panel.text
+    assert browser.run(marked) == []
+    assert browser.errors() == []
+
+
+def test_a_row_of_a_table_chooses_its_part(browser: Browser, page_of: PageOf) -> None:
+    browser.open(page_of("gemma2-2b"))
+    row = browser.one("#shapes tr[data-path='decoder.blocks.0.feed_forward.up']")
+    browser.run("arguments[0].scrollIntoView({block: 'center'}); arguments[0].click()", row)
+    current = browser.all("#architecture [aria-current]")
+    assert [each.get_attribute("data-path") for each in current] == ["decoder.blocks.0.feed_forward"]
+    assert "GeGLU" in browser.one("#part").text
+
+
+def test_parts_are_reached_by_keys(browser: Browser, page_of: PageOf) -> None:
+    browser.open(page_of("t5-small"))
+    assert len(browser.all("#architecture [tabindex='0'][data-box]")) == 1
+    browser.run("document.querySelector('#architecture [data-box][tabindex=\"0\"]').focus()")
+    seen = []
+    for key in (Keys.ARROW_UP, Keys.ARROW_UP, Keys.ARROW_DOWN, Keys.ENTER):
+        browser.driver.switch_to.active_element.send_keys(key)
+        seen.append(browser.driver.switch_to.active_element.get_attribute("data-box"))
+    assert len(set(seen)) == 2
+    assert "The whole model" not in browser.one("#part").text
+    browser.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert "The whole model" in browser.one("#part").text
+
+
+@pytest.mark.parametrize(("width", "beside"), [(390, False), (1400, True)])
+def test_the_figures_stand_beside_the_drawing_where_there_is_room(
+    browser: Browser, page_of: PageOf, width: int, beside: bool
+) -> None:
+    browser.open(page_of("gpt2"), width)
+    drawing, panel = browser.one("#architecture svg").rect, browser.one("#part").rect
+    assert (panel["x"] > drawing["x"] + drawing["width"]) == beside
+    assert panel["x"] + panel["width"] <= width
+    if beside:
+        assert panel["width"] > 500
+        return
+    browser.run(
+        "document.querySelector('#architecture [data-box]').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    )
+    top, bottom = browser.run(
+        "const box = document.getElementById('part').getBoundingClientRect(); return [box.top, box.bottom]"
+    )
+    assert 0 < top < bottom <= 900
+
+
+def test_a_size_out_of_range_says_so_and_greys_the_figures(browser: Browser, page_of: PageOf) -> None:
+    browser.open(page_of("gpt2"))
+    choose_sizes(browser, {"T": 5000})
+    message = browser.one("[data-symbol=T] [role=alert]")
+    assert message.text == "Enter a whole number from 1 to 1,024. The figures are for T = 500."
+    assert browser.run("return getComputedStyle(document.getElementById('stages')).opacity") == "0.45"
+    choose_sizes(browser, {"T": 600})
+    assert message.text == ""
+    assert browser.run("return getComputedStyle(document.getElementById('stages')).opacity") == "1"
+
+
 def choose_sizes(browser: Browser, sizes: dict[str, int]) -> None:
     """Type sizes into the fields beside the sliders."""
     for symbol, value in sizes.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,7 +71,10 @@ class Recorder:
         def call(*args: Any, **kwargs: Any) -> Any:
             if path in self._running:
                 return function(*args, **kwargs)
-            record = RecordedCall(path, method, module, shapes_in([*args, *kwargs.values()]))
+            inputs: Any = [*args, *kwargs.values()]
+            if not path:  # the inputs of the whole model have names, as its outputs have
+                inputs = inspect.signature(function).bind(*args, **kwargs).arguments
+            record = RecordedCall(path, method, module, shapes_in(inputs))
             self.calls.append(record)
             self._running.add(path)
             try:

@@ -28,6 +28,9 @@ OTHER_TITLES = {
 }
 """Titles of parts of blocks that no kind describes."""
 
+FIELDS = {"norm": "norm", "_scale": "layer_scale"}
+"""The field of a block that describes the modules whose names have an ending, unless a field has the whole name."""
+
 ROLES: dict[str, PartRole] = {"mixer": "mixer", "feed_forward": "feed-forward"}
 """The roles of branches by the slot of their kind."""
 
@@ -42,6 +45,7 @@ class StackFacts:
     counts: Counts
     context: PartContext
     position: PositionKind
+    position_keys: str
 
     def blocks(self, layers: Iterable[int]) -> tuple[str, ...]:
         """The paths of a module in some layers."""
@@ -49,10 +53,10 @@ class StackFacts:
 
 
 class BlockReader:
-    """Reads the block of some layers."""
+    """Reads the block of some layers; ``keys``: its path in the spec."""
 
-    def __init__(self, stack: StackFacts, block: BlockParts, layers: Sequence[int]) -> None:
-        self._stack, self._spec, self._layers = stack, block, layers
+    def __init__(self, stack: StackFacts, block: BlockParts, keys: str, layers: Sequence[int]) -> None:
+        self._stack, self._spec, self._block_keys, self._layers = stack, block, keys, layers
         self._block = stack.module.get_submodule(f"blocks.{layers[0]}")
 
     def way(self) -> Way:
@@ -73,7 +77,7 @@ class BlockReader:
             elif step.is_module:
                 yield self._module(step.name, reads_encoder=step.reads_encoder)
             else:
-                yield Part("other", step.name)
+                yield Part("other", step.name, keys=self._block_keys)
 
     def _module(self, name: str, *, reads_encoder: bool = False) -> Part:
         spec = self._spec.part_of(name)
@@ -115,14 +119,19 @@ class BlockReader:
         if (norm := spec.inner_norm) is not None:
             names = ["query_norm"] if spec.takes_keys_values else ["query_norm", "key_norm"]
             paths = [f"{name}.{norm_name}" for norm_name in names]
-            drawn_within.append(self._part("norm", norm.norm.heading, [norm.words], *paths))
+            keys = f"{self._keys(name)}.qk_norm"
+            drawn_within.append(
+                replace(self._part("norm", norm.norm.heading, [norm.words], *paths), keys=keys)
+            )
         scores = None
         if not reads_encoder:
             position, acts, paths = self._position(name, spec)
+            own = spec.own_position is not None
+            keys = f"{self._keys(name)}.position" if own else self._stack.position_keys
             if overrides(acts, "rotate"):
-                drawn_within.append(self._of_position(position, spec, []))
+                drawn_within.append(self._of_position(position, spec, [], keys))
             if overrides(acts, "bias") or overrides(acts, "layer_bias"):
-                scores = self._of_position(position, spec, paths)
+                scores = self._of_position(position, spec, paths, keys)
         context = replace(self._stack.context, cross=reads_encoder)
         details = [*spec.details(context), *self._sharing_details(name)]
         title = spec.heading
@@ -150,11 +159,22 @@ class BlockReader:
             )
         return spec.own_position or position, inside, self._paths(f"{name}.position")
 
-    def _of_position(self, position: PositionKind, spec: AttentionKind, paths: Sequence[str]) -> Part:
+    def _of_position(
+        self, position: PositionKind, spec: AttentionKind, paths: Sequence[str], keys: str
+    ) -> Part:
         details = position.details(PartContext(spec.head_width(self._stack.context.width)))
         sizes = [self._stack.counts.of([path]) for path in paths]
         count = self._stack.counts.text(sizes, paths)
-        return Part("position", position.heading, tuple(details), tuple(paths), sum(sizes), count)
+        return Part("position", position.heading, tuple(details), tuple(paths), sum(sizes), count, keys)
+
+    def _keys(self, name: str) -> str:
+        """The path in the spec of the keys that describe a module of the block."""
+        candidates = (name, name.removeprefix("first_"), name.removeprefix("cross_"))
+        fields = [*candidates, *(field for ending, field in FIELDS.items() if name.endswith(ending))]
+        field = next(
+            (field for field in fields if field and getattr(self._spec, field, None) is not None), None
+        )
+        return self._block_keys if field is None else f"{self._block_keys}.{field}"
 
     def _paths(self, name: str) -> list[str]:
         return [f"{path}.{name}" if name else path for path in self._stack.blocks(self._layers)]
@@ -170,7 +190,8 @@ class BlockReader:
             counts.of(layer, [w for w in without if any(w.startswith(f"{p}.") for p in layer)])
             for layer in by_layer
         ]
-        return Part(role, title, tuple(details), paths, sum(sizes), counts.text(sizes, paths))
+        text, keys = counts.text(sizes, paths), self._keys(names[0])
+        return Part(role, title, tuple(details), paths, sum(sizes), text, keys)
 
 
 def _role(spec: DescribedSpec) -> PartRole | None:

@@ -174,7 +174,7 @@ class ColumnLayout(BoxLayout):
         note = Text(
             right - 10, 18 - height, fitted(element.note, right - 20, SMALL), SMALL, "end", quiet=True
         )
-        box = Box(self.id(), "frame", -left, -height, left + right, height, (label, note))
+        box = Box(self.id(), "frame", -left, -height, left + right, height, (label, note), frame=element)
         inner = inner.moved(0, -14)
         return Piece(
             left, right, height, (box, *inner.boxes), inner.arrows, inner.inlets, inner.entry, inner.exit

@@ -17,31 +17,33 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     assert connector is not None
     assert spec.image is not None
     if not connector.class_token and not spec.packs_images:
-        yield Part("other", "Patches alone")
+        yield Part("other", "Patches alone", keys="connector.class_token")
     if connector.pool > 1:
-        yield _squares("Average pooling", connector.pool)
+        yield _squares("Average pooling", connector.pool, "connector.pool")
     if connector.norm is not None:
-        yield counts.part("norm", connector.norm.heading, [], "connector.norm")
+        yield counts.part("norm", connector.norm.heading, [], "connector.norm", "connector.norm")
     if connector.shuffle > 1:
-        yield _squares("Pixel shuffle", connector.shuffle)
+        yield _squares("Pixel shuffle", connector.shuffle, "connector.shuffle")
     if connector.joined_norm is not None:
-        yield counts.part("norm", connector.joined_norm.heading, [], "connector.joined_norm")
+        path = "connector.joined_norm"
+        yield counts.part("norm", connector.joined_norm.heading, [], path, path)
     reads = connector.shuffle**2 * spec.width_of(spec.image)
     steps = list(connector.steps(PartContext(spec.output_width, reads)))
     apart = ["connector.norm", "connector.joined_norm"]  # parts of their own
     apart += [f"connector.{step.module}" for step in steps if step.module]
-    reader = StepReader(counts, "connector", "other", apart)
+    reader = StepReader(counts, "connector", "connector", "other", apart)
     yield from map(reader.element, steps)
     if connector.deepstack is not None:
         layers = ", ".join(map(str, connector.deepstack.layers))
-        yield counts.part("other", "DeepStack", (f"likewise after layers {layers}",), "deep_connectors")
+        details = [f"likewise after layers {layers}"]
+        yield counts.part("other", "DeepStack", details, "deep_connectors", "connector.deepstack")
     rows: list[str | int] = ["images", spec.vectors_per_image] if not spec.packs_images else []
     rows = rows or [f"N/{connector.square**2}"]
     yield Label("", product(*rows, spec.embedded_width))
 
 
-def _squares(title: str, size: int) -> Part:
-    return Part("other", title, (f"{size} {TIMES} {size} patches to one vector",))
+def _squares(title: str, size: int, keys: str) -> Part:
+    return Part("other", title, (f"{size} {TIMES} {size} patches to one vector",), keys=keys)
 
 
 def inserted(spec: Model) -> Inserted:

@@ -14,7 +14,8 @@ from specs.model.stack import StackName
 class Part:
     """A box: ``modules`` are the paths that it stands for, one per layer, without submodules drawn as separate parts.
 
-    ``parameters`` counts all of them, each weight once; ``count`` is the text for one layer.
+    ``parameters`` counts all of them, each weight once; ``count`` is the text for one layer.  ``keys`` is the path in the spec
+    of the keys that describe it, such as ``decoder.block.attention``.
     """
 
     role: PartRole
@@ -23,6 +24,7 @@ class Part:
     modules: tuple[str, ...] = ()
     parameters: int = 0
     count: str = ""
+    keys: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,14 @@ class Inserted:
 
 @dataclass(frozen=True)
 class DiagramFrame:
-    """A frame around repeated layers."""
+    """A frame around repeated layers, with the modules, parameters and keys that a part has."""
 
     label: str
     note: str
     way: Way
+    modules: tuple[str, ...] = ()
+    parameters: int = 0
+    keys: str = ""
 
 
 @dataclass(frozen=True)

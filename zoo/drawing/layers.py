@@ -29,8 +29,9 @@ def layer_frames(stack: StackFacts) -> Iterator[DiagramFrame]:
             frames.append(_run(stack, run, layers, drawn))
             first += run.repeat
         whole = stack.blocks(range(start, start + entry.repeat * period))
-        total = parameter_text(stack.counts.of(whole))
-        yield DiagramFrame(times(entry.repeat), f"{total}, shared" if entry.shared else total, tuple(frames))
+        total = stack.counts.of(whole)
+        note = f"{parameter_text(total)}, shared" if entry.shared else parameter_text(total)
+        yield DiagramFrame(times(entry.repeat), note, tuple(frames), whole, total, f"{stack.name}.layers")
         start += entry.repeat * period
 
 
@@ -49,13 +50,14 @@ def _run(stack: StackFacts, run: LayerRun, layers: Sequence[int], drawn: dict[st
     note = stack.counts.text(sizes, paths)
     if len(layers) > 1:
         note += ", shared" if run.shared else " each" if len(set(sizes)) == 1 else ""
-    way = BlockReader(stack, stack.spec.named_block(run.use), layers).way()
+    keys = f"{stack.name}.block" if run.use is None else f"{stack.name}.blocks.{run.use}"
+    way = BlockReader(stack, stack.spec.named_block(run.use), keys, layers).way()
     if brief := _brief(way, drawn):
         title, changes = brief
-        way = (Part("other", title, tuple(changes), paths, sum(sizes)),)
+        way = (Part("other", title, tuple(changes), paths, sum(sizes), keys=keys),)
     else:
         drawn[name] = way
-    return DiagramFrame(times(run.repeat, name), note, way)
+    return DiagramFrame(times(run.repeat, name), note, way, paths, sum(sizes), keys)
 
 
 def _brief(way: Way, drawn: dict[str, Way]) -> tuple[str, list[str]] | None:

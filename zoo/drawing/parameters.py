@@ -45,11 +45,17 @@ class Counts:
         ]
 
     def part(
-        self, role: PartRole, title: str, details: Iterable[str], *paths: str, without: Iterable[str] = ()
+        self,
+        role: PartRole,
+        title: str,
+        details: Iterable[str],
+        path: str,
+        keys: str,
+        without: Iterable[str] = (),
     ) -> Part:
-        """A part that stands for modules outside the layers."""
-        total = self.of(paths, without)
-        return Part(role, title, tuple(details), paths, total, self.text([total], paths))
+        """A part that stands for a module outside the layers; ``keys``: its path in the spec."""
+        total = self.of([path], without)
+        return Part(role, title, tuple(details), (path,), total, self.text([total], [path]), keys)
 
     def sizes(self, path: str) -> tuple[int, ...]:
         """The sizes of a module's weight; empty without one."""

@@ -15,7 +15,7 @@ from zoo.core.units import parameter_text
 from zoo.drawing.blocks import StackFacts
 from zoo.drawing.connectors import connector_elements, inserted
 from zoo.drawing.diagram import Diagram, DiagramColumn, Element, Joined, Label, Part, parts_of
-from zoo.drawing.embeddings import embedding_elements
+from zoo.drawing.embeddings import embedding_elements, position_keys
 from zoo.drawing.heads import head_elements, vector_elements
 from zoo.drawing.layers import layer_frames
 from zoo.drawing.parameters import Counts
@@ -42,7 +42,7 @@ def read(spec: Model) -> Diagram:
         columns,
         ties,
         _symbols(spec),
-        tuple(head_elements(spec.head, "head", PartContext(spec.output_width), counts))
+        tuple(head_elements(spec.head, "head", "head", PartContext(spec.output_width), counts))
         if spec.head.meets
         else (),
     )
@@ -89,29 +89,31 @@ def _column(
     batch = "1" if spec.embedding_of(stack).packed else "B"
     context = PartContext(spec.width_of(stack), vocab_size=spec.vocab_size, length=length)
     stream = Label("", product(batch, length, context.width))
-    yield from embedding_elements(spec, stack, embedding, context, counts)
+    yield from embedding_elements(spec, name, stack, embedding, context, counts)
     if name == "decoder" and spec.connector is not None:
         yield inserted(spec)
     yield stream
+    altup = f"{name}.altup"
     if stack.altup is not None:
-        yield counts.part("other", f"{stack.altup.streams} streams", [], f"{name}.streams.into")
-    position = spec.position_of(stack)
-    yield from layer_frames(
-        StackFacts(name, stack, module, counts, replace(context, causal=spec.is_causal(name)), position)
-    )
+        yield counts.part("other", f"{stack.altup.streams} streams", [], f"{name}.streams.into", altup)
+    position, keys = spec.position_of(stack), position_keys(name, stack)
+    causal = replace(context, causal=spec.is_causal(name))
+    yield from layer_frames(StackFacts(name, stack, module, counts, causal, position, keys))
     if stack.altup is not None:
-        yield counts.part("other", "Mean of the streams", [], f"{name}.streams.out")
+        yield counts.part("other", "Mean of the streams", [], f"{name}.streams.out", altup)
     norm = stack.layer_blocks()[-1].norm
     if stack.ends_with_norm and not norm.is_none:
-        yield counts.part("norm", f"Final {norm.heading}", [], f"{name}.final_norm")
+        path = f"{name}.final_norm"
+        yield counts.part("norm", f"Final {norm.heading}", [], path, path)
     if stack.weighted_layer_sum:
-        yield counts.part("other", "Weighted sum of all layers", [], f"{name}.layer_sum")
+        keys = f"{name}.weighted_layer_sum"
+        yield counts.part("other", "Weighted sum of all layers", [], f"{name}.layer_sum", keys)
     if stack.head is not None:
-        yield from vector_elements(stack.head, f"{name}_head", context, counts)
+        yield from vector_elements(stack.head, f"{name}_head", f"{name}.head", context, counts)
     elif stack is spec.image:
         yield from connector_elements(spec, counts)
     elif stack is spec.last_stack:
-        yield from head_elements(spec.head, "head", context, counts)
+        yield from head_elements(spec.head, "head", "head", context, counts)
     else:
         yield stream
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from specs.base.words import PartRole
-from zoo.drawing.diagram import Part
+from zoo.drawing.diagram import DiagramFrame, Part
 from zoo.drawing.text import text_width
 
 Point = tuple[float, float]
@@ -46,7 +46,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Box:
-    """An element that arrows connect; ``many`` is drawn as a pile."""
+    """An element that arrows connect, or a frame; ``many`` is drawn as a pile."""
 
     id: str
     shape: Shape
@@ -58,6 +58,7 @@ class Box:
     role: PartRole | None = None
     part: Part | None = None
     many: bool = False
+    frame: DiagramFrame | None = None
 
     def moved(self, dx: float, dy: float) -> Box:
         texts = tuple(text.moved(dx, dy) for text in self.texts)
@@ -66,6 +67,11 @@ class Box:
     @property
     def middle(self) -> Point:
         return self.x + self.width / 2, self.y + self.height / 2
+
+    @property
+    def subject(self) -> Part | DiagramFrame | None:
+        """The part or frame of the model that the box draws, if any."""
+        return self.part or self.frame
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
@@ -76,6 +82,7 @@ class Box:
         if self.part is not None:
             data |= {"role": self.role, "title": self.part.title, "details": list(self.part.details)}
             data |= {"modules": list(self.part.modules), "parameters": self.part.parameters}
+            data |= {"keys": self.part.keys}
         return data
 
 

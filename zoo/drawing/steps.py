@@ -12,11 +12,14 @@ from zoo.drawing.parameters import Counts
 class StepReader:
     """Makes the parts of the component at a path, whose parts have a role unless their step states another.
 
-    ``apart`` are the paths of submodules that other parts stand for.
+    ``keys`` is the path of the component in the spec, ``apart`` the paths of submodules that other parts stand for.
     """
 
-    def __init__(self, counts: Counts, path: str, role: PartRole, apart: Iterable[str] = ()) -> None:
-        self._counts, self._path, self._role, self._apart = counts, path, role, tuple(apart)
+    def __init__(
+        self, counts: Counts, path: str, keys: str, role: PartRole, apart: Iterable[str] = ()
+    ) -> None:
+        self._counts, self._path, self._keys, self._role = counts, path, keys, role
+        self._apart = tuple(apart)
 
     def element(self, step: Step) -> Part | Joined:
         """The part of a step, on the stream or beside it."""
@@ -26,11 +29,11 @@ class StepReader:
     def _part(self, step: Step) -> Part:
         role = step.role or self._role
         if step.module is None:
-            return Part(role, step.title, step.details)
+            return Part(role, step.title, step.details, keys=self._keys)
         path = f"{self._path}.{step.module}" if step.module else self._path
         details = [self._filled(detail, path) for detail in step.details]
         without = () if step.module else self._apart
-        return self._counts.part(role, step.title, details, path, without=without)
+        return self._counts.part(role, step.title, details, path, self._keys, without)
 
     def _filled(self, detail: str, path: str) -> str:
         """A detail, with the sizes of the weight that it may stand for."""

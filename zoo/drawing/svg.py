@@ -82,9 +82,11 @@ def _rectangle(
 
 def _frame(box: Box, depth: int) -> Iterator[str]:
     fill = _colour("ground" if depth % 2 else "panel")
+    yield _group(box)
     yield _rectangle(box.x, box.y, box.width, box.height, 12, fill, _colour("quiet"), ' stroke-width="1.2"')
     for text in box.texts:
         yield from _line(text)
+    yield "</g>"
 
 
 def _box(box: Box) -> Iterator[str]:
@@ -94,12 +96,12 @@ def _box(box: Box) -> Iterator[str]:
             fill = _colour(box.role or "other")
             for shift in (6, 3) if box.many else ():
                 yield _rectangle(box.x + shift, box.y - shift, box.width, box.height, 5, fill, line)
-            yield "<g>"
+            yield _group(box)
             if box.part is not None and box.part.modules:
                 yield f"<title>{_text(_tip(box))}</title>"
             yield _rectangle(box.x, box.y, box.width, box.height, 5, fill, line)
         case "pill":
-            yield "<g>"
+            yield _group(box)
             yield _rectangle(
                 box.x,
                 box.y,
@@ -120,6 +122,19 @@ def _box(box: Box) -> Iterator[str]:
     for text in box.texts:
         yield from _line(text)
     yield "</g>"
+
+
+def _group(box: Box) -> str:
+    """The start of a box's elements.
+
+    A part of the model has marks for scripts: its identifier in the scene, the path of its first module, and the path in the
+    spec of the keys that describe it.
+    """
+    if box.subject is None:
+        return "<g>"
+    marks = {"box": box.id, "path": next(iter(box.subject.modules), ""), "keys": box.subject.keys}
+    texts = [f' data-{name}="{escape(printable(value))}"' for name, value in marks.items() if value]
+    return f"<g{''.join(texts)}>"
 
 
 def _tip(box: Box) -> str:

@@ -1,5 +1,5 @@
 // Memory, training and bounds on devices at the sizes and the precision that are chosen, as zoo.reports.report has them.
-{
+const BUDGET = (() => {
   const { at, evaluate, readable, cell, figure, counted, fill, choose, follow } = SIZES;
   const budget = DATA.budget;
   const { stages } = DATA.costs;
@@ -17,15 +17,15 @@
   const source = () => at.S ?? 0n;
   const past = () => at.P ?? 0n;
 
-  // Bytes of caches after some tokens: windows drop what they have passed.
-  function cached(batch, length, encoded) {
-    if (!budget.cache) return 0n;
-    const own = budget.cache.own.reduce(
+  // Bytes of caches after some tokens, of the model or of a part: windows drop what they have passed.
+  function cached(batch, length, encoded, cache = budget.cache) {
+    if (!cache) return 0n;
+    const own = cache.own.reduce(
       (sum, [values, window]) => sum + BigInt(values) * (window === null ? length : least(length, BigInt(window))),
       0n,
     );
-    const tokens = (own + BigInt(budget.cache.encoder) * encoded) * itemsize();
-    return batch * (tokens + BigInt(budget.cache.state));
+    const tokens = (own + BigInt(cache.encoder) * encoded) * itemsize();
+    return batch * (tokens + BigInt(cache.state));
   }
 
   // Bytes of memory that some sequences of a length take.
@@ -243,6 +243,7 @@
   choose(document.getElementById("precision"), Object.keys(budget.precisions), precision, (name) => {
     precision = name;
     show();
+    document.dispatchEvent(new Event("precision"));
   });
   if (budget.devices.length) {
     choose(document.getElementById("device"), budget.devices.map(({ name }) => name), shown, (name) => {
@@ -261,4 +262,6 @@
     }
   }
   follow(show);
-}
+
+  return { cached, computed, itemsize, source, weights: () => [precision, weights()] };
+})();

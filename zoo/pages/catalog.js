@@ -6,6 +6,7 @@
   const search = document.getElementById("search");
   const selects = [...document.querySelectorAll("[data-facet]")];
   const count = document.getElementById("count");
+  const none = document.getElementById("none");
   let wanted = null; // the row whose details are shown, or on their way
   let open = null; // the row whose details are shown
 
@@ -29,6 +30,10 @@
       shown += fits;
       if (!fits && row === wanted) close();
     }
+    const chosen = selects.filter((select) => select.value).map((select) => `${select.dataset.facet} ${select.value}`);
+    none.hidden = shown > 0;
+    none.nextElementSibling.hidden = shown === 0;
+    none.firstElementChild.textContent = `No artefact matches ${[...(words.length ? [`\u201c${search.value.trim()}\u201d`] : []), ...chosen].join(" and ")}.`;
     count.textContent = `${shown.toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} artefacts`;
   }
 
@@ -51,9 +56,7 @@
   }
 
   async function show(row) {
-    const again = row === wanted;
     close();
-    if (again) return;
     wanted = row;
     const [model, artefact] = DETAILS.artefacts[row.dataset.name];
     const parts = await Promise.all([artefact, DETAILS.models[model]].map(unpacked));
@@ -63,11 +66,32 @@
     const cell = detail.insertCell();
     cell.colSpan = row.cells.length;
     const inner = document.createElement("div");
-    inner.innerHTML = parts.join(""); // HTML of this page's own making, in which all text is escaped
+    inner.innerHTML = parts.map((part) => `<div>${part}</div>`).join(""); // HTML of this page's own making, with all text escaped
     cell.append(inner);
     open = row;
     row.querySelector("button").setAttribute("aria-expanded", "true");
-    history.replaceState(null, "", `#${encodeURIComponent(row.dataset.name)}`);
+  }
+
+  // Open a row, or close the one that is open: a step of the browser's history, which Back takes back.
+  function step(row) {
+    const name = row === wanted ? "" : row.dataset.name;
+    history.pushState({ name }, "", name ? `#${encodeURIComponent(name)}` : location.pathname + location.search);
+    follow();
+  }
+
+  // Show what the address names.
+  function follow() {
+    const name = decodeURIComponent(location.hash.slice(1));
+    const row = rows.find((each) => each.dataset.name === name);
+    if (!row) return close();
+    if (row.hidden) clear();
+    return row === wanted ? null : show(row);
+  }
+
+  function clear() {
+    search.value = "";
+    for (const select of selects) select.value = "";
+    filter();
   }
 
   document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
@@ -76,9 +100,12 @@
   for (const head of document.querySelectorAll("#artefacts thead th")) {
     head.firstElementChild.addEventListener("click", () => sort(head));
   }
-  for (const row of rows) row.querySelector("button").addEventListener("click", () => show(row));
+  for (const row of rows) row.querySelector("button").addEventListener("click", () => step(row));
+  none.lastElementChild.addEventListener("click", () => {
+    clear();
+    search.focus();
+  });
+  addEventListener("popstate", follow);
   filter();
-  const named = decodeURIComponent(location.hash.slice(1));
-  const chosen = rows.find((row) => row.dataset.name === named);
-  if (chosen) show(chosen).then(() => chosen.scrollIntoView());
+  follow()?.then(() => wanted?.scrollIntoView());
 }

@@ -10,9 +10,10 @@ from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from specs.model.model import Model
 from zoo.catalog.entries import CatalogEntry
-from zoo.core.units import byte_text
-from zoo.drawing import draw_svg
+from zoo.core.units import byte_text, flop_text
+from zoo.drawing import draw_scene
 from zoo.pages.costs import TELLS
+from zoo.pages.drawing import inline_svg
 from zoo.pages.rendering import part, render
 from zoo.pages.verification import verification_section
 from zoo.reports.report import Report, report
@@ -27,7 +28,7 @@ def model_details(spec: Model) -> str:
         facts=_facts(costs),
         stages=_stages(costs),
         cache=_cache(costs),
-        drawing=Markup(draw_svg(spec)),
+        drawing=Markup(inline_svg(draw_scene(spec))),
         text=dump(resolved(spec)),
     )
 
@@ -52,7 +53,7 @@ def _stages(costs: Report) -> Iterator[tuple[str, ...]]:
         symbols = lengths.symbols(name)
         tokens = lengths.source if name in ("encode", "see") else symbols["T"]
         sizes = f"{tokens:,} tokens" if tokens > 1 else f"1 token after {symbols['P']:,}"
-        yield name, TELLS[name], sizes, f"{stage.total.at(**symbols) / 1e9:,.2f} GFLOPs"
+        yield name, TELLS[name], sizes, flop_text(stage.total.at(**symbols))
 
 
 def _cache(costs: Report) -> str:
@@ -74,7 +75,7 @@ def artefact_details(entry: CatalogEntry, directory: str) -> str:
         "catalog_artefact.html",
         entry=entry,
         place=directory,
-        verification=Markup(verification_section(entry.record, entry.integrity)),
+        verification=Markup(verification_section(entry.record, entry.integrity, level=3)),
         quality=entry.record.build.quality if entry.record.build else None,
         inputs=_inputs(entry),
     )

@@ -72,7 +72,8 @@ def catalog_page(
         data=Markup(embedded(data)),
     )
     script = f"const DETAILS = {embedded(details)};\n{asset('catalog.js')}"
-    return page(f"zoo catalog: {title}", body, script, asset("report.css") + asset("catalog.css"))
+    style = asset("report.css") + asset("catalog.css")
+    return page(f"Model catalog: {title}", body, script, style, "zoo catalog")
 
 
 def data_in(text: str) -> Any:

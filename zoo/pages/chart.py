@@ -81,7 +81,12 @@ def line_chart(
     )
     for value, text in rules:
         parts.append(f'<path class="rule" d="M{LEFT} {up(value)}h{wide}"/>')
-        parts.append(f'<text x="{LEFT + 6}" y="{up(value)}" dy="-4">{escape(text)}</text>')
+        anchor = (
+            f'x="{WIDTH - RIGHT - 6}" text-anchor="end"'
+            if _right_is_freer(value, x, y, lines)
+            else f'x="{LEFT + 6}"'
+        )
+        parts.append(f'<text {anchor} y="{up(value)}" dy="-4">{escape(text)}</text>')
     for i, line in enumerate(lines):
         path = "L".join(f"{across(a)} {up(b)}" for a, b in line.points)
         parts.append(f'<path class="line line-{i}" d="M{path}"/>')
@@ -90,6 +95,16 @@ def line_chart(
         return chart
     keys = "".join(f'<li class="key-{i}">{escape(line.name)}</li>' for i, line in enumerate(lines))
     return f'{chart}<ul class="keys">{keys}</ul>'
+
+
+def _right_is_freer(value: float, x: Axis, y: Axis, lines: Sequence[Line]) -> bool:
+    """Whether lines keep further away from a height at the right end of the chart than at its left end."""
+
+    def room(first: float, last: float) -> float:
+        near = (b for line in lines for a, b in line.points if first <= x.share(a) <= last)
+        return min((abs(y.share(b) - y.share(value)) for b in near), default=1.0)
+
+    return room(0.75, 1) >= room(0, 0.25)
 
 
 def coordinate(value: float) -> str:

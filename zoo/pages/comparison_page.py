@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from zoo.pages.chart import Axis, Line, line_chart
+from zoo.pages.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axis, Line, line_chart
 from zoo.pages.markup import section, table
-from zoo.pages.page import asset, page
+from zoo.pages.page import asset, embedded, page
 
 Points = Sequence[tuple[float, float]]
 
@@ -35,13 +35,26 @@ def comparison_page(
         [rule],
     )
     results = "".join(f'<p class="bad"><strong>{escape(line)}</strong></p>' for line in warnings)
-    results += table("figures", header, [list(map(escape, row)) for row in rows], header[2:])
+    cells = [
+        [f'<span class="key key-{index}">{escape(row[0])}</span>', *map(escape, row[1:])]
+        for index, row in enumerate(rows)
+    ]
+    results += table("figures", header, cells, header[2:])
     results += f'<p class="changes">{"<br>".join(map(escape, notes))}</p>'
-    body = f"<h1>{escape(title)}</h1>\n" + section("results", "Results", escape(about), results)
-    body += section(
+    sections = section("results", "Results", escape(about), results)
+    sections += section(
         "curves",
         "Loss in training",
-        "In nats per token; of a few steps, the mean.",
-        f"<figure>{chart}</figure>",
+        "Loss in nats per token, averaged over a few steps. Point at the chart, or move with the arrow keys, to read it.",
+        f'<figure tabindex="0">{chart}<figcaption aria-live="polite"></figcaption></figure>',
     )
-    return page(f"zoo compare: {title}", body, style=asset("comparison.css"))
+    body = f'<h1>{escape(title)}</h1>\n<div class="compared">{sections}</div>'
+    frame = {"left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "bottom": HEIGHT - BOTTOM, "width": WIDTH}
+    data = {
+        "frame": frame,
+        "last": right,
+        "most": top,
+        "curves": [[[x, round(y, 4)] for x, y in curve if math.isfinite(y)] for _, curve in curves],
+    }
+    script = f"const DATA = {embedded(data)};\n{asset('comparison.js')}"
+    return page(f"zoo compare: {title}", body, script, asset("comparison.css"), "zoo compare")

@@ -39,7 +39,8 @@
       rows.map((row) => {
         const name = cell(row.name, "code");
         name.style.paddingLeft = `${1.1 * row.level}em`;
-        return [cell(name), ...figures(row), share(Number(evaluate(row.products)), all)];
+        const cells = [cell(name), ...figures(row), share(Number(evaluate(row.products)), all)];
+        return Object.assign(cells, { module: { path: row.path, layers: row.layers } });
       }),
     );
   }

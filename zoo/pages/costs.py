@@ -7,7 +7,7 @@ from typing import Any
 
 from specs.model.model import Model
 from specs.model.stack import Stack
-from zoo.pages.markup import code, layers_text, scrolling, section
+from zoo.pages.markup import code, layer_runs, layers_text, scrolling, section
 from zoo.reports.costs import StageCosts, within
 from zoo.reports.parameters import module_tree
 from zoo.reports.polynomial import MEANINGS, Polynomial
@@ -107,7 +107,7 @@ def _length(spec: Model, stack: Stack, value: int) -> dict[str, int]:
 def _stage_rows(stage: StageCosts, order: Mapping[str, int]) -> list[dict[str, Any]]:
     """The rows of a stage, each module before its submodules; ``order``: the index of each module of the model."""
     paths = sorted({*stage.modules, *stage.elements}, key=order.__getitem__)
-    return [_row(_parts(stage), "", 1, "all modules", 0), *_inner_rows(_parts(stage), paths, "", 1, 1)]
+    return [_row(_parts(stage), "", 1, "all modules", 0), *_inner_rows(_parts(stage), paths, "", 1, 1, "")]
 
 
 Parts = Mapping[str, Mapping[str, Polynomial]]
@@ -119,19 +119,19 @@ def _parts(stage: StageCosts) -> Parts:
 
 
 def _inner_rows(
-    parts: Parts, paths: Sequence[str], around: str, times: int, level: int
+    parts: Parts, paths: Sequence[str], around: str, times: int, level: int, layers: str
 ) -> Iterator[dict[str, Any]]:
-    """The rows of the submodules of ``times`` equal modules; equal layers are merged."""
+    """The rows of the submodules of ``times`` equal modules, in ``layers`` of a stack; equal layers are merged."""
     for name in _names(paths, around):
         path = f"{around}.{name}" if around else name
         if name == "blocks":
             yield from _block_rows(parts, paths, path, times, level)
             continue
-        yield _row(parts, path, times, name, level)
-        inner = list(_inner_rows(parts, paths, path, times, level + 1))
+        yield _row(parts, path, times, name, level, layers)
+        inner = list(_inner_rows(parts, paths, path, times, level + 1, layers))
         if inner and path in parts["products"]:
             own = {key: {path: part[path]} for key, part in parts.items() if path in part}
-            yield _row(own, path, times, "itself", level + 1)
+            yield _row(own, path, times, "itself", level + 1, layers)
         yield from inner
 
 
@@ -145,8 +145,9 @@ def _block_rows(
         alike.setdefault(_content(parts, paths, f"{blocks}.{layer}."), []).append(layer)
     for places in alike.values():
         first, count = f"{blocks}.{places[0]}", times * len(places)
-        yield _row(parts, first, count, layers_text(places, len(layers)), level)
-        yield from _inner_rows(parts, paths, first, count, level + 1)
+        runs = layer_runs(places)
+        yield _row(parts, first, count, layers_text(places, len(layers)), level, runs)
+        yield from _inner_rows(parts, paths, first, count, level + 1, runs)
 
 
 def _names(paths: Sequence[str], around: str) -> list[str]:
@@ -162,9 +163,10 @@ def _content(parts: Parts, paths: Sequence[str], start: str) -> tuple[object, ..
     return tuple((path.removeprefix(start), *(part.get(path) for part in parts.values())) for path in inner)
 
 
-def _row(parts: Parts, path: str, times: int, name: str, level: int) -> dict[str, Any]:
+def _row(parts: Parts, path: str, times: int, name: str, level: int, layers: str = "") -> dict[str, Any]:
     figures = {key: polynomial_data(within(part, path) * times) for key, part in parts.items()}
-    return {"name": name, "level": level, "products": [], "elements": [], **figures}
+    module = {"path": path, "layers": layers}
+    return {"name": name, "level": level, "products": [], "elements": [], **figures, **module}
 
 
 def polynomial_data(polynomial: Polynomial) -> list[list[Any]]:

@@ -17,3 +17,16 @@
   button.hidden = false;
   show();
 }
+// The buttons that copy a program.
+document.addEventListener("click", async ({ target }) => {
+  if (!(target instanceof Element) || !target.matches(".copy")) return;
+  const code = target.parentElement.querySelector("code");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    target.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(code); // where the clipboard is closed to pages, the reader copies the selection
+    target.textContent = "Selected";
+  }
+  setTimeout(() => (target.textContent = "Copy"), 2000);
+});

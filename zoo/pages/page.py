@@ -16,8 +16,11 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 """The content security policy: the document's own styles, scripts and inlined pictures."""
 
 
-def page(title: str, body: str, script: str = "", style: str = "") -> str:
-    """A document: ``body`` is HTML, ``title`` plain text; ``script`` and ``style`` follow the common ones."""
+def page(title: str, body: str, script: str = "", style: str = "", name: str | None = None) -> str:
+    """A document: ``body`` is HTML, ``title`` plain text; ``script`` and ``style`` follow the common ones.
+
+    ``name`` stands at the top of the page, without what its heading says. Default: the title.
+    """
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -31,7 +34,7 @@ def page(title: str, body: str, script: str = "", style: str = "") -> str:
 {asset("page.css")}{style}</style>
 </head>
 <body>
-<header class="top"><p class="name">{escape(title)}</p>
+<header class="top"><p class="name">{escape(name or title)}</p>
 <button type="button" id="theme" hidden></button></header>
 <main>
 {body}

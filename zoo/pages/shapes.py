@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from specs.model.model import Model
-from zoo.builder import ZooModel
-from zoo.checks.shapes import ModuleShapes, check_shapes
-from zoo.pages.markup import code, layers_text, section, table
+from zoo.checks.shapes import ModuleShapes, ShapeReport
+from zoo.pages.markup import code, layer_runs, layers_text, section, table
 
 _BLOCK = re.compile(r"(\w+)\.blocks\.(\d+)(.*)")
 
 
-def shapes_section(model: ZooModel, spec: Model) -> str:
-    """The table of a model on the meta device."""
-    report = check_shapes(model, spec)
+def shapes_section(report: ShapeReport) -> str:
+    """The table of the shapes of a model."""
     symbols = ", ".join(f"{code(symbol)} {meaning}" for symbol, meaning in report.symbols.items())
-    body = table("Shapes of modules", ("module", "kind", "takes", "gives"), _rows(report.modules))
+    rows = list(_rows(report.modules))
+    header = ("module", "kind", "inputs", "outputs")
+    body = table("Shapes of modules", header, [row.cells for row in rows], (), [row.module for row in rows])
     return section("shapes", "Shapes", f"{symbols}; layers of equal shapes are listed once.", body)
 
 
-def _rows(modules: Sequence[ModuleShapes]) -> Iterator[list[str]]:
+@dataclass(frozen=True)
+class _Row:
+    """The cells of a row, and the path and layers of its module."""
+
+    cells: list[str]
+    module: tuple[str, str]
+
+
+def _rows(modules: Sequence[ModuleShapes]) -> Iterator[_Row]:
     blocks: dict[tuple[str, int], list[tuple[str, ModuleShapes]]] = {}
     for module in modules:
         if match := _BLOCK.fullmatch(module.path):
@@ -37,7 +45,7 @@ def _rows(modules: Sequence[ModuleShapes]) -> Iterator[list[str]]:
             yield from _block_rows(own)
 
 
-def _block_rows(blocks: Mapping[int, Sequence[tuple[str, ModuleShapes]]]) -> Iterator[list[str]]:
+def _block_rows(blocks: Mapping[int, Sequence[tuple[str, ModuleShapes]]]) -> Iterator[_Row]:
     """The distinct blocks of a stack, each with the layers that have it."""
     alike: dict[object, list[int]] = {}
     for layer, block in blocks.items():
@@ -45,7 +53,7 @@ def _block_rows(blocks: Mapping[int, Sequence[tuple[str, ModuleShapes]]]) -> Ite
     for layers in alike.values():
         for suffix, module in blocks[layers[0]]:
             title = suffix.rpartition(".")[2] or f"blocks, {layers_text(layers, len(blocks))}"
-            yield _row(module, 2 + suffix.count("."), title)
+            yield _row(module, 2 + suffix.count("."), title, layer_runs(layers))
 
 
 def _content(block: Sequence[tuple[str, ModuleShapes]]) -> tuple[object, ...]:
@@ -53,11 +61,8 @@ def _content(block: Sequence[tuple[str, ModuleShapes]]) -> tuple[object, ...]:
     return tuple((suffix, m.kind, m.method, m.inputs, m.outputs) for suffix, m in block)
 
 
-def _row(module: ModuleShapes, level: int, name: str) -> list[str]:
+def _row(module: ModuleShapes, level: int, name: str, layers: str = "") -> _Row:
     method = "" if module.method == "forward" else f".{module.method}"
     title = f'<span style="padding-left:{1.1 * max(0, level - 1):.1f}em">{code((name or module.kind) + method)}</span>'
-    return [
-        title,
-        code(module.kind),
-        *("<br>".join(map(code, side)) for side in (module.inputs, module.outputs)),
-    ]
+    sides = ("<br>".join(map(code, side)) for side in (module.inputs, module.outputs))
+    return _Row([title, code(module.kind), *sides], (module.path, layers))

@@ -51,7 +51,8 @@ const SIZES = (() => {
     return made;
   }
 
-  // Fill a table with rows of cells under names of columns; columns of figures are named [name, true].
+  // Fill a table with rows of cells under names of columns; columns of figures are named [name, true], and a row about a
+  // module has its path and layers as `module`.
   function fill(table, header, rows) {
     const titles = header.map((name) => {
       const made = cell([name].flat()[0], "th");
@@ -59,7 +60,13 @@ const SIZES = (() => {
       if (Array.isArray(name)) made.className = "number";
       return made;
     });
-    table.replaceChildren(cell(cell(titles, "tr"), "thead"), cell(rows.map((row) => cell(row, "tr")), "tbody"));
+    const made = rows.map((row) => {
+      const line = cell(row, "tr");
+      if (row.module) Object.assign(line.dataset, row.module);
+      return line;
+    });
+    table.replaceChildren(cell(cell(titles, "tr"), "thead"), cell(made, "tbody"));
+    document.dispatchEvent(new Event("redrawn"));
   }
 
   // A choice among names, as buttons of which one is on.
@@ -95,11 +102,25 @@ const SIZES = (() => {
     slider.disabled = exact.disabled = steps.length === 1;
     slider.addEventListener("input", () => {
       exact.value = steps[slider.value];
+      judge();
       at[symbol] = BigInt(exact.value);
       changed();
     });
+    const fault = document.createElement("small");
+    fault.className = "bad";
+    fault.setAttribute("role", "alert");
+    label.append(fault);
+    // While a size is wrong, the figures stay as they were, and look so.
+    const judge = () => {
+      const valid = exact.checkValidity() && exact.value !== "";
+      const whole = (value) => value.toLocaleString("en-US");
+      fault.textContent = valid ? "" : `Enter a whole number from ${whole(size.least)} to ${whole(size.most)}. The figures are for ${symbol} = ${whole(at[symbol])}.`;
+      label.classList.toggle("wrong", !valid);
+      section.classList.toggle("stale", section.querySelector(".wrong") !== null);
+      return valid;
+    };
     exact.addEventListener("input", () => {
-      if (!exact.checkValidity() || exact.value === "") return;
+      if (!judge()) return;
       slider.value = nearest(Number(exact.value));
       at[symbol] = BigInt(exact.value);
       changed();

@@ -184,6 +184,7 @@
       }),
     );
     tell(shown);
+    document.dispatchEvent(new Event("redrawn"));
   }
 
   // The nearest cell whose middle lies in a direction.

@@ -30,7 +30,7 @@ def treemap_section(report: Report) -> tuple[str, dict[str, Any]]:
     }
     about = (
         "The area of a module is its share of the parameters; equal layers are drawn once. "
-        "Click a module, or press Enter on it, to open it; the arrow keys move between modules."
+        "A click, or Enter, opens one level towards a module, and Escape leaves it; the arrow keys move between modules."
     )
     body = (
         '<nav class="crumbs" aria-label="Enclosing modules"></nav>'
@@ -53,7 +53,7 @@ def _roles(report: Report) -> str:
         ]
         for role in report.roles
     ]
-    rows.append(["in all", f"{report.parameters:,}", "", *([f"{report.active:,}"] if mixed else [])])
+    rows.append(["total", f"{report.parameters:,}", "", *([f"{report.active:,}"] if mixed else [])])
     header = ["role", "parameters", "share", *(["active per token"] if mixed else [])]
     return table("Parameters by role", header, rows, header[1:])
 

@@ -12,8 +12,8 @@ from zoo.record.records import VerificationRecord
 _FIGURES = ("largest difference", "relative", "allowed", "same top token")
 
 
-def verification_section(export: ExportRecord, integrity: Integrity) -> str:
-    """The recorded comparisons, unless files have changed or none were recorded."""
+def verification_section(export: ExportRecord, integrity: Integrity, level: int = 2) -> str:
+    """The recorded comparisons, unless files have changed or none were recorded, below a heading of a level."""
     manifest, verification = export.manifest, export.verification
     about = f"Exported for target {manifest.target} in {manifest.precision}."
     if export.build is not None:
@@ -23,7 +23,8 @@ def verification_section(export: ExportRecord, integrity: Integrity) -> str:
             f" Run: {verification.ran}, in {verification.runtime} on {verification.provider}."
             f" Compared with PyTorch: {verification.subject}."
         )
-    return section("verification", "Verification", escape(about), _verdict(export, verification, integrity))
+    verdict = _verdict(export, verification, integrity)
+    return section("verification", "Verification", escape(about), verdict, level)
 
 
 def _verdict(export: ExportRecord, verification: VerificationRecord | None, integrity: Integrity) -> str:
@@ -39,14 +40,15 @@ def _verdict(export: ExportRecord, verification: VerificationRecord | None, inte
     comparisons = verification.comparisons
     passed = sum(comparison.passed for comparison in comparisons)
     state = "good" if verification.passed else "bad"
+    certainty = "good" if integrity.contents else "quiet"
     compared = (
         "The files are those that were verified: sizes and SHA-256 digests are as recorded."
         if integrity.contents
-        else "The sizes of the files are as recorded; their contents were not compared with their digests."
+        else "The files have the recorded sizes. Their contents were not compared with the recorded digests."
     )
     return (
         f'<p class="{state}">{passed} of {len(comparisons)} comparisons passed.</p>\n'
-        f"{_engines(verification)}<p{'' if integrity.contents else ' class=bad'}>{compared}</p>\n{_comparisons(verification)}"
+        f'{_engines(verification)}<p class="{certainty}">{compared}</p>\n{_comparisons(verification)}'
     )
 
 

@@ -6,6 +6,7 @@ import struct
 import sys
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+from xml.etree import ElementTree
 
 import matplotlib
 import pytest
@@ -40,6 +41,7 @@ from zoo.drawing.layout import lay_out
 from zoo.drawing.mermaid import mermaid
 from zoo.drawing.reading import read
 from zoo.drawing.svg import plain, svg
+from zoo.reports.parameters import parameter_report
 
 relaxed = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -98,10 +100,53 @@ def test_presets_are_drawn(name):
     check_all(read(load(name)))
 
 
+def marks(name):
+    """The marks of the parts in the drawing of a preset, as scripts read them."""
+    root = ElementTree.fromstring(draw_svg(load(name)))
+    return [group.attrib for group in root.iter("{http://www.w3.org/2000/svg}g") if group.attrib]
+
+
+def check_marks(name):
+    """Assert that every part of a drawing is marked with a module of the model, and with keys of its spec."""
+    spec = load(name)
+    modules = {module.path for module in parameter_report(spec).root.walk()}
+    found = marks(name)
+    assert len({mark["data-box"] for mark in found}) == len(found)
+    for mark in found:
+        assert mark.get("data-path") is None or mark["data-path"] in modules
+        value: Any = spec
+        for key in mark["data-keys"].split("."):
+            value = value[key] if isinstance(value, dict) else getattr(value, key)
+            assert value is not None or key == "final_norm", mark
+
+
+@one_in(8)
+@pytest.mark.parametrize("name", preset_names()[::9])
+def test_parts_are_marked_with_their_modules_and_keys(name):
+    check_marks(name)
+
+
+def test_the_marks_of_parts_name_their_own_keys():
+    gemma = {(mark.get("data-path"), mark["data-keys"]) for mark in marks("gemma2-2b")}
+    assert {
+        ("decoder.blocks.0", "decoder.layers"),
+        ("decoder.blocks.0", "decoder.blocks.local"),
+        (None, "position"),
+        ("decoder.blocks.0.attention_norm", "decoder.blocks.local.norm"),
+        ("decoder.blocks.0.feed_forward", "decoder.blocks.local.feed_forward"),
+        ("decoder.blocks.1", "decoder.block"),
+        ("head.vocabulary", "head"),
+    } <= gemma
+    t5 = {mark.get("data-path"): mark["data-keys"] for mark in marks("t5-small")}
+    assert t5["encoder.position"] == "position"
+    assert t5["decoder.blocks.0.cross_attention"] == "decoder.block.attention"
+
+
 @pytest.mark.slow
 def test_every_structure_is_drawn():
     for name in structures():
         check_all(read(load(name)))
+        check_marks(name)
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def _rows(page: str, caption: str) -> list[list[str]]:
     """The cells of a table of the page, as text."""
     table = re.search(rf'aria-label="{caption}".*?<tbody>(.*?)</tbody>', page, re.DOTALL)
     assert table is not None, caption
-    rows = re.findall(r"<tr>(.*?)</tr>", table[1], re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table[1], re.DOTALL)
     return [
         [unescape(re.sub(r"<[^>]+>", "", cell.replace("<br>", "\n"))) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL)]
         for row in rows
@@ -63,7 +63,7 @@ def test_counts(shown):
     assert facts.get("active per token", facts["parameters"]) == f"{told['active']:,}"
     rows = {row[0]: row[1] for row in _rows(page, "Parameters by role")}
     expected = {role["name"]: f"{role['parameters']:,}" for role in told["roles"]}
-    assert rows == {**expected, "in all": f"{told['total']:,}"}
+    assert rows == {**expected, "total": f"{told['total']:,}"}
     assert data["parameters"]["count"] == told["total"]
     assert _leaves(data["parameters"]) == told["total"]
 
@@ -82,6 +82,27 @@ def test_costs(shown):
         assert _at(whole["elements"], sizes) == stages[name]["at"]["other"]
         tops = [row for row in inner if row["level"] == 1]
         assert sum(_at(row["products"], sizes) for row in tops) == stages[name]["at"]["matmul"]
+
+
+def test_parts(shown):
+    """The parts of the drawing cover the model: its parameters, its matrix products and its caches, each once."""
+    found, data, _ = shown
+    told = found.as_dict()
+    parts = [part for part in data["parts"]["parts"] if part["role"]]  # frames repeat what is in them
+    assert sum(part["parameters"] for part in parts) == told["parameters"]["total"]
+    for name, stage in told["stages"].items():
+        sizes = found.lengths.symbols(name)
+        own = [_at(part["stages"].get(name, {}).get("products", ()), sizes) for part in parts]
+        # Picking one token (BERT, CLIP) is a product of the head, of which no part has the weights.
+        assert 0 <= stage["at"]["matmul"] - sum(own) < 2e-5 * stage["at"]["matmul"]
+    caches = [part["cache"] for part in parts if part["cache"]]
+    assert bool(caches) == ("cache" in told["memory"])
+    if caches:
+        itemsize, cache = DTYPES[found.precision].itemsize, told["memory"]["cache"]
+        values = sum(int(values) for cached in caches for values, _ in cached["own"])
+        assert values * itemsize == cache["bytes_per_token"]
+        assert sum(int(each["encoder"]) for each in caches) * itemsize == cache["encoder_bytes_per_token"]
+        assert sum(each["state"] for each in caches) == cache["state_bytes"]
 
 
 def test_memory(shown):
@@ -121,6 +142,6 @@ def test_shapes(shown):
 
 def test_the_cache_is_that_of_all_layers():
     spec = gpt2(decoder={"layers": 5, "block": BLOCK})
-    page = shapes_section(assemble(spec), spec)
+    page = shapes_section(check_shapes(assemble(spec), spec))
     assert "5 x 2 x (B x 2 x P+T x " in page
     assert "blocks, all 5 layers" in page

@@ -42,6 +42,15 @@ def test_bert_base() -> None:
     assert found["head"][1] == ("last_hidden_state: B x T x 768", "pooler_output: B x 768")
 
 
+def test_the_inputs_of_the_whole_model_have_names() -> None:
+    found = rows(shapes(load("t5-small")))
+    assert found[".encode"][0] == ("inputs: B x S", "attention_mask: B x S")
+    assert found[".decode"][0][3:] == (
+        "past_key_values: 6 x 2 x (B x 8 x P x 64)",
+        "decoder_attention_mask: B x P+T",
+    )
+
+
 def test_a_decoder_runs_with_a_cache() -> None:
     found = rows(shapes(load("llama-3.2-1b")))
     assert found["decoder.blocks.0.attention"] == (
