@@ -16,7 +16,7 @@ GPU_PYTHON ?= python3
 GPU = PYTHONPATH=.gpu-kit/site:. $(GPU_PYTHON)
 GPU_UNTIL := $(or $(UNTIL),$(shell expr $$(date +%s) + 480))
 
-.PHONY: run test test-slow test-all test-browser test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests docs bench peers clean
+.PHONY: run test test-slow test-all test-browser test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests studio-editor docs bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -87,6 +87,10 @@ format: $(VENV)/.installed-test
 digests: $(VENV)/.installed-test
 	$(BIN)/python -m tests.specs.digests
 	$(BIN)/python docs/hooks/generate.py
+
+# The editor of zoo studio, bundled from npm's packages with their licences; needs npm.
+studio-editor: $(VENV)/.installed
+	$(BIN)/python cli/studio/bundle/bundle.py
 
 # Strict: a link to nowhere, a name that is gone, or anything loaded from another host fails.
 docs: $(VENV)/.installed-docs

@@ -20,6 +20,7 @@ NAMES = (
     "generating",
     "mixtures",
     "states",
+    "studio",
 )
 
 ON_GPU = "gpu"

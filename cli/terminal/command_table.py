@@ -26,6 +26,7 @@ GROUPS = {
         "report": "cli.commands.report:report",
         "diff": "cli.commands.diff:diff",
         "draw": "cli.commands.draw:draw",
+        "studio": "cli.commands.studio:studio",
         "check": "cli.commands.check:check",
         "attend": "cli.commands.attend:attend",
         "gallery": "cli.commands.gallery:gallery",

@@ -14,6 +14,7 @@ from specs.language.catalog import PRESETS
 from specs.language.document import Document
 from specs.language.merging import merge
 from specs.language.named_blocks import with_named_blocks, without_abandoned_blocks
+from specs.language.reading import read_text
 from specs.language.reference import locate, locate_base
 from specs.language.spec_file import read_file
 from specs.language.validation import validate
@@ -45,7 +46,18 @@ def read(reference: str | os.PathLike[str]) -> Document:
 
     A variant does not inherit its base's claims: see :mod:`specs.language.variant`.
     """
-    (document, _), *overrides = reversed(_chain(locate(os.fspath(reference))))
+    path = locate(os.fspath(reference))
+    return _merged(_chain(read_file(path), path))
+
+
+def read_typed(text: str, path: Path) -> Document:
+    """The document of a text in place of the contents of ``path``, merged with its base; the file need not exist."""
+    return _merged(_chain(read_text(text, path.name), path))
+
+
+def _merged(chain: Sequence[tuple[Document, Path]]) -> Document:
+    """The last document of a chain of `extends`, with all others laid over it."""
+    (document, _), *overrides = reversed(chain)
     for override, path in overrides:
         base, own = document, without(override, "extends")
         inherited = unclaimed(base, published=path.parent == PRESETS)
@@ -54,9 +66,9 @@ def read(reference: str | os.PathLike[str]) -> Document:
     return document
 
 
-def _chain(path: Path) -> list[tuple[Document, Path]]:
+def _chain(document: Document, path: Path) -> list[tuple[Document, Path]]:
     """The document of a file with its path, then of its base, and so on."""
-    documents, files = [read_file(path)], [path.resolve()]
+    documents, files = [document], [path.resolve()]
     while "extends" in documents[-1].data:
         document, reference = documents[-1], documents[-1].data["extends"]
         if not isinstance(reference, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,6 +69,13 @@ class Report(Tabular):
     def state(self) -> TrainingState:
         """The training state without activations."""
         return TrainingState.of(self.folded, self.dtype)
+
+    def at(self, lengths: Lengths, precision: str, weights: Mapping[str, int]) -> Report:
+        """The report of the same model at other sizes, which traces nothing again that this one has traced."""
+        other = replace(self, lengths=lengths, precision=precision, weights=weights)
+        kept = ("roles", "costs", *(("cache", "training", "state") if other.dtype == self.dtype else ()))
+        other.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
+        return other
 
     @property
     def parameters(self) -> int:

@@ -1,0 +1,171 @@
+"""The answer to one edit, part by part: what is quick to compute comes first, and an answer that is overtaken ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.studio.comparison import comparison
+from cli.studio.memory_figures import cache_data, fitting, roofline_data, training_data
+from cli.studio.model_figures import FigureCache, ModelFigures
+from cli.studio.nearest import NearestPresets
+from cli.studio.problems import problem_data
+from cli.studio.typed_spec import TypedSpec
+from specs.base.errors import UserError, with_flags
+from specs.language.catalog import presets
+from specs.language.editing import spans
+from specs.language.load import load
+from specs.model.model import Model
+from zoo.reports.lengths import Lengths
+from zoo.reports.parameter_check import ParameterCheck
+from zoo.reports.report import Report
+
+Part = tuple[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """An edit: the text, the base to compare with (a preset's name or a text of its own), and the sizes."""
+
+    text: str
+    base: str
+    base_text: str
+    batch: int
+    length: int | None
+    precision: str
+
+
+class Answers:
+    """Answers questions from one folder, with the figures of earlier specs at hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.nearest = NearestPresets()
+        self._figures = FigureCache()
+        self._published = {preset.name: (preset.parameters, preset.active_parameters) for preset in presets()}
+
+    def parts(self, question: Question, is_current: Callable[[], bool] = lambda: True) -> Iterator[Part]:
+        """The parts of an answer by name.  A wrong text is answered by its problems alone."""
+        try:
+            typed = TypedSpec.read(question.text, self.folder)
+        except UserError as error:
+            yield "problems", problem_data(question.text, error, self.folder)
+            return
+        yield "spec", self._spec(typed)
+        try:
+            steps = list(self._steps(typed, question))
+        except UserError as error:  # sizes that the model does not take
+            yield "fault", {"message": with_flags(error.text)}
+            return
+        for step in steps:
+            if not is_current():
+                return
+            try:
+                yield from step()
+            except UserError as error:
+                yield "fault", {"message": with_flags(error.text)}
+
+    def _steps(self, typed: TypedSpec, question: Question) -> Iterator[Callable[[], Iterator[Part]]]:
+        figures, spec = self._figures.of(typed.model), typed.model
+        base = self._base(question) or figures
+        lengths, clamped = _lengths(spec, question)
+
+        def costs() -> Iterator[Part]:
+            report = figures.report(lengths, question.precision)
+            yield "costs", {**_costs(report), "clamped": clamped, "cache": cache_data(report, base)}
+
+        def devices() -> Iterator[Part]:
+            report = figures.report(lengths, question.precision)
+            yield "devices", {"roofline": roofline_data(report), "fits": fitting(figures, lengths)}
+
+        def training() -> Iterator[Part]:
+            yield "training", training_data(figures.training(lengths, question.precision))
+
+        yield lambda: iter([("counts", self._counts(typed, figures, question.base))])
+        yield lambda: iter([("drawing", figures.drawing)])
+        yield lambda: iter([("comparison", comparison(base, figures, question.batch, question.length))])
+        yield costs
+        yield devices
+        yield lambda: iter([("nearest", self.nearest.to(figures))])
+        yield training
+
+    def _spec(self, typed: TypedSpec) -> dict[str, Any]:
+        spec = typed.model
+        return {
+            "name": spec.name,
+            "architecture": spec.architecture,
+            "full": spec.model_dump(mode="json"),
+            "stated": typed.document.data,
+            "context": spec.context_length_of(spec.last_stack),
+            "fixed_length": not spec.embedding_of(spec.last_stack).any_length,
+            "spans": [[list(path), *lines] for path, lines in spans(typed.text).items()],
+        }
+
+    def _base(self, question: Question) -> ModelFigures | None:
+        """The figures to compare with; None if the base is no spec, such as a file that was opened with problems."""
+        try:
+            if question.base:
+                return self._figures.of(load(question.base))
+            return self._figures.of(TypedSpec.read(question.base_text, self.folder).model)
+        except UserError:
+            return None
+
+    def _counts(self, typed: TypedSpec, figures: ModelFigures, base: str) -> dict[str, Any]:
+        report = figures.parameters
+        total, active = self._published.get(base, (None, None))
+        return {
+            "parameters": report.total_parameters,
+            "active": report.active_parameters,
+            "embedding": report.embedding_parameters,
+            "published": {"name": base, "parameters": total, "active": active},
+            "expected": [check.as_dict() for check in _expected(typed.model, figures)],
+            "treemap": figures.treemap,
+        }
+
+
+def _expected(spec: Model, figures: ModelFigures) -> list[ParameterCheck]:
+    """The counts that the text itself expects."""
+    report, expect, checks = figures.parameters, spec.expect, list[ParameterCheck]()
+    if expect.parameters is not None:
+        checks.append(ParameterCheck("", expect.parameters, report.total_parameters))
+    if expect.active_parameters is not None:
+        checks.append(ParameterCheck("", expect.active_parameters, report.active_parameters, active=True))
+    return checks
+
+
+def _lengths(spec: Model, question: Question) -> tuple[Lengths, bool]:
+    """The sizes, and whether the length was cut to the context."""
+    longest, wanted = spec.context_length_of(spec.last_stack), question.length
+    if wanted is not None and not spec.embedding_of(spec.last_stack).any_length:
+        wanted = None
+    clamped = wanted is not None and longest is not None and wanted > longest
+    return Lengths.of(spec, question.batch, longest if clamped else wanted), clamped
+
+
+def _costs(report: Report) -> dict[str, Any]:
+    lengths = report.lengths
+    return {
+        "precision": report.precision,
+        "sizes": {
+            "batch": lengths.batch,
+            "length": lengths.length,
+            "past": lengths.past,
+            "source": lengths.source,
+        },
+        "stages": {name: _stage(report, name) for name in report.costs.stages},
+        "roles": [role.as_dict() for role in report.roles],
+        "weights": dict(report.weights),
+        "note": report.estimate_note,
+    }
+
+
+def _stage(report: Report, name: str) -> Mapping[str, Any]:
+    stage, symbols = report.costs.stages[name], report.lengths.symbols(name)
+    return {
+        "matmul": stage.total.at(**symbols),
+        "other": stage.total_elements.at(**symbols),
+        "roles": {role: part.at(**symbols) for role, part in report.costs.by_role(name).items()},
+        **report.demand(name).as_dict(),
+    }

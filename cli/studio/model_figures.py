@@ -1,0 +1,117 @@
+"""The figures of one spec, each computed once: what the commands params, report, diff and draw compute."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+from cli.options.sizes import file_sizes
+from specs.base.errors import UserError
+from specs.files.device import device_names
+from specs.forms.likeness import Features, features
+from specs.model.model import Model
+from zoo.drawing import draw_svg
+from zoo.pages.treemap import treemap_section
+from zoo.reports.lengths import Lengths
+from zoo.reports.parameters import ParameterReport, folded_report
+from zoo.reports.quantities import Measured
+from zoo.reports.report import Report
+from zoo.reports.report import report as report_on
+from zoo.reports.roofline import COMPUTED_IN
+
+_ABOUT = {"summary", "source", "year", "expect"}
+"""Keys that change no figure."""
+
+_KEPT = 48
+"""The number of specs whose figures are kept: the base, and those that undo leads back to."""
+
+
+class ModelFigures:
+    """The figures of a spec.  Expected counts are those of the spec itself, so they are not among them."""
+
+    def __init__(self, spec: Model) -> None:
+        self.spec = spec
+
+        self._by_dtype: dict[str, Report] = {}
+
+    @cached_property
+    def _report(self) -> Report:
+        return report_on(self.spec, Lengths.of(self.spec), "fp16", device_names())
+
+    @cached_property
+    def parameters(self) -> ParameterReport:
+        """The parameters by module."""
+        return folded_report(self._report.folded)
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The costs to compare with another model's."""
+        return Measured(self.spec, self._report.folded, self.parameters, self._report.costs.stages)
+
+    @cached_property
+    def drawing(self) -> str:
+        """The drawing as SVG."""
+        return draw_svg(self.spec)
+
+    @cached_property
+    def treemap(self) -> dict[str, Any]:
+        """The root of the treemap."""
+        return treemap_section(self._report)[1]
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of the data file by precision; empty for a model that cannot be exported."""
+        return file_sizes(self.spec, "portable")
+
+    @cached_property
+    def features(self) -> Features:
+        """The features that likeness to other specs is computed from."""
+        return features(self.spec)
+
+    @property
+    def precisions(self) -> list[str]:
+        """The precisions in which the weights can be stored."""
+        return list(COMPUTED_IN) if self.sizes else list(self._report.weights)
+
+    def report(self, lengths: Lengths, precision: str) -> Report:
+        """The report at some sizes with weights in a precision, as ``zoo report`` prints it."""
+        weights = {**self._report.weights, **self.sizes}
+        if precision not in weights:
+            raise UserError(f"{self.spec.name} cannot be stored in {precision}.\n  Use {', '.join(weights)}.")
+        _ = self._report.costs  # traced once for all sizes
+        computed = COMPUTED_IN[precision]
+        if computed not in self._by_dtype:
+            self._by_dtype[computed] = self._report.at(lengths, computed, weights)
+        base = self._by_dtype[computed]
+        if base.cache is None:  # an encoder needs the activations of a layer
+            _ = base.training
+        return base.at(lengths, precision, weights)
+
+    def training(self, lengths: Lengths, precision: str) -> Report:
+        """The report at some sizes with the costs of a training step."""
+        _ = self.report(lengths, precision)
+        base = self._by_dtype[COMPUTED_IN[precision]]
+        _ = base.training, base.state
+        return self.report(lengths, precision)
+
+
+class FigureCache:
+    """The figures of the specs that were asked for last."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, ModelFigures] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, spec: Model) -> ModelFigures:
+        """The figures of a spec, shared by all equal specs."""
+        key = json.dumps(spec.model_dump(mode="json", exclude=_ABOUT), sort_keys=True)
+        with self._lock:
+            figures = self._kept.pop(key, None) or ModelFigures(spec)
+            self._kept[key] = figures
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return figures

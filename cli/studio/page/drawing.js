@@ -1,0 +1,129 @@
+// The drawing: parts that lead to their keys, the part under the cursor, and the parts that the text has changed.
+
+import { at, h, whole } from "./dom.js";
+
+const starts = (path, prefix) => prefix.length <= path.length && prefix.every((key, i) => path[i] === key);
+
+export class Drawing {
+  constructor(chosen) {
+    this.box = at("picture");
+    this.chosen = chosen;
+    this.parts = [];
+    this.box.addEventListener("click", (event) => {
+      const part = event.target.closest("[data-keys]");
+      if (part) this.choose(part);
+    });
+    this.box.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  show(markup, sizes) {
+    if (markup === this.markup) return;
+    this.markup = markup;
+    const focused = this.box.contains(document.activeElement) ? document.activeElement.dataset.box : null;
+    // Its own style serves readers of the file; here the page's colours do.
+    const parsed = new DOMParser().parseFromString(markup.replace(/<style>[^<]*<\/style>/, ""), "image/svg+xml").documentElement;
+    if (parsed.nodeName !== "svg") return;
+    const svg = document.importNode(parsed, true);
+    svg.setAttribute("role", "group");
+    svg.setAttribute("aria-label", "Architecture; arrow keys move between parts, Enter opens the keys of a part");
+    this.box.replaceChildren(svg);
+    this.parts = [...svg.querySelectorAll("[data-keys]")];
+    for (const part of this.parts) {
+      const title = part.querySelector("title");
+      const texts = [...part.children].filter((each) => each.tagName === "text").map((each) => each.textContent);
+      part.setAttribute("role", "button");
+      part.setAttribute("tabindex", "-1");
+      part.setAttribute("aria-label", [...texts, title && title.textContent].filter(Boolean).join(", "));
+      part.classList.add("part");
+    }
+    this.shapes = [...svg.querySelectorAll("text")]
+      .filter((each) => /^B × [TS]\b/.test(each.textContent))
+      .map((each) => [each, each.textContent]);
+    const again = this.parts.find((part) => part.dataset.box === focused);
+    (again || this.parts[0])?.setAttribute("tabindex", "0");
+    if (again) again.focus();
+    if (sizes) this.size(sizes);
+  }
+
+  // Shapes with the chosen sizes in place of their letters.
+  size({ batch, length, source }) {
+    for (const [element, text] of this.shapes || []) {
+      const title = `${text.replace(/^B/, whole(batch)).replace(/ T\b/, ` ${whole(length)}`).replace(/ S\b/, ` ${whole(source)}`)}`;
+      element.textContent = title;
+    }
+  }
+
+  keys(part) {
+    return part.dataset.keys.split(".");
+  }
+
+  choose(part) {
+    for (const other of this.parts) other.setAttribute("tabindex", "-1");
+    part.setAttribute("tabindex", "0");
+    this.link(this.keys(part), part);
+    this.chosen(this.keys(part));
+  }
+
+  // Marks the part that a path of keys belongs to: that with the longest of its keys, or all below it.
+  link(path, only) {
+    let best = 0;
+    for (const part of this.parts) {
+      const keys = this.keys(part);
+      if (starts(path, keys)) best = Math.max(best, keys.length);
+    }
+    for (const part of this.parts) {
+      const keys = this.keys(part);
+      const linked = only ? part === only : best ? keys.length === best && starts(path, keys) : path.length > 0 && starts(keys, path);
+      part.classList.toggle("linked", linked);
+    }
+  }
+
+  mark(changes) {
+    for (const part of this.parts) {
+      const keys = this.keys(part);
+      const deeper = this.parts.some((other) => other !== part && this.keys(other).length > keys.length && starts(this.keys(other), keys));
+      const changed = changes.some((path) => {
+        if (!starts(path, keys)) return starts(keys, path) && path.length > 1;
+        return !deeper || !this.parts.some((other) => this.keys(other).length > keys.length && starts(path, this.keys(other)));
+      });
+      part.classList.toggle("changed", changed);
+    }
+    const legend = at("legend");
+    legend.replaceChildren(...(changes.length ? [h("span", { class: "key changed" }), " differs from the base"] : []));
+  }
+
+  key(event) {
+    const part = event.target.closest && event.target.closest("[data-keys]");
+    if (!part) return;
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      this.choose(part);
+      return;
+    }
+    const middle = (element) => {
+      const box = element.getBoundingClientRect();
+      return [box.x + box.width / 2, box.y + box.height / 2];
+    };
+    const directions = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const direction = directions[event.key];
+    if (!direction) return;
+    event.preventDefault();
+    const [x, y] = middle(part);
+    let best = null;
+    let least = Infinity;
+    for (const other of this.parts) {
+      const [a, b] = middle(other);
+      const ahead = (a - x) * direction[0] + (b - y) * direction[1];
+      const aside = Math.abs((a - x) * direction[1]) + Math.abs((b - y) * direction[0]);
+      if (other !== part && ahead > 1 && ahead + 2 * aside < least) {
+        best = other;
+        least = ahead + 2 * aside;
+      }
+    }
+    if (best) {
+      part.setAttribute("tabindex", "-1");
+      best.setAttribute("tabindex", "0");
+      best.focus();
+    }
+  }
+}

@@ -1,0 +1,310 @@
+// The studio: every edit is one question, whose parts are shown as they come.
+
+import { get, post, stream } from "./api.js";
+import { Controls } from "./controls.js";
+import { exportDialog, openDialog, readFile, saveDialog } from "./dialogs.js";
+import { at, h, plural, toast } from "./dom.js";
+import { Drawing } from "./drawing.js";
+import { Editor } from "./editor.js";
+import { Figures } from "./figures.js";
+import { fields, fragment, unpacked } from "./link.js";
+import { isDark, pane, tabs, theme } from "./panes.js";
+import { Schema } from "./schema.js";
+
+const state = { opened: null, base: "", baseText: "", spec: null, valid: true, changes: [], asked: 0, answered: 0, problems: [] };
+const nonce = document.querySelector("meta[name=nonce]").content;
+let aborter = null;
+let waiting = 0;
+let showing = 0;
+
+const start = await get("start");
+const schema = new Schema(await get("schema"));
+
+const editor = new Editor(at("editor"), {
+  nonce, schema, presets: start.presets,
+  changed: () => soon(),
+  moved: (path) => {
+    if (state.jumping) return;
+    editor && drawing.link(path);
+  },
+});
+const drawing = new Drawing((path) => jump(path, false));
+const figures = new Figures({
+  jump: (path) => jump(path, true), compare: (name) => compare(name), presets: start.presets, devices: start.devices,
+});
+const controls = new Controls(schema, {
+  set: (path, value) => edit("set", { path, value }),
+  remove: (path) => edit("remove", { path }),
+  step: (path, value, direction) => edit("step", { path, value, direction }),
+  jump: (path) => {
+    view("yaml");
+    jump(path, true);
+  },
+});
+
+// Asks shortly after the last key, so that a burst of typing is one question.
+function soon() {
+  const [undone, redone] = editor.depths();
+  at("undo").disabled = !undone;
+  at("redo").disabled = !redone;
+  clearTimeout(waiting);
+  waiting = setTimeout(ask, 25);
+}
+
+const number = (id) => (at(id).value ? Math.max(1, Math.round(Number(at(id).value))) : null);
+
+async function ask() {
+  clearTimeout(waiting);
+  if (aborter) aborter.abort();
+  aborter = new AbortController();
+  const mine = (state.asked += 1);
+  const text = editor.text;
+  const began = performance.now();
+  const question = { text, base: state.base, base_text: state.base ? "" : state.baseText, batch: number("batch") ?? 1, length: number("length"), precision: at("precision").value };
+  if (question.length === null) delete question.length;
+  document.body.classList.add("asking");
+  try {
+    await stream("answer", question, ({ part, data }) => {
+      if (mine !== state.asked) return;
+      show(part, data, text);
+      if (part === "counts" || part === "problems") document.body.dataset.first = String(Math.round(performance.now() - began));
+    }, aborter.signal);
+    if (mine === state.asked) {
+      state.answered = mine;
+      document.body.dataset.milliseconds = String(Math.round(performance.now() - began));
+      document.body.dataset.answered = String(mine);
+      remember(text);
+    }
+  } catch (error) {
+    if (error.name !== "AbortError" && mine === state.asked) toast(lost(error), true);
+  } finally {
+    if (mine === state.asked) document.body.classList.remove("asking");
+  }
+}
+
+const lost = (error) => (error instanceof TypeError ? "The studio's server does not answer: start zoo studio again." : error.message);
+
+function show(part, data, text) {
+  if (part === "problems") {
+    problems(data, text);
+    return;
+  }
+  if (part === "fault") {
+    toast(data.message, true);
+    return;
+  }
+  if (part === "spec") {
+    state.spec = data;
+    state.spans = data.spans;
+    state.valid = true;
+    problems([], text);
+    controls.show(data);
+    document.title = `${data.name} · zoo studio`;
+    at("length").max = data.context || "";
+    at("length").disabled = data.fixed_length;
+    lengths(data.context);
+    return;
+  }
+  if (part === "drawing") {
+    drawing.show(data, state.sizes);
+    drawing.mark(state.changes);
+    drawing.link(editor.path());
+    return;
+  }
+  if (part === "comparison") {
+    state.changes = data.changes.map((each) => each.path);
+    drawing.mark(state.changes);
+    editor.mark(data.changes.map((each) => (exact(each.path) || [])[0]).filter(Boolean));
+  }
+  if (part === "costs") {
+    state.sizes = data.sizes;
+    at("length").placeholder = String(data.sizes.length);
+    if (data.clamped) toast(`Length cut to the context, ${data.sizes.length.toLocaleString("en-US")} tokens.`);
+    drawing.size(data.sizes);
+  }
+  figures.show(part, data);
+}
+
+function lengths(context) {
+  const values = [128, 512, 1024, 2048, 4096, 8192, 32768, 131072].filter((value) => !context || value < context);
+  at("lengths").replaceChildren(...[...values, ...(context ? [context] : [])].map((value) => h("option", { value: String(value) })));
+}
+
+function problems(found, text) {
+  state.problems = found;
+  state.valid = !found.length;
+  if (text === editor.text) editor.diagnose(found);
+  figures.stale(found.length > 0);
+  at("view-controls").disabled = found.length > 0 && !state.spec;
+  const box = at("problems");
+  clearTimeout(showing);
+  if (!found.length) box.classList.remove("shown");
+  else showing = setTimeout(() => box.classList.add("shown"), box.classList.contains("shown") ? 0 : 300); // not for a half-typed key
+  box.replaceChildren(
+    ...(found.length ? [h("h3", {}, plural(found.length, "problem"), h("span", { class: "quiet" }, state.spec ? " · the figures are those of the last spec that works" : ""))] : []),
+    ...found.slice(0, 12).map((problem) =>
+      h("div", { class: "problem" },
+        h("button", { type: "button", class: "jump", on: { click: () => { view("yaml"); editor.reveal(problem.line, problem.line, true); } } }, `${problem.where || `line ${problem.line}`}`),
+        h("span", {}, ` ${problem.message}`, "value" in problem && problem.value !== undefined ? h("code", {}, ` ${JSON.stringify(problem.value)}`) : ""),
+        problem.fixes.length
+          ? h("p", { class: "fixes" }, problem.fixes.map((fix) => h("button", { type: "button", class: "fix", on: { click: () => editor.put(fix.text) } }, fix.label)))
+          : problem.remedy ? h("p", { class: "quiet" }, problem.remedy) : null)));
+}
+
+async function edit(kind, data) {
+  try {
+    const answer = await post(kind, { text: editor.text, ...data });
+    if (answer.text === null) toast(`No ${data.direction > 0 ? "larger" : "smaller"} value near ${data.value} works.`);
+    else editor.put(answer.text);
+  } catch (error) {
+    toast(lost(error), true);
+  }
+}
+
+const exact = (path) => {
+  const wanted = JSON.stringify(path);
+  const found = (state.spans || []).find(([each]) => JSON.stringify(each) === wanted);
+  return found && [found[1], found[2]];
+};
+
+// Scrolls to the keys of a path, or of the nearest part around it that the text states.
+function jump(path, focus) {
+  for (let depth = path.length; depth > 0; depth -= 1) {
+    const lines = exact(path.slice(0, depth));
+    if (!lines) continue;
+    state.jumping = true;
+    editor.reveal(...lines, focus);
+    state.jumping = false;
+    drawing.link(path);
+    if (focus && matchMedia("(max-width: 900px)").matches) pane("spec");
+    return;
+  }
+  toast(`${path.join(".")} is not stated in the text: it has its default.`);
+}
+
+function compare(name) {
+  state.base = name;
+  figures.bases(state.opened, name);
+  ask();
+}
+
+function opened(data, put = true) {
+  state.opened = data;
+  state.base = data.preset;
+  state.baseText = data.text;
+  at("label").textContent = data.file || data.label;
+  figures.bases(data, data.preset);
+  if (put) editor.put(data.text);
+  ask();
+}
+
+async function remember(text) {
+  const rest = { base: state.base, opened: state.opened.preset, batch: at("batch").value === "1" ? "" : at("batch").value, length: at("length").value, precision: at("precision").value === "fp16" ? "" : at("precision").value };
+  history.replaceState(null, "", `${location.pathname}#${await fragment(text, rest)}`);
+}
+
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(`Copied: ${what || text}`);
+  } catch {
+    prompt("Copy this:", text);
+  }
+}
+
+function view(name) {
+  for (const each of ["yaml", "controls"]) {
+    at(each).hidden = each !== name;
+    at(`view-${each}`).setAttribute("aria-selected", String(each === name));
+    at(`view-${each}`).tabIndex = each === name ? 0 : -1;
+  }
+  if (name === "controls" && state.spec) controls.show(state.spec);
+}
+
+function wire() {
+  const click = (id, listener) => at(id).addEventListener("click", listener);
+  click("open", () => openDialog(start, opened));
+  click("undo", () => editor.undo());
+  click("redo", () => editor.redo());
+  click("save", () => saveDialog(editor.text, state.opened.file && !state.opened.file.startsWith("/") ? state.opened.file : `${(state.spec || { name: "my-model" }).name}.yaml`, (file) => {
+    state.opened = { ...state.opened, file };
+    at("label").textContent = file;
+    toast(`Saved ${file}`);
+  }));
+  click("export", () => (state.valid && state.spec ? exportDialog(editor.text, state.spec.name, start, (figures.parts.devices || {}).fits) : toast("Fix the problems of the spec first.", true)));
+  click("copy-link", async () => {
+    await remember(editor.text);
+    copy(location.href, "an address with this spec; zoo studio ADDRESS opens it elsewhere");
+  });
+  click("copy-command", async () => {
+    try {
+      const { command } = await post("command", { text: editor.text, base: state.opened.preset || state.base });
+      const short = command.length > 90 ? `${command.slice(0, 87)}…` : command;
+      copy(command, /\.yaml'?$/.test(command) ? `${short}  (save the spec under this name first)` : short);
+    } catch (error) {
+      toast(lost(error), true);
+    }
+  });
+  click("theme", () => theme(isDark() ? "light" : "dark"));
+  for (const each of ["yaml", "controls"]) click(`view-${each}`, () => view(each));
+  for (const each of ["spec", "drawing", "figures"]) click(`tab-${each}`, () => pane(each));
+  document.querySelectorAll("[role=tablist]").forEach(tabs);
+  at("precision").append(...start.precisions.map((name) => h("option", { value: name, selected: name === "fp16" }, name)));
+  for (const id of ["batch", "length", "precision"]) at(id).addEventListener("input", soon);
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || at("dialog").open) return;
+    const key = event.key.toLowerCase();
+    const listener = { s: () => at("save").click(), o: () => at("open").click() }[key];
+    const outside = !at("editor").contains(document.activeElement) && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName);
+    if (listener) {
+      event.preventDefault();
+      listener();
+    } else if (key === "z" && outside) {
+      event.preventDefault();
+      if (event.shiftKey) editor.redo();
+      else editor.undo();
+    }
+  });
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    const file = event.dataTransfer.files[0];
+    if (!file) return;
+    event.preventDefault();
+    readFile(file, opened).catch((error) => toast(error.message, true));
+  });
+}
+
+async function begin() {
+  theme();
+  wire();
+  pane("spec");
+  const given = fields();
+  for (const id of ["batch", "length", "precision"]) if (given[id]) at(id).value = given[id];
+  let shared = null;
+  if (given.spec) {
+    try {
+      shared = await unpacked(given.spec);
+    } catch {
+      toast("The address holds no spec that can be read.", true);
+    }
+  }
+  editor.begin(shared ?? start.opened.text);
+  opened(start.opened, false);
+  if (shared !== null) {
+    if (given.base && start.presets.some(([name]) => name === given.base)) {
+      state.base = given.base;
+      state.opened = { label: given.opened || given.base, preset: given.opened || "", file: "", text: shared };
+      at("label").textContent = state.opened.label;
+    } else if (shared !== start.opened.text) {
+      state.opened = { label: "a shared spec", preset: "", file: "", text: shared };
+      state.base = "";
+      state.baseText = shared;
+      at("label").textContent = "a shared spec";
+    }
+    figures.bases(state.opened, state.base);
+    ask();
+  }
+  document.body.dataset.ready = "true";
+}
+
+begin();

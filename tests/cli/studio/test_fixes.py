@@ -1,0 +1,81 @@
+"""Every fix that is offered makes its problem go away, and no other come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.studio.problems import problem_data
+from cli.studio.typed_spec import TypedSpec
+from specs.base.errors import SpecError
+from tests.cli.studio.conftest import text_of
+
+Labels = Callable[[str], dict[str, list[str]]]
+GPT2 = text_of("gpt2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "label"),
+    [
+        ("heads: 12", "heads: 13", "decoder.block.attention.heads", "Use 12"),
+        ("heads: 12", "head: 12", "decoder.block.attention.head", "Rename to heads"),
+        ("kind: learned", "kind: rop", "position.kind", "Use rope"),
+        ("{kind: learned}", "learned", "position", "Use learned"),
+        ("d_model: 768", "dmodel: 768", "dmodel", "Rename to d_model"),
+        ("vocab_size: 50257", "vocab_size: '50257'", "vocab_size", "Use 50257"),
+        ("hidden: 3072", "hidden: -1", "decoder.block.feed_forward.hidden", "Use 1"),
+        ("gelu_tanh", "gelu_thanh", "decoder.block.feed_forward.activation", "Use gelu_tanh"),
+        ("multi_head,", "grouped_query,", "decoder.block.attention.kv_heads", "Add kv_heads: 2"),
+        ("context_length: 1024\n", "", "position.kind", "Set context_length: 512"),
+        ("heads: 12", "heads: 12, window: 64, chunk: 64", "decoder.block.attention.chunk", "Remove window"),
+        ("  layers: 12", "\tlayers: 12", "", "Indent with spaces"),
+        (
+            "head: {kind: language_modeling}",
+            "head: {kind: classification}",
+            "head.labels",
+            "Add labels: 1000",
+        ),
+    ],
+)
+def test_a_problem_has_a_fix(fixes_of: Labels, old: str, new: str, where: str, label: str) -> None:
+    assert old in GPT2
+    labels = fixes_of(GPT2.replace(old, new))
+    assert label in labels[where]
+
+
+def test_fixes_leave_no_problem_of_their_own(folder: Path) -> None:
+    wrong = (
+        GPT2.replace("heads: 12", "heads: 13")
+        .replace("hidden: 3072", "hiden: 3072")
+        .replace("learned", "lerned")
+    )
+    with pytest.raises(SpecError) as caught:
+        TypedSpec.read(wrong, folder)
+    before = {(problem.path, problem.rule) for problem in caught.value.problems}
+    data = problem_data(wrong, caught.value, folder)
+    assert all(problem["fixes"] for problem in data)
+    for problem in data:
+        for fix in problem["fixes"]:
+            assert fix["text"] != wrong
+            try:
+                TypedSpec.read(fix["text"], folder)
+            except SpecError as error:
+                left = {(other.path, other.rule) for other in error.problems}
+                assert (tuple(problem["path"]), problem["message"]) not in left
+                assert len(left - before) == 0 or problem["message"] == "is not a known key"
+
+
+def test_a_base_outside_the_folder_has_no_fix_that_reads_it(fixes_of: Labels) -> None:
+    assert fixes_of("extends: ../../etc/passwd\nname: a\n") == {"extends": []}
+
+
+def test_problems_of_a_base_are_shown_at_the_top(folder: Path) -> None:
+    (folder / "wrong.yaml").write_text("extends: tiny-gpt\nname: wrong\ndecoder: {layers: -2}\n")
+    text = "\n\nextends: wrong.yaml\nname: a\n"
+    with pytest.raises(SpecError) as caught:
+        TypedSpec.read(text, folder)
+    problem = problem_data(text, caught.value, folder)[0]
+    assert (problem["where"], problem["line"]) == ("decoder.layers", 1)
+    assert problem["source"].endswith("wrong.yaml")
