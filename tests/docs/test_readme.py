@@ -1,4 +1,4 @@
-"""The README: short, it shows a screen and a drawing first, and its Python runs; the story of a checkpoint runs as it is told."""
+"""The README: short, it shows a screen and a drawing first, and its Python runs; so does the program of the guide to devices."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_every_page_is_linked_from_the_first():
 
 
 @pytest.mark.slow
-def test_the_story_runs_as_shown(tmp_path):
+def test_the_program_of_the_story_runs_on_what_its_commands_wrote(tmp_path):
     (tmp_path / "path" / "to").mkdir(parents=True)
     (tmp_path / "path" / "to" / "all-MiniLM-L6-v2").symlink_to(MINILM)
     ran: list[str] = []
@@ -85,9 +85,6 @@ def test_the_story_runs_as_shown(tmp_path):
                 continue
             done = zoo(*command.arguments, cwd=tmp_path, env=environment())
             assert done.returncode == 0, f"{command.arguments}: {done.stdout}{done.stderr}"
-            printed = _measured(done.stdout + done.stderr)
-            for shown in command.output.splitlines():
-                assert shown == "..." or _measured(shown) in printed, shown
             ran.append(command.arguments[0])
         if block.title == "similar.py":
             similarities = _matrix(_run(tmp_path, "similar.py"))
@@ -118,10 +115,3 @@ def _run(directory: Path, name: str) -> str:
 
 def _matrix(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+\.\d*", text)]
-
-
-def _measured(text: str) -> str:
-    """A text without what another processor or version may change: the last digits of figures, and spaces."""
-    text = re.sub(r"\d\.\de-\d\d|onnxruntime \d+\.\d+\.\d+|\d+ nodes", "#", text)
-    text = re.sub(r"(\d+)\.\d+%", r"\1%", text)
-    return re.sub(r" +", " ", re.sub(r"(\d\.\d)\d+", r"\1", text))
