@@ -55,7 +55,7 @@ class ExportKeywords(TypedDict, total=False):
     verify: bool
     """Compare ONNX Runtime with PyTorch, and rounded weights with the float model."""
     engines: str | Sequence[str]
-    """Prove the files on this engine as well; repeatable (zoo engines lists them)."""
+    """Verify the files on this engine as well; repeatable (zoo engines lists them)."""
     calibrate: str | os.PathLike[str] | None
     """Representative inputs for calibration and quality: UTF-8 text, token ids (.npy), named arrays (.npz), an image or
     audio (.wav), or a directory of them, where a text (.txt) of the same name may belong to an image. Default: built-in
