@@ -53,7 +53,10 @@ def compile_(
             compiled = compile_export(directory, wanted, progress)
     except EngineError as error:
         node = f" at node {error.node}" if error.node else ""
-        screen.failed(f"The compiler refuses a graph{node}: {error.words}\nNothing was written.")
+        message = f"The compiler refuses a graph{node}: {error.words}"
+        if as_json:
+            print_json({"directory": str(directory), "errors": [{"message": message}]})
+        screen.failed(f"{message}\nNothing was written.")
         raise typer.Exit(FAILED) from None
     files = read_manifest(directory).files
     if as_json:

@@ -64,7 +64,7 @@ class WorkloadGrid:
 
     batches: tuple[int, ...] = (1,)
     lengths: tuple[str, ...] = ()
-    past: tuple[int, ...] = ()
+    pasts: tuple[int, ...] = ()
     new: int | None = None
 
     def workloads(self, spec: Model) -> list[Workload]:
@@ -93,7 +93,7 @@ class WorkloadGrid:
         if spec.decoder is None:
             return [Workload("encode", row) for row in rows]
         room = (spec.context_length_of(spec.decoder) or sys.maxsize) - 1
-        pasts = self.past or (min(USUAL, room),)
+        pasts = self.pasts or (min(USUAL, room),)
         _check_fits(spec, option_name("pasts"), max(pasts), room)
         _check_fits(spec, option_name("new_tokens"), self.new or 0, room + 1 - (longest if generates else 1))
         steps = [Workload("step", (longest,) * batch, past) for batch in self.batches for past in pasts]

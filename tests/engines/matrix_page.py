@@ -59,9 +59,8 @@ AVOIDED = (
     "(`test_openvino_takes_no_scan_that_reads_a_value_computed_outside`).",
     "ONNX Runtime moves transpositions wrongly through padding of chosen axes: graphs pad all axes "
     "(`test_onnxruntime_moves_transpositions_wrongly_through_padding_of_chosen_axes`).",
-    "ONNX Runtime 1.28 and later fuses no DequantizeLinear with its product if something else reads the weight "
-    "([#28326](https://github.com/microsoft/onnxruntime/pull/28326)), such as the table of a tied head: each reader has names of its own "
-    "for the same bytes of the file.",
+    "ONNX Runtime 1.28 and later fuses no DequantizeLinear with its product if something else reads the weight, such as the table of a "
+    "tied head ([#28326](https://github.com/microsoft/onnxruntime/pull/28326)): each reader has its own names for the same bytes.",
 )
 """What graphs avoid; the smallest graphs are in the same file."""
 
@@ -112,7 +111,7 @@ def write_page(done: Results) -> None:
     ]
     for name in columns:
         lines += _reasons(done, name, _title(name, versions[name]))
-    lines += ["## What graphs avoid", "", *(f"- {each}" for each in AVOIDED)]
+    lines += ["## Avoided in graphs", "", *(f"- {each}" for each in AVOIDED)]
     PAGE.write_text("\n".join(lines).rstrip() + "\n", "utf-8")
     PICTURE.write_text(_picture(done, columns), "utf-8")
 

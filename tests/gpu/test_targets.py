@@ -163,7 +163,7 @@ def test_bench_times_exports_and_pytorch_on_the_device(tmp_path: Path) -> None:
     spec = reduced("llama-3.2-1b", 16)
     choice = VariantChoice(("cuda",), ("fp16", "int4"), "last", ("eager",))
     found = list(variants([BenchModel(spec.name, spec)], choice, tmp_path, lambda stage: None))
-    report = bench(found, WorkloadGrid(lengths=("8",), past=(4,)), 1, 0.1, DEVICE, lambda stage: None)
+    report = bench(found, WorkloadGrid(lengths=("8",), pasts=(4,)), 1, 0.1, DEVICE, lambda stage: None)
     assert not [each.fault for each in report.loaded if each.fault]
     assert {device_of(each.provider) for each in report.loaded if each.provider != "PyTorch"} == {DEVICE}
     assert [len(group) for group in report.timings] == [3, 3]

@@ -68,7 +68,7 @@ def test_the_smallest_mesh_has_room_and_half_of_it_has_not(work: Work) -> None:
 
 
 def test_the_tables_name_memory_traffic_and_bound() -> None:
-    result = report("tiny-gpt", "--set", "vocab_size=64", "--mesh", "dp=2,tp=2", "--device", "h100")
+    result = report("tiny-gpt", "--set", "vocab_size=64", "--mesh", "dp=2,tp=2", "--device", "h100", "-v")
     assert result.exit_code == 0, result.output
     for text in (
         "dp=2,tp=2, 4 x h100",

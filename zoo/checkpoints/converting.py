@@ -161,7 +161,7 @@ def write_checkpoint(
 def _ordered(
     layout: dict[str, TensorHeader], tensors: Iterator[tuple[str, Tensor]], unused: Unused, dtype: torch.dtype
 ) -> tuple[dict[str, TensorHeader], Iterator[tuple[str, Tensor]]]:
-    """All tensors in the order of the file: unused ones beside those of their width, and the heads last."""
+    """All tensors in the order of the file: unused ones beside tensors of their width, and the heads last."""
     wide, narrow = by_width(unused, dtype)
     body = len([name for name in layout if not split_name(name)[0]])
     headers = {

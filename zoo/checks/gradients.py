@@ -61,7 +61,7 @@ def gradients(subject: CheckedModel) -> Check:
 
 def _by_design(model: ZooModel) -> dict[str, str]:
     """The reason for each parameter that gets no gradient by design: as modules state it, and positions of such attentions alone."""
-    stated = without_gradient(model)
+    exempt = without_gradient(model)
     pairs = [
         (stack.position_of(attention), attention.scores_one_key)
         for stack in stacks_of(model).values()
@@ -71,7 +71,7 @@ def _by_design(model: ZooModel) -> dict[str, str]:
         position for position, alone in pairs if not alone
     }
     paths = [f"{path}." for path, module in model.named_modules() if module in idle]
-    return stated | {name: ONE_KEY for name in _trained(model) if paths and name.startswith(tuple(paths))}
+    return exempt | {name: ONE_KEY for name in _trained(model) if paths and name.startswith(tuple(paths))}
 
 
 def _without_gradient(model: ZooModel, spec: Model) -> set[str]:

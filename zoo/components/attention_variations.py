@@ -125,7 +125,7 @@ class VariedProjections(Projections):
 
     @property
     def is_scaled_by_sinks(self) -> bool:
-        """Whether sinks do nothing but scale the output: that of a single head, without a bias."""
+        """Whether sinks do nothing but scale the output, as with a single head and no output bias."""
         return self.sinks is not None and self.heads == 1 and self.output.bias is None
 
     def scaled_input(self, x: Tensor) -> Tensor:

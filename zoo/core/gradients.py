@@ -34,6 +34,6 @@ def without_gradient(model: nn.Module) -> dict[str, str]:
 
 
 def _prefixes(name: str) -> list[str]:
-    """A dotted name and those of the modules around it: ``a.b.c`` has ``a``, ``a.b`` and ``a.b.c``."""
+    """The dotted names of a tensor and of the modules around it: ``a``, ``a.b`` and ``a.b.c`` of ``a.b.c``."""
     parts = name.split(".")
     return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]

@@ -111,7 +111,9 @@ def certify(directory: str | Path, provider: str | None = None, load: Load | Non
                 same = hashlib.file_digest(file, "sha256").hexdigest() == digest
         except FileNotFoundError:
             certificate.faults.append(f"{name} is missing")
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            certificate.faults.append(f"{name} cannot be read: {error.strerror or error}")
+        except ValueError as error:
             certificate.faults.append(f"{name} cannot be read: {error}")
         else:
             certificate.faults += [] if same else [f"{name} has other contents than were recorded"]

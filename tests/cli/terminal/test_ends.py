@@ -155,7 +155,8 @@ def test_an_invalid_graph_is_reported_as_json(tmp_path: Path, monkeypatch: pytes
     assert (result.exit_code, result.stderr) == (1, "")
     assert json.loads(result.stdout) == {
         "name": "tiny-gpt",
-        "error": "model.onnx is not valid ONNX: no",
+        "passed": False,
+        "errors": [{"message": "model.onnx is not valid ONNX: no"}],
         "verification": None,
     }
     result = CliRunner().invoke(app, arguments)

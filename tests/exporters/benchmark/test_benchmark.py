@@ -20,7 +20,7 @@ from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
 from zoo.reports.parameters import parameter_report
 
-SIZES = WorkloadGrid(batches=(1, 3), lengths=("4", "2-6"), past=(1, 8), new=4)
+SIZES = WorkloadGrid(batches=(1, 3), lengths=("4", "2-6"), pasts=(1, 8), new=4)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_sizes_that_are_not_given_fit_the_model() -> None:
 @pytest.mark.parametrize(
     ("spec", "grid", "message"),
     [
-        (bert(), WorkloadGrid(lengths=("11",)), "length must fit the context of tiny-bert\n  value: 11\n  Use 10 or less."),
-        (gpt2(), WorkloadGrid(lengths=("10",)), "length must fit the context of tiny-gpt2\n  value: 10\n  Use 9 or less."),
-        (gpt2(), WorkloadGrid(lengths=("3",), past=(10,)), "past must fit the context of tiny-gpt2\n  value: 10\n  Use 9 or less."),
-        (gpt2(), WorkloadGrid(lengths=("3",), past=(3,), new=8), "new_tokens must fit the context of tiny-gpt2\n  value: 8\n  Use 7 or less"),
-        (bert(), WorkloadGrid(lengths=("6-2",)), "length must be tokens, or a range of them\n  value: '6-2'\n  Use 128 or 16-128."),
-        (bert(), WorkloadGrid(lengths=("0",)), "length must be tokens, or a range of them\n  value: '0'\n"),
-        (bert(), WorkloadGrid(lengths=("x",)), "length must be tokens, or a range of them\n  value: 'x'\n"),
+        (bert(), WorkloadGrid(lengths=("11",)), "lengths must fit the context of tiny-bert\n  value: 11\n  Use 10 or less."),
+        (gpt2(), WorkloadGrid(lengths=("10",)), "lengths must fit the context of tiny-gpt2\n  value: 10\n  Use 9 or less."),
+        (gpt2(), WorkloadGrid(lengths=("3",), pasts=(10,)), "pasts must fit the context of tiny-gpt2\n  value: 10\n  Use 9 or less."),
+        (gpt2(), WorkloadGrid(lengths=("3",), pasts=(3,), new=8), "new_tokens must fit the context of tiny-gpt2\n  value: 8\n  Use 7 or less"),
+        (bert(), WorkloadGrid(lengths=("6-2",)), "lengths must be tokens, or a range of them\n  value: '6-2'\n  Use 128 or 16-128."),
+        (bert(), WorkloadGrid(lengths=("0",)), "lengths must be tokens, or a range of them\n  value: '0'\n"),
+        (bert(), WorkloadGrid(lengths=("x",)), "lengths must be tokens, or a range of them\n  value: 'x'\n"),
         (vit(), WorkloadGrid(), "tiny-vit cannot be timed: zoo bench provides token ids, and the model takes other inputs\n  Use a model"),
         (whisper(), WorkloadGrid(), "tiny-whisper cannot be timed: "),
         (gpt2(head={"kind": "none"}), WorkloadGrid(),

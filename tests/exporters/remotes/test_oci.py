@@ -35,8 +35,7 @@ def manifest(address: str) -> requests.Response:
 def test_a_pulled_export_equals_the_pushed_one(copy, tag, tmp_path, key):
     first = copy("first")
     done("sign", first, "--key", key)
-    text = done("push", first, "--to", tag)
-    address = text.rpartition("Published: ")[2].strip()
+    address = as_json("push", first, "--to", tag)["published"]
     assert address.startswith(f"{tag.removesuffix(':v1')}@sha256:")
     for number, source in enumerate((tag, address)):
         done("pull", source, "-o", tmp_path / f"pulled{number}")

@@ -45,7 +45,8 @@ def signed(copy, key):
 def test_a_signed_export_holds(copy, key):
     directory = copy("first")
     text = done("sign", directory, "--key", key)
-    assert text == f"Signed 8 files. Wrote {directory}/bom.cdx.json and {directory}/model.sig.\n"
+    assert "signed  every file of the export: model.sig" in text
+    assert "bom.cdx.json" in text
     check = check_signature(directory, key.parent / "public.pem")
     assert (check.valid, check.problem, set(check.files)) == (True, "", SIGNED)
     assert check.as_dict() == {"valid": True, "problem": "", "files": sorted(SIGNED)}
@@ -275,7 +276,7 @@ def test_without_the_library(copy, key, monkeypatch):
 
 def test_verifying_checks_the_signature(signed, key, copy):
     public = key.parent / "public.pem"
-    assert f"Signed with the key of {public}: 8 files." in done("verify", signed, "--key", public)
+    assert f"with the key of {public}: 8 files" in " ".join(done("verify", signed, "--key", public).split())
     data = as_json("verify", signed, "--key", public)
     assert data["signature"]["valid"]
     (signed / "bom.cdx.json").write_text('{"bomFormat": "CycloneDX", "specVersion": "1.6"}')

@@ -31,7 +31,7 @@ from zoo.families.common.config import Config
 
 EXPRESSED = {task: each for task, each in DEFAULTS.items() if isinstance(each, Expressed)}
 REFUSED = {task: each for task, each in DEFAULTS.items() if isinstance(each, Refused)}
-GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "layouts.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "reference" / "clients.md"
 
 UNREAD = {
     "vision-encoder-decoder": ("encoder.pooler.",),
@@ -114,7 +114,8 @@ def test_the_guide_lists_them() -> None:
     page = GUIDE.read_text("utf-8")
     rows = dict(re.findall(r"^\| `([\w-]+)` \| `[\w.-]+/[\w.-]+` \| (.*) \|$", page, re.MULTILINE))
     assert list(rows) == list(DEFAULTS)
-    assert f"{len(EXPRESSED)} of its {len(DEFAULTS)} default models" in " ".join(page.split())
+    assert f"each of its {len(DEFAULTS)} pipelines" in page
+    assert f"the checkpoints of {len(EXPRESSED)} of them" in page
     for task, default in DEFAULTS.items():
         assert f"| `{task}` | `{default.model}` |" in page
         if isinstance(default, Expressed):

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from specs.base.plugins import FAMILIES, plugin_entries
+
 FILE = Path(__file__).with_suffix(".json")
 
 
@@ -24,4 +26,5 @@ def reference_fields() -> Mapping[str, frozenset[str]]:
 def reference_has(model_type: str, name: str) -> bool:
     """Return whether the reference of a family has a field; of a plugin's family, whose fields are not recorded, any may be one."""
     fields = reference_fields()
-    return name in fields[""] or model_type not in fields or name in fields[model_type]
+    of_plugin = any(entry.name == model_type for entry in plugin_entries(FAMILIES))
+    return name in fields[""] or name in fields.get(model_type, ()) or of_plugin
