@@ -50,7 +50,7 @@ class Group:
             *self.precisions,
             *map(str, self.grid.batches),
             *self.grid.lengths,
-            *map(str, self.grid.past),
+            *map(str, self.grid.pasts),
         ]
         return "_".join([self.model, *sizes])
 
