@@ -33,6 +33,7 @@ def init(
     """
     from cli.options.files import write_new
     from cli.terminal.render import print_json, say
+    from cli.terminal.screen import Screen
     from specs.base.errors import UserError
     from specs.files.new_spec import new_zoo
     from zoo.configs.named_model import named_model
@@ -54,5 +55,4 @@ def init(
         print_json({"output": str(path), "models": list(entries)})
         return
     say(f"{path} keeps {', '.join(entries)}. Next:")
-    say("  zoo make --plan   what would be built")
-    say("  zoo make          build it")
+    Screen().next((["make", "--plan"], "what would be built"), (["make"], "build it"))

@@ -89,6 +89,7 @@ def list_presets(
     from dataclasses import asdict
 
     from cli.terminal.render import Column, print_json, print_table, say
+    from cli.terminal.screen import Screen
     from specs.base.errors import UserError
     from specs.base.suggest import suggestion
     from specs.language.catalog import ARCHITECTURES, preset_names, presets
@@ -124,10 +125,12 @@ def list_presets(
     say()
     first = matches[0].name
     say("1 preset" if len(matches) == 1 else f"{len(matches)} presets")
-    say(f"  zoo build {first}   count, test and export it")
-    say(f"  zoo new my-model --like {first}   start from a copy")
-    if hub := matches[0].hub:
-        say(f"  zoo export {hub}   with trained weights")
+    hub = matches[0].hub
+    Screen().next(
+        (["build", first], "count, test and export it"),
+        (["new", "my-model", "--like", first], "start from a copy"),
+        *([(["export", hub], "with trained weights")] if hub else []),
+    )
 
 
 def _row(preset: Preset) -> tuple[str, ...]:

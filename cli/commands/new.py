@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -45,6 +44,7 @@ def new(
     """
     from cli.options.files import write_new
     from cli.terminal.render import print_json, say
+    from cli.terminal.screen import Screen
     from specs.files.new_spec import STARTS, new_spec
     from zoo.configs.named_model import named_model
 
@@ -54,8 +54,9 @@ def new(
     if as_json:
         print_json({"name": path.stem, "output": str(path), "like": start})
         return
-    quoted = shlex.quote(str(path))
     say(f"{path} starts as a copy of {start}. Change it, then:")
-    say(f"  zoo validate {quoted}   check it, with fixes")
-    say(f"  zoo report {quoted}     what it costs")
-    say(f"  zoo build {quoted}      count, test and export it")
+    Screen().next(
+        (["validate", str(path)], "check it, with fixes"),
+        (["report", str(path)], "what it costs"),
+        (["build", str(path)], "count, test and export it"),
+    )

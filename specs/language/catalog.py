@@ -104,6 +104,8 @@ _TASKS = {
 }
 """The names and summaries by which a task is known."""
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
 _HUB = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]*\w)")
 
 _IMAGES, _SOUND = r"kind: (?:patches|packed_patches)\b", r"kind: (?:\w*spectrogram|frames|\w*waveform)\b"
@@ -130,8 +132,8 @@ def presets(
 ) -> Presets:
     """The presets that match all filters, in the order of the numbers in their names.
 
-    Every word has to occur in the name, the summary, the source, the architecture, a feature or a task; one with the
-    wildcards * and ? has to match the name. Bounds leave out presets whose count or year is unknown.
+    Every word has to occur in the name, the summary, the source, the architecture, a feature, a task or the hub repository;
+    a number has to occur as a number, and a word with the wildcards * and ? has to match the name. Bounds leave out presets whose count or year is unknown.
     """
     names = preset_names()
     texts = {name: (PRESETS / f"{name}.yaml").read_text("utf-8") for name in names}
@@ -165,7 +167,10 @@ def _matches(word: str, entry: Preset) -> bool:
         *entry.tasks,
         entry.hub or "",
     )
-    return word in " ".join(texts).casefold()
+    text = " ".join(texts).casefold()
+    if _NUMBER.fullmatch(word):  # "3" is in "llama-3.1", and not in "1.3 billion" or "2307.09288"
+        return re.search(rf"(?<![\d.]){re.escape(word)}(?!\d)", text) is not None
+    return word in text
 
 
 def _preset(texts: Mapping[str, str], data: Mapping[str, Mapping[str, str]], name: str) -> Preset:

@@ -51,8 +51,8 @@ def test_list_has_every_preset_with_its_parameters_and_ends_with_what_to_do_next
     assert ["mixtral-8x7b", "46.7B", "(12.9B)", "2024"] in [row[:4] for row in rows(result.stdout)]
     assert result.stdout.endswith(
         f"\n{len(preset_names())} presets\n"
-        "  zoo build albert-base-v2   count, test and export it\n"
-        "  zoo new my-model --like albert-base-v2   start from a copy\n"
+        "  zoo build albert-base-v2                # count, test and export it\n"
+        "  zoo new my-model --like albert-base-v2  # start from a copy\n"
     )
 
 
@@ -101,12 +101,18 @@ def test_list_finds_words_tasks_features_sizes_and_years(run, words, some, not_t
     assert not_this not in found
 
 
+def test_list_finds_numbers_as_numbers(run):
+    found = names(run("list", "llama", "3"))
+    assert {"llama-3-8b", "llama-3.1-405b", "llama-3.2-1b"} <= {*found}
+    assert not [name for name in found if "-3" not in name and "distill" not in name]
+
+
 def test_list_names_the_hub_repository_of_the_weights_and_finds_presets_by_it(run):
     (found,) = json.loads(run("list", "codegen-350M-mono", "--json").stdout)
     assert (found["name"], found["hub"]) == ("codegen-350m", "Salesforce/codegen-350M-mono")
     shown = run("list", "salesforce/codegen").stdout
     assert "code; Salesforce/codegen-350M-mono\n" in shown
-    assert shown.endswith("  zoo export Salesforce/codegen-350M-mono   with trained weights\n")
+    assert shown.endswith("  zoo export Salesforce/codegen-350M-mono  # with trained weights\n")
     named = [(preset.hub, preset.source) for preset in zoo.presets() if preset.hub]
     assert len(named) == len(dict(named)) > 100  # a size does not take the repository of its base
     assert all(hub in source and hub.count("/") == 1 for hub, source in named)
