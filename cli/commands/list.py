@@ -91,7 +91,7 @@ def list_presets(
     from cli.terminal.render import Column, print_json, print_table, say
     from cli.terminal.screen import Screen
     from specs.base.errors import UserError
-    from specs.base.suggest import suggestion
+    from specs.base.suggest import nearest, suggestion
     from specs.language.catalog import ARCHITECTURES, preset_names, presets
 
     if architecture is not None and architecture not in ARCHITECTURES:
@@ -108,7 +108,13 @@ def list_presets(
     )
     if not matches:
         text = " ".join(words or ())
-        remedy = suggestion(text, preset_names()) if words else "Leave out an option."
+        near = nearest(text, preset_names())
+        if near is not None:
+            remedy = f"Did you mean {near!r}?"
+        else:
+            remedy = (
+                "Use fewer or other words; zoo list shows all presets." if words else "Leave out an option."
+            )
         raise UserError(
             f"No preset matches {text!r}\n  {remedy}" if words else f"No preset matches\n  {remedy}"
         )

@@ -80,13 +80,9 @@ def representative(
             return parted(str(path), sha256, rows, share, most_of(spec), "rows")
         return _windows(spec, str(path), sha256, ids, [], share)
     if tokenizer is None:
-        remedy = (
-            "Put its tokenizer.json there, or give token ids as whole numbers in a .npy file."
-            if path is not None or spec.architecture != "decoder"
-            else "Put its tokenizer.json there."
-        )
         raise (NoInputsError if path is None else UserError)(
-            f"{path or 'the corpus'}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n  {remedy}"
+            f"{path or 'the corpus of zoo'}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n"
+            "  Put its tokenizer.json there, or give token ids as whole numbers in a .npy file."
         )
     text, name, sha256 = read_text(path)
     if spec.architecture == "decoder":

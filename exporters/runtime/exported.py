@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,10 +103,10 @@ def open_export(directory: Path, provider: str | None = None) -> Exported:
     """
     if not os.path.lexists(directory / MANIFEST):
         refuse_adapter(directory)
-        raise UserError(
-            f"{directory} is not an export (no {MANIFEST})\n"
-            f"  Pass a directory that zoo export or zoo build wrote, such as build/gpt2."
-        )
+        remedy = "Pass a directory that zoo export or zoo build wrote, such as build/gpt2."
+        if os.path.lexists(directory / CONFIG):
+            remedy = f"It is a checkpoint: export it first, with zoo export {shlex.quote(str(directory))}."
+        raise UserError(f"{directory} is not an export (no {MANIFEST})\n  {remedy}")
     manifest = read_manifest(directory)
     if manifest.weights == "none":
         raise UserError(

@@ -84,7 +84,9 @@ class Spec(BaseModel):
     def _taught(cls, line: Any) -> InitErrorDetails:
         loc: Path = line["loc"]
         if line["type"] == "extra_forbidden" and len(loc) == 1:
-            kind = PydanticCustomError("unknown_key", _UNKNOWN, {"known": list(cls.model_fields)})
+            kind = PydanticCustomError(
+                "unknown_key", _UNKNOWN, {"known": list(cls.model_fields), "spec": cls}
+            )
         elif line["type"] == "unknown_key":
             kind = PydanticCustomError("unknown_key", _UNKNOWN, line["ctx"])
         elif line["type"] == "rule":
@@ -184,6 +186,11 @@ Multiplier = Annotated[PositiveFloat, OmitDefault()]
 """A factor that a resolved spec omits if it is 1."""
 
 
+def _most_alike(value: Mapping[str, Any], kinds: Mapping[str, registry.Kind]) -> str:
+    """The kind that takes most keys of a mapping, the first of several."""
+    return max(kinds, key=lambda name: len(value.keys() & kinds[name].spec.model_fields.keys()))
+
+
 class Slot:
     """Annotation of a field that holds any kind of one slot: ``Annotated[Component, Slot("norm")]``."""
 
@@ -206,7 +213,11 @@ class Slot:
             raise custom_error(f"must be a mapping with a `kind` of {self.name}", self._example(value, kinds))
         name = value.get("kind", registry.default_kind(self.name))
         if name is None and "kind" not in value:
-            raise custom_error(f"needs a `kind` of {self.name}", f"Choose from: {', '.join(kinds)}.")
+            fault = Fault((), f"needs a `kind` of {self.name}", value, f"Choose from: {', '.join(kinds)}.")
+            raise ValidationError.from_exception_data(
+                self.name,
+                [fault.line_error(), *self._further(_most_alike(value, kinds), value, kinds, nested=True)],
+            )
         if not isinstance(name, str) or name not in kinds:
             rule, remedy = f"must be a registered {self.name} kind", self._remedy(name, kinds)
             errors = [Fault(("kind",), rule, name, remedy).line_error(), *self._further(name, value, kinds)]
@@ -222,12 +233,17 @@ class Slot:
     def _remedy(self, name: Any, kinds: Mapping[str, registry.Kind]) -> str:
         meant = kind_meant(self.name, str(name))
         near = f"Did you mean {written(meant)}?" if meant else suggestion(str(name), kinds)
+        if homes := [slot for slot in registry.slots() if name in registry.kinds(slot)]:
+            near = f"{name} is a kind of {' and '.join(homes)}. {near}"
         return "\n".join([near, *map(str, broken_plugins())])
 
     def _further(
-        self, name: Any, value: dict[str, Any], kinds: Mapping[str, registry.Kind]
+        self, name: Any, value: dict[str, Any], kinds: Mapping[str, registry.Kind], *, nested: bool = False
     ) -> Iterator[InitErrorDetails]:
-        """The faults of the other keys, if it is clear which kind a wrong name means."""
+        """The faults of the other keys, if it is clear which kind a wrong name means.
+
+        ``nested``: only those of values that are written, as the kind is a guess.
+        """
         if not isinstance(name, str):
             return
         meant = kind_meant(self.name, name) or {"kind": misspelt(name, kinds) or ""}
@@ -237,5 +253,7 @@ class Slot:
             kinds[meant["kind"]].spec.model_validate(meant | value | {"kind": meant["kind"]})
         except ValidationError as error:
             for line in error.errors(include_url=False):
+                if nested and len(line["loc"]) == 1 and line["type"] in ("missing", "unknown_key"):
+                    continue
                 custom = PydanticCustomError(line["type"], line["msg"], line.get("ctx"))
                 yield InitErrorDetails(type=custom, loc=line["loc"], input=line["input"])

@@ -130,6 +130,12 @@ def slot_of(spec: Component) -> str | None:
     return next((slot for slot, kind in registered if kind.spec is type(spec)), None)
 
 
+def kinds_with(spec: type[BaseModel], key: str) -> list[str]:
+    """The other kinds of the slot of a class that take a key; none for classes that are no kind."""
+    slot = next((kinds for kinds in _slots.values() if any(kind.spec is spec for kind in kinds.values())), {})
+    return [name for name, kind in slot.items() if key in kind.spec.model_fields and kind.spec is not spec]
+
+
 def load_implementation(spec: Component) -> None:
     """Import the module that implements a plugin's kind; no-op for built-in kinds.
 

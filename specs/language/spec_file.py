@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from specs.base.errors import Mark, Problem, SpecError
-from specs.base.suggest import suggestion
+from specs.base.suggest import nearest, suggestion
 from specs.language.document import MAX_BYTES, Document
 from specs.language.reading import TOO_LARGE, read_text, refuse
 
@@ -21,9 +21,7 @@ def read_file(path: str | os.PathLike[str]) -> Document:
     try:
         content = _content(source)
     except FileNotFoundError:
-        refuse(
-            source, "the file must exist", suggestion(file.name, _specs_in(file.parent)) or "Check the path."
-        )
+        refuse(source, "the file must exist", _near(file) or "Check the path.")
     except IsADirectoryError:
         names = ", ".join(_specs_in(file)[:5] or ["my-model.yaml"])
         refuse(source, "a spec must be a file, but this is a directory", f"Pass a file in it: {names}.")
@@ -79,6 +77,13 @@ def _decoded(content: bytes, source: str) -> str:
         content_kind = "UTF-16" if utf16 else f"the byte 0x{content[error.start]:02x}"
         rule = f"a spec must be UTF-8 text, but it contains {content_kind}"
         raise SpecError([Problem(rule, remedy="Save the file as UTF-8.", mark=mark)]) from None
+
+
+def _near(file: Path) -> str:
+    """A remedy for a missing file: the spec beside it with a similar name, whatever the suffix, or all of them."""
+    by_stem = {Path(name).stem: name for name in _specs_in(file.parent)}
+    near = nearest(file.stem, by_stem)
+    return suggestion(by_stem[near] if near else "", by_stem.values())
 
 
 def _specs_in(directory: Path) -> list[str]:

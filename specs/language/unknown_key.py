@@ -12,14 +12,17 @@ from specs.base.suggest import nearest, suggestion
 from specs.language.synonyms import SYNONYMS
 
 _NAMED = 3
-"""Maximum number of paths in a remedy."""
+"""Maximum number of paths or kinds in a remedy."""
 
 
-def remedy_for(path: SpecPath, known: Collection[str], root: type[Spec], data: Mapping[str, Any]) -> str:
+def remedy_for(
+    path: SpecPath, known: Collection[str], owner: type[Spec], root: type[Spec], data: Mapping[str, Any]
+) -> str:
     """The remedy for the unknown key at the end of a path in the data of a spec of class ``root``.
 
-    ``known``: the valid keys of its mapping. In order of preference: the same key deeper in that mapping, a synonym
-    or near spelling in that mapping, either of these anywhere in the spec, and the list of valid keys.
+    ``known``: the valid keys of its mapping, whose class is ``owner``. In order of preference: the same key deeper in that
+    mapping, a synonym in that mapping, another kind that has the key, a near spelling in that mapping, the key or its
+    synonym anywhere in the spec, and the list of valid keys.
     """
     word = str(path[-1])
     first = word.split()[0] if word.split() else word
@@ -30,6 +33,8 @@ def remedy_for(path: SpecPath, known: Collection[str], root: type[Spec], data: M
     same = list(_places(root, data, word, ()))
     if deeper := [known_path for known_path in same if known_path[: len(parent)] == parent]:
         return _named(deeper)
+    if meant not in known and (others := registry.kinds_with(owner, meant)):
+        return f"Use kind: {_either(others)}, or remove {word}."
     if near := meant if meant in known else nearest(word, known):
         return _named([(near,)])
     elsewhere = same or list(_places(root, data, meant, ()))
@@ -38,9 +43,12 @@ def remedy_for(path: SpecPath, known: Collection[str], root: type[Spec], data: M
 
 
 def _named(places: Sequence[SpecPath]) -> str:
-    names = [repr(path_text(known_path)) for known_path in places[:_NAMED]]
-    *others, last = [*names, "others"] if len(places) > _NAMED else names
-    return f"Did you mean {' or '.join(filter(None, [', '.join(others), last]))}?"
+    return f"Did you mean {_either([repr(path_text(known_path)) for known_path in places])}?"
+
+
+def _either(names: Sequence[str]) -> str:
+    *others, last = [*names[:_NAMED], "others"] if len(names) > _NAMED else names
+    return " or ".join(filter(None, [", ".join(others), last]))
 
 
 def _places(spec: type[Spec], data: Mapping[str, Any], key: str, path: SpecPath) -> Iterator[SpecPath]:

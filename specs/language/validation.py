@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -15,6 +15,7 @@ from specs.language.document import MAX_DIGITS, Document
 from specs.language.scalars import resolve
 from specs.language.unknown_key import remedy_for
 from specs.model.model import Model
+from specs.model.stack import LayerRun
 
 REQUIRED = "is required"
 
@@ -58,9 +59,9 @@ def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
     context = line.get("ctx", {})
     match line["type"]:
         case "missing":
-            return Problem(REQUIRED, path, MISSING, f"Add {path[-1]}.", document.mark_of(path))
+            return Problem(REQUIRED, path, MISSING, _addition(path, root), document.mark_of(path))
         case "unknown_key":
-            remedy = remedy_for(path, context["known"], root, document.data)
+            remedy = remedy_for(path, context["known"], context["spec"], root, document.data)
             return Problem(line["msg"], path, MISSING, remedy, document.key_mark_of(path))
         case "rule":
             rule, remedy = context["rule"], context["remedy"]
@@ -70,12 +71,30 @@ def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
         case "string_pattern_mismatch":
             rule, remedy = f"must match {context['pattern']}", "Use letters, digits and . _ - + = , @ only."
         case "model_type":
-            rule, remedy = "must be a mapping", "Write its keys below it, indented."
+            rule, remedy = "must be a mapping", _as_mapping(context["class_name"], line["input"])
         case "too_short":
             rule, remedy = f"must have at least {context['min_length']} item", "Add one."
         case _:
             rule, remedy = _rule_text(line["msg"]), _nearest(line["type"], line["input"], context)
     return Problem(rule, path, line["input"], remedy, document.mark_of(path))
+
+
+def _addition(path: SpecPath, root: type[Spec]) -> str:
+    """The remedy for a required key: with its values, if these are few words of the model itself."""
+    field = root.model_fields.get(str(path[0])) if len(path) == 1 else None
+    if field is None or get_origin(field.annotation) is not Literal:
+        return f"Add {path[-1]}."
+    *others, last = map(str, get_args(field.annotation))
+    return f"Add {path[-1]}: {', '.join(others)} or {last}."
+
+
+def _as_mapping(class_name: str, value: Any) -> str:
+    """The remedy for a value in the place of a mapping: a block's name or a number of layers states a run of layers."""
+    if class_name == LayerRun.__name__ and isinstance(value, str):
+        return f"Write {{use: {value}}}."
+    if class_name == LayerRun.__name__ and type(value) is int:
+        return f"Write {{repeat: {value}}}."
+    return "Write its keys below it, indented."
 
 
 def _nearest(error: str, value: Any, context: Mapping[str, Any]) -> str:

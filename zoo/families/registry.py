@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import textwrap
 from collections.abc import Iterable, Iterator
 from importlib.metadata import EntryPoint
 
@@ -249,15 +248,8 @@ def family_of_config(config: Config) -> Family:
         )
     if not isinstance(model_type, str) or model_type not in known:
         near = misspelt(str(model_type), sorted(known))
-        supported = textwrap.fill(
-            f"Supported families: {', '.join(sorted(known))}.",
-            100,
-            subsequent_indent="  ",
-            break_on_hyphens=False,
-        )
-        config.refuse(
-            "model_type", "is not a supported family", f"Did you mean {near!r}?" if near else supported
-        )
+        remedy = f"Did you mean {near!r}?" if near else f"Supported families: {', '.join(sorted(known))}."
+        config.refuse("model_type", "is not a supported family", remedy)
     return family(model_type)
 
 

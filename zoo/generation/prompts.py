@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
+from typing import TypeGuard
 
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
@@ -12,6 +14,7 @@ from specs.model.stack import Stack
 def check_prompts(spec: Model, stack: Stack, prompts: Sequence[Sequence[int]], room: int = 0) -> None:
     """Raise :class:`specs.base.errors.UserError` unless a stack takes these prompts and ``room`` more tokens."""
     vocabulary, most = spec.vocab_size or 0, spec.context_length_of(stack)
+    _check_type(prompts)
     for prompt in prompts:
         if not prompt:
             raise UserError(
@@ -29,6 +32,24 @@ def check_prompts(spec: Model, stack: Stack, prompts: Sequence[Sequence[int]], r
                 f"A prompt{more} must fit the context of {spec.name}, which is {most} tokens\n"
                 f"  value: {len(prompt)} tokens\n  Use {most - room} or fewer."
             )
+
+
+def _check_type(prompts: object) -> None:
+    """Raise :class:`specs.base.errors.UserError` unless these are lists of whole numbers."""
+    rows = prompts if _is_list(prompts) else [prompts]
+    wrong = next(
+        (row for row in rows if not _is_list(row) or not all(isinstance(token, Integral) for token in row)),
+        None,
+    )
+    if wrong is not None:
+        raise UserError(
+            f"Prompts must be lists of token ids\n  value: {type(wrong).__name__}\n"
+            "  Use [[1, 2, 3]], a list for each prompt: ids.tolist() of a tensor or an array."
+        )
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def weights_missing(spec: Model) -> UserError:

@@ -131,6 +131,10 @@ def test_python_lists_the_same_presets_as_records():
     ("arguments", "message"),
     [
         (["gptt2"], "No preset matches 'gptt2'\n  Did you mean 'gpt2'?\n"),
+        (
+            ["no", "such"],
+            "No preset matches 'no such'\n  Use fewer or other words; zoo list shows all presets.\n",
+        ),
         (["--until", "1990"], "No preset matches\n  Leave out an option.\n"),
         (["--architecture", "encodr"], "--architecture 'encodr' is unknown\n  Did you mean 'encoder'?\n"),
         (

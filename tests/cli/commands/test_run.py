@@ -251,6 +251,13 @@ def test_models_that_cannot_be_run_are_refused(
     assert message in refused(*arguments)
 
 
+def test_a_checkpoint_is_to_be_exported_first(tmp_path: Path) -> None:
+    (tmp_path / "my model").mkdir()
+    (tmp_path / "my model" / "config.json").write_text("{}")
+    told = refused(tmp_path / "my model", "--ids", "1")
+    assert told.endswith(f"It is a checkpoint: export it first, with zoo export '{tmp_path}/my model'.\n")
+
+
 def test_without_the_library_that_tokenizes(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     told = refused(built / "tiny-gpt", "--text", "a")

@@ -151,7 +151,7 @@ def test_no_tokenizer(decoder: Model, encoder: Model, tmp_path: Path) -> None:
         f"{file}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n"
         "  Put its tokenizer.json there, or give token ids as whole numbers in a .npy file."
     )
-    with pytest.raises(NoInputsError, match=r"^the corpus: text needs a tokenizer"):
+    with pytest.raises(NoInputsError, match=r"^the corpus of zoo: text needs a tokenizer"):
         representative(encoder, None, None)
 
 

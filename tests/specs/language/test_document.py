@@ -399,6 +399,12 @@ def test_a_missing_file_suggests_its_neighbour(tmp_path):
     problem = problem_of(read_file, tmp_path / "gpt-2.yaml")
     assert problem.rule == "the file must exist"
     assert problem.remedy == "Did you mean 'gpt2.yaml'?"
+    assert problem_of(read_file, tmp_path / "gpt2.yml").remedy == "Did you mean 'gpt2.yaml'?"
+
+
+def test_a_suffix_alone_is_no_likeness(tmp_path):
+    (tmp_path / "e.yaml").touch()
+    assert problem_of(read_file, tmp_path / "nothere.yaml").remedy == "Choose from: e.yaml."
 
 
 def test_a_directory(tmp_path):

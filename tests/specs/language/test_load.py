@@ -376,6 +376,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  Did you mean 'heads'?"),
         (["position.kind=ropee"], "position.kind: must be a registered position kind\n  value: 'ropee'\n"
          "  Did you mean 'rope'?"),
+        (["decoder.block.norm.kind=mlp"], "decoder.block.norm.kind: must be a registered norm kind\n  value: 'mlp'\n"
+         "  mlp is a kind of feed_forward and connector. Choose from: layer_norm, rms_norm, batch_norm, none."),
         (["position=rope"], "position: must be a mapping with a `kind` of position\n  value: 'rope'\n"
          "  Write a mapping, such as {kind: rope}."),
         (["position=7"], "position: must be a mapping with a `kind` of position\n  value: 7\n"
@@ -427,6 +429,10 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["decoder.layers=[{pattern: [{repeat: x}]}]"],
          "decoder.layers[0].pattern[0].repeat: must be a whole number\n  value: 'x'"),
         (["decoder.layers=[{uze: a}]"], "decoder.layers[0].uze: is not a known key\n  Did you mean 'use'?"),
+        (["decoder.layers=[2]"], "decoder.layers[0]: must be a mapping\n  value: 2\n  Write {repeat: 2}."),
+        (["decoder.layers=[local]"], "decoder.layers[0]: must be a mapping\n  value: 'local'\n  Write {use: local}."),
+        (["decoder.layers=[{pattern: [local]}]"],
+         "decoder.layers[0].pattern[0]: must be a mapping\n  value: 'local'\n  Write {use: local}."),
         (["decoder.layers=[{use: a}]"], "decoder.layers[0].use: must be one of the stack's named blocks\n"
          "  value: 'a'\n  Define it under `blocks`."),
         (["decoder.blocks={small: {}}", "decoder.layers=[{pattern: [{use: smal}]}]"],
@@ -605,9 +611,30 @@ def test_what_counts_from_the_first_token_on_has_no_place_in_a_bidirectional_sta
 def test_a_missing_key_is_located_at_its_mapping(write):
     assert told(write("a.yaml", "name: a\n")).splitlines() == [
         "a.yaml:1:1: architecture: is required",
-        "  Add architecture.",
+        "  Add architecture: encoder, decoder, encoder-decoder, dual-encoder or vision-language.",
         "a.yaml:1:1: d_model: is required",
         "  Add d_model.",
+    ]
+
+
+def test_the_parts_of_a_block_without_a_kind_are_checked_too(write):
+    block = "{norm: rms, attention: {kind: gqa, n_heads: 3}, feed_forward: {kind: mlp, hidden: x}}"
+    text = (
+        "name: a\narchitecture: decoder\nd_model: 8\nvocab_size: 8\n"
+        + f"decoder:\n  layers: 2\n  block: {block}\n"
+    )
+    rules = [
+        line.split(": ", 1)[1]
+        for line in told(write("a.yaml", text)).splitlines()
+        if line.startswith("a.yaml")
+    ]
+    assert rules == [
+        "decoder.block: needs a `kind` of block",
+        "decoder.block.norm: must be a mapping with a `kind` of norm",
+        "decoder.block.attention.kv_heads: is required",
+        "decoder.block.attention.kind: must be a registered attention kind",
+        "decoder.block.attention.n_heads: is not a known key",
+        "decoder.block.feed_forward.hidden: must be a whole number",
     ]
 
 

@@ -46,6 +46,14 @@ def remedy(reference, assignment):
         ("d_modle=3", "Did you mean 'd_model'?"),
         ("vocab=3", "Did you mean 'vocab_size'?"),
         ("decoder.block.attention.head=3", "Did you mean 'heads'?"),
+        ("context=3", "Did you mean 'context_length'?"),
+        # a key of other kinds
+        ("decoder.block.attention.kv_heads=3", "Use kind: grouped_query, or remove kv_heads."),
+        (
+            "decoder.block.attention.num_key_value_heads=3",
+            "Use kind: grouped_query, or remove num_key_value_heads.",
+        ),
+        ("position.theta=3", "Use kind: rope or axial_rope, or remove theta."),
         # elsewhere
         ("decoder.vocab_size=3", "Did you mean 'vocab_size'?"),
         ("decoder.block.hidden_size=3", "Did you mean 'd_model' or 'decoder.d_model'?"),
