@@ -17,7 +17,7 @@ STARTS = {"decoder": "tiny-gpt", "encoder": "bert-tiny", "encoder-decoder": "t5-
 _COMMENTS = {
     "vocab_size": "tokens of your tokenizer",
     "d_model": "width; a multiple of the number of heads",
-    "context_length": "most tokens in a row",
+    "context_length": "maximum number of tokens",
     "layers": "number of layers",
     "heads": "query heads",
     "kv_heads": "key and value heads: fewer of them, a smaller cache",
@@ -66,7 +66,7 @@ def _comment(key: str, text: str) -> str:
 def new_zoo(models: Mapping[str, Any]) -> str:
     """The YAML of a zoo file with some models, commented."""
     head = (
-        "# The models that you keep up to date. `zoo make` builds what has changed, `zoo make --plan` says what that is.\n"
+        "# The models that you keep up to date. `zoo make` builds what has changed, `zoo make --plan` lists it.\n"
         "defaults:\n"
         "  # One artefact for each combination: --target and --precision of `zoo export`.\n"
         "  matrix: {target: [portable, cpu], precision: [fp32, int8]}\n"

@@ -618,7 +618,7 @@ def test_a_missing_key_is_located_at_its_mapping(write):
 
 
 def test_the_parts_of_a_block_without_a_kind_are_checked_too(write):
-    block = "{norm: rms, attention: {kind: gqa, n_heads: 3}, feed_forward: {kind: mlp, hidden: x}}"
+    block = "{norm: rms, attention: {kind: gqa, n_heads: 3}, feed_forward: {kind: mlp, activation: relu, hidden: x}}"
     text = (
         "name: a\narchitecture: decoder\nd_model: 8\nvocab_size: 8\n"
         + f"decoder:\n  layers: 2\n  block: {block}\n"
