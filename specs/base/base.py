@@ -84,9 +84,8 @@ class Spec(BaseModel):
     def _taught(cls, line: Any) -> InitErrorDetails:
         loc: Path = line["loc"]
         if line["type"] == "extra_forbidden" and len(loc) == 1:
-            kind = PydanticCustomError(
-                "unknown_key", _UNKNOWN, {"known": list(cls.model_fields), "spec": cls}
-            )
+            context = {"known": list(cls.model_fields), "slot": registry.slot_of_class(cls)}
+            kind = PydanticCustomError("unknown_key", _UNKNOWN, context)
         elif line["type"] == "unknown_key":
             kind = PydanticCustomError("unknown_key", _UNKNOWN, line["ctx"])
         elif line["type"] == "rule":
@@ -233,7 +232,8 @@ class Slot:
     def _remedy(self, name: Any, kinds: Mapping[str, registry.Kind]) -> str:
         meant = kind_meant(self.name, str(name))
         near = f"Did you mean {written(meant)}?" if meant else suggestion(str(name), kinds)
-        if homes := [slot for slot in registry.slots() if name in registry.kinds(slot)]:
+        homes = [slot for slot in registry.slots() if isinstance(name, str) and name in registry.kinds(slot)]
+        if homes:
             near = f"{name} is a kind of {' and '.join(homes)}. {near}"
         return "\n".join([near, *map(str, broken_plugins())])
 

@@ -126,14 +126,19 @@ def kind_of(spec: Component) -> Kind:
 
 def slot_of(spec: Component) -> str | None:
     """The slot in which a spec's own class is registered, or None."""
+    return slot_of_class(type(spec))
+
+
+def slot_of_class(spec: type[BaseModel]) -> str | None:
+    """The slot in which a class is registered, the first of several; None for classes that are no kind."""
     registered = ((slot, kind) for slot, kinds in _slots.items() for kind in kinds.values())
-    return next((slot for slot, kind in registered if kind.spec is type(spec)), None)
+    return next((slot for slot, kind in registered if kind.spec is spec), None)
 
 
-def kinds_with(spec: type[BaseModel], key: str) -> list[str]:
-    """The other kinds of the slot of a class that take a key; none for classes that are no kind."""
-    slot = next((kinds for kinds in _slots.values() if any(kind.spec is spec for kind in kinds.values())), {})
-    return [name for name, kind in slot.items() if key in kind.spec.model_fields and kind.spec is not spec]
+def kinds_with(slot: str | None, key: str) -> list[str]:
+    """The kinds of a slot that take a key; none for no slot."""
+    known = kinds(slot) if slot is not None else {}
+    return [name for name, kind in known.items() if key in kind.spec.model_fields]
 
 
 def load_implementation(spec: Component) -> None:

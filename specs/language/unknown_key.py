@@ -16,13 +16,13 @@ _NAMED = 3
 
 
 def remedy_for(
-    path: SpecPath, known: Collection[str], owner: type[Spec], root: type[Spec], data: Mapping[str, Any]
+    path: SpecPath, known: Collection[str], slot: str | None, root: type[Spec], data: Mapping[str, Any]
 ) -> str:
     """The remedy for the unknown key at the end of a path in the data of a spec of class ``root``.
 
-    ``known``: the valid keys of its mapping, whose class is ``owner``. In order of preference: the same key deeper in that
-    mapping, a synonym in that mapping, another kind that has the key, a near spelling in that mapping, the key or its
-    synonym anywhere in the spec, and the list of valid keys.
+    ``known``: the valid keys of its mapping, which is a kind of ``slot`` if that is not None. In order of preference: the
+    same key deeper in that mapping, a synonym in that mapping, another kind that has the key, a near spelling in that
+    mapping, the key or its synonym anywhere in the spec, and the list of valid keys.
     """
     word = str(path[-1])
     first = word.split()[0] if word.split() else word
@@ -33,7 +33,7 @@ def remedy_for(
     same = list(_places(root, data, word, ()))
     if deeper := [known_path for known_path in same if known_path[: len(parent)] == parent]:
         return _named(deeper)
-    if meant not in known and (others := registry.kinds_with(owner, meant)):
+    if meant not in known and (others := registry.kinds_with(slot, meant)):
         return f"Use kind: {_either(others)}, or remove {word}."
     if near := meant if meant in known else nearest(word, known):
         return _named([(near,)])

@@ -61,7 +61,7 @@ def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
         case "missing":
             return Problem(REQUIRED, path, MISSING, _addition(path, root), document.mark_of(path))
         case "unknown_key":
-            remedy = remedy_for(path, context["known"], context["spec"], root, document.data)
+            remedy = remedy_for(path, context["known"], context["slot"], root, document.data)
             return Problem(line["msg"], path, MISSING, remedy, document.key_mark_of(path))
         case "rule":
             rule, remedy = context["rule"], context["remedy"]

@@ -66,7 +66,7 @@
     const rows = [];
     const length = at.T > (at.P ?? 0n) ? at.T : at.P;
     const bytes = BUDGET.cached(at.B, length, BUDGET.source(), cache);
-    if (parameters) rows.push(line(`weights in ${BUDGET.computed()}`, readable(BigInt(parameters) * BUDGET.itemsize(), "B")));
+    if (parameters) rows.push(line(`parameters in ${BUDGET.computed()}`, readable(BigInt(parameters) * BUDGET.itemsize(), "B")));
     if (bytes) rows.push(line(`cache at ${whole(length)} tokens`, readable(bytes, "B")));
     return rows;
   }
