@@ -45,13 +45,18 @@ def problems(error: ValidationError, document: Document, root: type[Spec]) -> li
 
 
 def _once(by_path: Mapping[SpecPath, Problem]) -> list[Problem]:
-    """The problems, without absent keys that another key is meant for."""
+    """The problems, without absent keys that another key is meant for, and once where named blocks inherit a value."""
     meant = {
         (*path[:-1], problem.remedy.split("'")[1])
         for path, problem in by_path.items()
         if problem.remedy.startswith("Did you mean '") and problem.value is MISSING
     }
-    return [problem for path, problem in by_path.items() if problem.rule != REQUIRED or path not in meant]
+    causes: dict[object, Problem] = {}
+    for path, problem in by_path.items():
+        if problem.rule != REQUIRED or path not in meant:
+            place = problem.mark if problem.mark and problem.mark.line else path
+            causes.setdefault((place, path[-1:], problem.rule), problem)
+    return [*causes.values()]
 
 
 def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:

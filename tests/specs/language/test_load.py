@@ -638,6 +638,17 @@ def test_the_parts_of_a_block_without_a_kind_are_checked_too(write):
     ]
 
 
+def test_a_fault_that_named_blocks_inherit_is_reported_once(write):
+    text = (
+        "extends: tiny-gpt\nname: a\ndecoder:\n  layers: [{use: wide}, {}]\n"
+        "  blocks: {wide: {feed_forward: {hidden: 8}}}\n  block: {attention: {head: 3}}\n"
+    )
+    assert told(write("a.yaml", text)).splitlines() == [
+        "a.yaml:6:23: decoder.block.attention.head: is not a known key",
+        "  Did you mean 'heads'?",
+    ]
+
+
 def test_the_stacks_must_be_those_of_the_architecture(write):
     text = told(write("a.yaml", "extends: gpt2\narchitecture: encoder\n"))
     assert "encoder: is required by architecture: encoder\n" in text
