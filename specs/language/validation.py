@@ -54,8 +54,8 @@ def _once(by_path: Mapping[SpecPath, Problem]) -> list[Problem]:
     causes: dict[object, Problem] = {}
     for path, problem in by_path.items():
         if problem.rule != REQUIRED or path not in meant:
-            place = problem.mark if problem.mark and problem.mark.line else path
-            causes.setdefault((place, path[-1:], problem.rule), problem)
+            cause = problem.mark if problem.mark and problem.mark.line else path
+            causes.setdefault((cause, path[-1:], problem.rule), problem)
     return [*causes.values()]
 
 
