@@ -37,15 +37,16 @@ def check_prompts(spec: Model, stack: Stack, prompts: Sequence[Sequence[int]], r
 def _check_type(prompts: object) -> None:
     """Raise :class:`specs.base.errors.UserError` unless these are lists of whole numbers."""
     rows = prompts if _is_list(prompts) else [prompts]
-    wrong = next(
-        (row for row in rows if not _is_list(row) or not all(isinstance(token, Integral) for token in row)),
-        None,
-    )
-    if wrong is not None:
+    wrong = [type(row).__name__ for row in rows if not _is_list(row) or not all(map(_is_integer, row))]
+    if wrong or not rows:
         raise UserError(
-            f"Prompts must be lists of token ids\n  value: {type(wrong).__name__}\n"
+            f"Prompts must be lists of token ids\n  value: {wrong[0] if wrong else '[]'}\n"
             "  Use [[1, 2, 3]], a list for each prompt: ids.tolist() of a tensor or an array."
         )
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral)
 
 
 def _is_list(value: object) -> TypeGuard[Sequence[object]]:

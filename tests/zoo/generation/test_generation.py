@@ -109,7 +109,7 @@ def test_models_that_cannot_generate_are_refused_with_the_reason() -> None:
         model(spec, weights="random").generate([[1]])
     with pytest.raises(UserError, match="Token ids must be below the vocab_size of tiny-gpt2"):
         decoder().generate([[99]])
-    for wrong in ("abc", ["abc"], [1, 2], [[1.0]], torch.tensor([[1, 2]])):
+    for wrong in (None, [], "abc", ["abc"], [1, 2], [[1.0]], torch.tensor([[1, 2]])):
         with pytest.raises(UserError, match="Prompts must be lists of token ids\n"):
             model(gpt2(), weights="random").generate(wrong)
     assert not hasattr(zoo.build(bert()), "generate")
