@@ -10,9 +10,9 @@ layer's contribution.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -108,16 +108,16 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
                 name: total[name] + (longer[name] - base.sums[name]) * (len(layers) - 1) for name in total
             }
     passes = Passes(*(total[part] for part in ("forward", "backward", "layers")))
-    checkpointed = Checkpointed(total["inputs"], tuple(dict.fromkeys(base.recomputed)))
+    checkpointed = Checkpointed(total["inputs"], tuple(dict.fromkeys(base.recomputed())))
     return Training(passes, total["kept"], total["unfused"], checkpointed)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """The sums of one trace by name, and the bytes that each layer saves in addition to its inputs."""
+    """The sums of one trace by name, and a function for the bytes that each layer saves in addition to its inputs."""
 
     sums: dict[str, Polynomial]
-    recomputed: list[Polynomial]
+    recomputed: Callable[[], list[Polynomial]]
 
     @classmethod
     def of(cls, spec: Model, dtype: torch.dtype) -> _Step:
@@ -129,8 +129,15 @@ class _Step:
         layer_of = {node: _layer(node, blocks) for node in trace.graph.nodes}
         sums = _passes(trace, layer_of)
 
+        @cache
+        def bytes_of(tensor: SavedTensor) -> Polynomial:
+            return trace.polynomial(tensor.by, tensor.bytes_at)
+
         def size(kept: Iterable[SavedTensor]) -> Polynomial:
-            return Polynomial.sum(trace.polynomial(tensor.by, tensor.bytes_at) for tensor in kept)
+            return Polynomial.sum(map(bytes_of, kept))
+
+        def recomputed() -> list[Polynomial]:
+            return [size(kept for kept in inner if layer_of[kept.by] == block) for block in blocks]
 
         fused = saved_tensors(trace.graph, fused=True)
         inputs = _inputs(trace.graph, fused, layer_of)
@@ -141,7 +148,7 @@ class _Step:
             "unfused": size(saved_tensors(trace.graph, fused=False)),
             "inputs": size(inputs),
         }
-        return cls(sums, [size(kept for kept in inner if layer_of[kept.by] == block) for block in blocks])
+        return cls(sums, recomputed)
 
 
 def _layer(node: fx.Node, blocks: Iterable[str]) -> str | None:
