@@ -22,13 +22,13 @@ from zoo.drawing.parameters import Counts
 from zoo.reports.parameters import ParameterReport, parameter_report
 
 
-def read(spec: Model) -> Diagram:
-    """The diagram of a model, which is built without weights.
+def read(spec: Model, report: ParameterReport | None = None) -> Diagram:
+    """The diagram of a model, which is built without weights; ``report``: its parameters, if counted before.
 
     Raises :class:`specs.base.errors.PluginError` if a plugin's kind cannot be built.
     """
     model = assemble(spec)
-    report = parameter_report(spec)
+    report = report or parameter_report(spec)
     counts = Counts(report)
     columns = tuple(
         DiagramColumn(name, tuple(_column(spec, name, stack, model.get_submodule(name), counts)))

@@ -17,6 +17,7 @@ from torch import fx
 
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
+from zoo.core.collector import collector_paused
 from zoo.core.graph_names import VISION_ENCODER
 from zoo.core.reduced import fewer_layers
 from zoo.core.roles import ROLES, PartlyActive
@@ -133,6 +134,7 @@ def within(parts: Mapping[str, Polynomial], path: str) -> Polynomial:
     )
 
 
+@collector_paused()
 def costs(spec: Model) -> Costs:
     """The costs of each stage of a spec's model.
 

@@ -106,7 +106,9 @@ def test_grouped_heads_share_their_keys_and_values() -> None:
             {"kind": "multi_head", "heads": 4},
         )
     )
-    sizes = [found.bytes_per_token for spec in (grouped, plain) if (found := cache(Folded.of(spec), torch.float32))]
+    sizes = [
+        found.bytes_per_token for spec in (grouped, plain) if (found := cache(Folded.of(spec), torch.float32))
+    ]
     assert sizes[1] == 4 * sizes[0]
 
 
