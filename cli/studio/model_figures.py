@@ -61,7 +61,7 @@ class ModelFigures:
     @cached_property
     def drawing(self) -> str:
         """The drawing as SVG."""
-        return draw_svg(self.spec, self.parameters)
+        return draw_svg(self.spec, self.folded)
 
     @cached_property
     def treemap(self) -> dict[str, Any]:
