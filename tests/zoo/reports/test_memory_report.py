@@ -268,14 +268,8 @@ def test_sizes_that_a_model_does_not_take_are_refused(name: str, sizes: dict[str
 
 def test_states_of_constant_size_do_not_grow_with_the_tokens() -> None:
     block = {"attention": None, "mixer": {"kind": "short_convolution", "kernel_size": 4}}
-    found = cache(
-        load(
-            "tiny-gpt",
-            [f"decoder.block.{key}={json.dumps(value)}" for key, value in block.items()]
-            + ["position.kind=none"],
-        ),
-        torch.float16,
-    )
+    changes = [f"decoder.block.{key}={json.dumps(value)}" for key, value in block.items()]
+    found = cache(Folded.of(load("tiny-gpt", [*changes, "position.kind=none"])), torch.float16)
     assert found is not None
     assert found.state_bytes == 4 * 64 * 3 * 2
     assert found.bytes_per_token == 0
