@@ -134,7 +134,7 @@ def test_blocks_of_different_kinds_are_compared_within():
                 "encoder.layers=[{repeat: 2}, {use: wide}]",
                 "encoder.blocks={wide: {feed_forward: {hidden: 99}}}",
             ],
-            "encoder none \u2192 layers of several kinds",
+            "encoder none \u2192 3 layers",
         ),
     ],
 )
