@@ -71,7 +71,12 @@ def test_verbose_has_tables_in_place_of_rows(capsys):
     screen.row("params", "1")
     screen.done("tiny is ready")
     assert screen.tables
-    assert capsys.readouterr().out.startswith("tiny is ready in 0.0 s.")
+    assert capsys.readouterr().out.startswith("\ntiny is ready in 0.0 s.")
+
+
+def test_a_sentence_alone_has_no_empty_line_above_it(capsys):
+    Screen().done("tiny.html is ready")
+    assert capsys.readouterr().out == "tiny.html is ready in 0.0 s.\n"
 
 
 def test_json_has_neither(capsys):
