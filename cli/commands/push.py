@@ -79,7 +79,8 @@ def push(
         screen.next((typed(context, without=("dry_run",)), "send it"))
     elif "://" in to:
         pulled = f"{directory.name or 'export'}-pulled"
-        screen.next((["pull", address or to, "-o", pulled], "fetch it, and compare its digests"))
+        source = address if address and address.startswith("oci://") else to  # of the hub it is a page
+        screen.next((["pull", source, "-o", pulled], "fetch it, and compare its digests"))
 
 
 def _print_plan(screen: Screen, plan: PushPlan) -> None:
