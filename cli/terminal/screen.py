@@ -122,8 +122,7 @@ class Screen:
     def done(self, what: str) -> None:
         """Print the last sentence, with the time that the command took."""
         if not self.silent:
-            if self._lines or self.tables:
-                self._say([])
+            self._say([])
             took = _duration(time.monotonic() - self._begun)
             for line in _wrapped([styled(f"{what} in {took}.", "bold")], screen_width(), "", ""):
                 self._say(line)

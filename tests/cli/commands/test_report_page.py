@@ -34,8 +34,8 @@ def test_the_page_is_written_and_named(run: Run, tmp_path: Path) -> None:
     result = run(*page_of("tiny-gpt"), "pages/tiny.html")
     page = tmp_path / "pages" / "tiny.html"
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("pages/tiny.html is ready in ")
-    assert len(result.stdout.splitlines()) == 1
+    assert result.stdout.startswith("tiny-gpt  ")
+    assert "\n\npages/tiny.html is ready in " in result.stdout
     text = page.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert "<title>zoo report tiny-gpt</title>" in text

@@ -74,11 +74,6 @@ def test_verbose_has_tables_in_place_of_rows(capsys):
     assert capsys.readouterr().out.startswith("\ntiny is ready in 0.0 s.")
 
 
-def test_a_sentence_alone_has_no_empty_line_above_it(capsys):
-    Screen().done("tiny.html is ready")
-    assert capsys.readouterr().out == "tiny.html is ready in 0.0 s.\n"
-
-
 def test_json_has_neither(capsys):
     screen = Screen(verbose=True, as_json=True)
     screen.title("tiny")
