@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options.export_options import complete_engine
 from cli.options.options import AsJson, ExportDirectory, ProviderName, Quiet, Verbose
 from cli.terminal.option_groups import ACTION, RUNS
+
+if TYPE_CHECKING:
+    from cli.terminal.screen import Screen
+    from exporters.remotes.signing.signature import SignatureCheck
 
 
 def verify(
@@ -67,33 +71,21 @@ def verify(
     from cli.terminal.screen import Screen
 
     screen = Screen(verbose, quiet, as_json)
-    from cli.tables.verification_rows import certificate_rows, verified_again
+    from cli.tables.verification_rows import certificate_rows, signature_row, unproven_text
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
     from cli.terminal.screen import bad, good
     from specs.base.errors import UserError
-
-    if pytorch:
-        from exporters.exported.verify_export import verify_export
-
-        screen.title(str(directory))
-        with screen.progress() as progress:
-            shown = verify_export(directory, progress, engines=() if engine is None else (engine,))
-        if as_json:
-            data = shown.as_dict()
-            fault = data.pop("fault")
-            print_json({**data, "errors": [{"message": fault}] if fault else []})
-        else:
-            verified_again(screen, shown)
-        if not shown.passed:
-            raise typer.Exit(FAILED)
-        return
-    from zoo.record.certificate import PROVIDERS, certify
     from zoo.record.manifest import read_record
 
     if provider is not None and engine is not None:
         raise UserError(
-            "--provider and --engine exclude each other: an engine has its own provider.\n  Leave one out."
+            "--provider and --engine are mutually exclusive: an engine has its own provider.\n  Remove one of them."
+        )
+    if provider is not None and pytorch:
+        raise UserError(
+            "--provider and --pytorch are mutually exclusive: the cases run on the providers of the export's target.\n"
+            "  Remove one of them."
         )
     read_record(directory)
     signature = None
@@ -101,6 +93,11 @@ def verify(
         from exporters.remotes.signing.signature import check_signature
 
         signature = check_signature(directory, key)
+    if pytorch:
+        _verify_again(screen, directory, engine, key, signature)
+        return
+    from zoo.record.certificate import PROVIDERS, certify
+
     shown_by = None
     try:
         if engine is not None:
@@ -117,23 +114,56 @@ def verify(
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"{directory} cannot be verified: {error}\n  Export the model again.") from None
     if signature is not None and not signature.valid:
-        certificate.faults.append(f"The signature does not hold: {signature.problem}")
+        certificate.faults.append(signature.fault)
+    proven = certificate.passed if shown_by is None else shown_by.outcome in ("computed", "compiled")
+    passed = proven and not certificate.faults
+    errors = certificate.faults or ([] if passed else [unproven_text(certificate)])
     if as_json:
         print_json(
             {
                 **{key: value for key, value in certificate.as_dict().items() if key != "faults"},
-                "errors": [{"message": fault} for fault in certificate.faults],
+                "passed": passed,
+                "errors": [{"message": error} for error in errors],
                 "engine": None if shown_by is None else shown_by.as_dict(),
                 "signature": None if signature is None else signature.as_dict(),
             }
         )
-    proven = certificate.passed if shown_by is None else shown_by.outcome in ("computed", "compiled")
-    if not as_json:
+    else:
         screen.title(str(directory))
         if shown_by is not None:
             screen.fact("engine", (good if shown_by.passed else bad)(str(shown_by)))
-        if signature is not None and signature.valid:
-            screen.fact("signed", f"with the key of {key}: {len(signature.files)} files")
+        signature_row(screen, signature, key)
         certificate_rows(screen, certificate, proven)
-    if not proven or certificate.faults:
+    if not passed:
+        raise typer.Exit(FAILED)
+
+
+def _verify_again(
+    screen: Screen, directory: Path, engine: str | None, key: Path | None, signature: SignatureCheck | None
+) -> None:
+    """Compare the graphs with PyTorch again."""
+    from cli.tables.verification_rows import failures_again, signature_row, verified_again
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.render import print_json
+    from exporters.exported.verify_export import verify_export
+
+    screen.title(str(directory))
+    with screen.progress() as progress:
+        shown = verify_export(directory, progress, engines=() if engine is None else (engine,))
+    failures = failures_again(shown, signature)
+    if screen.as_json:
+        data = {key: value for key, value in shown.as_dict().items() if key != "fault"}
+        errors = [{"message": failure} for failure, _ in failures]
+        print_json(
+            {
+                **data,
+                "passed": not failures,
+                "errors": errors,
+                "signature": None if signature is None else signature.as_dict(),
+            }
+        )
+    else:
+        signature_row(screen, signature, key)
+        verified_again(screen, shown, failures)
+    if failures:
         raise typer.Exit(FAILED)

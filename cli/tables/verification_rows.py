@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.terminal.screen import Screen, bad, doubtful, good
 
 if TYPE_CHECKING:
     from exporters.exported.verify_export import ExportVerification
+    from exporters.remotes.signing.signature import SignatureCheck
     from zoo.record.certificate import Certificate
 
 _REMEDY = "Copy the directory again, or export the model again."
@@ -51,7 +54,7 @@ def certificate_rows(screen: Screen, certificate: Certificate, proven: bool) -> 
             f"{directory} is not as it was verified:", [(fault, _REMEDY) for fault in certificate.faults]
         )
     elif not proven:
-        screen.failed(f"{directory} was not run: {certificate.note or 'the engine did not run it'}")
+        screen.failed(unproven_text(certificate))
     else:
         if certificate.note:
             screen.fact("note", doubtful(certificate.note))
@@ -62,7 +65,30 @@ def certificate_rows(screen: Screen, certificate: Certificate, proven: bool) -> 
         )
 
 
-def verified_again(screen: Screen, shown: ExportVerification) -> None:
+def unproven_text(certificate: Certificate) -> str:
+    """The failure of an export of which nothing was run."""
+    return f"{certificate.directory} was not run: {certificate.note or 'the engine did not run it'}"
+
+
+def signature_row(screen: Screen, signature: SignatureCheck | None, key: Path | None) -> None:
+    """Print that a signature by a key is valid; an invalid one is among the failures."""
+    if signature is not None and signature.valid:
+        screen.fact("signed", f"with the key of {key}: {len(signature.files)} files")
+
+
+def failures_again(shown: ExportVerification, signature: SignatureCheck | None) -> list[tuple[str, str]]:
+    """The failures of comparing an export with PyTorch again, each with its remedy; none where it passed."""
+    failures = [(str(change), _REMEDY) for change in shown.integrity.changes]
+    if signature is not None and not signature.valid:
+        failures.append((signature.fault, _REMEDY))
+    if shown.fault:
+        failures.append((shown.fault, "Export the model again."))
+    if shown.verification is not None and not shown.verification.passed:
+        failures.append(("The outputs differ from those of PyTorch.", "Export the model again."))
+    return failures
+
+
+def verified_again(screen: Screen, shown: ExportVerification, failures: Sequence[tuple[str, str]]) -> None:
     """Print the result of comparing an export with PyTorch again."""
     from cli.tables.export_rows import verification_row
     from cli.tables.export_tables import print_verification
@@ -75,12 +101,8 @@ def verified_again(screen: Screen, shown: ExportVerification) -> None:
             print_verification(shown.verification)
     if shown.unproven:
         screen.fact("verify", doubtful(f"not compared with PyTorch: {shown.unproven}"))
-    if shown.passed:
-        screen.done(f"Verified {shown.directory}")
-        screen.next((["report", str(shown.directory)], "sizes, and how it was verified"))
+    if failures:
+        screen.failed(f"{shown.directory} failed:", failures)
         return
-    faults = [(change, _REMEDY) for change in map(str, shown.integrity.changes)]
-    faults += [(shown.fault, "Export the model again.")] if shown.fault else []
-    if shown.verification is not None and not shown.verification.passed:
-        faults.append(("The outputs differ from those of PyTorch.", "Export the model again."))
-    screen.failed(f"{shown.directory} failed:", faults)
+    screen.done(f"Verified {shown.directory}")
+    screen.next((["report", str(shown.directory)], "sizes, and how it was verified"))

@@ -110,7 +110,8 @@ def test_the_table_of_engines_fits_80_columns_in_a_pipe(monkeypatch: pytest.Monk
         )
 
 
-def test_a_provider_and_an_engine_exclude_each_other(tmp_path: Path) -> None:
-    shown = zoo("verify", tmp_path, "--engine", "openvino", "--provider", "cpu")
+@pytest.mark.parametrize("other", [["--engine", "openvino"], ["--pytorch"]])
+def test_a_provider_is_exclusive(tmp_path: Path, other: list[str]) -> None:
+    shown = zoo("verify", tmp_path, *other, "--provider", "cpu")
     assert shown.exit_code == 2
-    assert "exclude each other" in shown.output
+    assert f"--provider and {other[0]} are mutually exclusive" in shown.output
