@@ -107,6 +107,17 @@ def test_openvino_computes_attention_wrongly_after_one_token_alone(run: Run) -> 
     right = run("onnxruntime", [one, many], *nodes, **axes)
     np.testing.assert_allclose(run("openvino", many, *nodes, **axes), right, atol=1e-6)
     assert abs(run("openvino", [one, many], *nodes, **axes)).max() > 2  # of values between -1 and 1
+    # Wrong too: the scale on queries, keys, both, or scores; keys transposed once or twice; a softmax of ReduceMax, Exp and
+    # ReduceSum; Clip, Relu or Dropout beside the softmax. Right: the scores transposed, products of rank 5, Einsum, the division
+    # after the second product, and another rank of the softmax alone, which costs nothing.
+    apart = (
+        *nodes[:3],
+        helper.make_node("Unsqueeze", ["scores", "first"], ["raised"]),
+        helper.make_node("Softmax", ["raised"], ["raised_shares"]),
+        helper.make_node("Squeeze", ["raised_shares", "first"], ["shares"]),
+        nodes[4],
+    )
+    np.testing.assert_allclose(run("openvino", [one, many], *apart, **axes), right, atol=1e-6)
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "onnxruntime-1.20.1"])
