@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,16 +12,21 @@ from cli.options.export_options import complete_engine
 from cli.options.options import AsJson, ExportDirectory, ProviderName, Quiet, Verbose
 from cli.terminal.option_groups import ACTION, RUNS
 
+if TYPE_CHECKING:
+    from cli.terminal.screen import Screen
+    from exporters.verification.engines.result import EngineResult
+    from zoo.record.certificate import Certificate
+
 
 def verify(
     directory: ExportDirectory,
     provider: ProviderName = None,
-    engine: Annotated[
-        str | None,
+    engines: Annotated[
+        list[str] | None,
         typer.Option(
             "--engine",
             metavar="NAME",
-            help="Run the recorded case on this engine, or compile the graphs with it (zoo engines lists them).",
+            help="Run the recorded case on this engine, or compile the graphs with it (zoo engines lists them); repeatable.",
             autocompletion=complete_engine,
             show_default=False,
             rich_help_panel=RUNS,
@@ -60,54 +66,73 @@ def verify(
     Examples:
       zoo verify build/gpt2
       zoo verify build/gpt2 --provider cuda
-      zoo verify build/gpt2 --engine onnxruntime-1.24.1
+      zoo verify build/gpt2 --engine openvino --engine onnxruntime-1.24.1
       zoo verify build/gpt2 --key public.pem
       zoo verify build/gpt2 --pytorch
     """
     from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
-    from cli.tables.verification_rows import certificate_rows, verified_again
-    from cli.terminal.exit_status import FAILED
-    from cli.terminal.render import print_json
-    from cli.terminal.screen import bad, good
     from specs.base.errors import UserError
 
-    if pytorch:
-        from exporters.exported.verify_export import verify_export
-
-        screen.title(str(directory))
-        with screen.progress() as progress:
-            shown = verify_export(directory, progress, engines=() if engine is None else (engine,))
-        if as_json:
-            data = shown.as_dict()
-            fault = data.pop("fault")
-            print_json({**data, "errors": [{"message": fault}] if fault else []})
-        else:
-            verified_again(screen, shown)
-        if not shown.passed:
-            raise typer.Exit(FAILED)
-        return
-    from zoo.record.certificate import PROVIDERS, certify
-    from zoo.record.manifest import read_record
-
-    if provider is not None and engine is not None:
+    screen = Screen(verbose, quiet, as_json)
+    names = tuple(dict.fromkeys(engines or ()))
+    if provider is not None and names:
         raise UserError(
             "--provider and --engine exclude each other: an engine has its own provider.\n  Leave one out."
         )
+    if pytorch and (unused := "--provider" if provider is not None else "--key" if key is not None else None):
+        raise UserError(f"--pytorch and {unused} exclude each other.\n  Verify twice, once with each.")
+    passed = (
+        _compared_with_pytorch(screen, directory, names)
+        if pytorch
+        else _replayed(screen, directory, provider, names, key)
+    )
+    if not passed:
+        from cli.terminal.exit_status import FAILED
+
+        raise typer.Exit(FAILED)
+
+
+def _compared_with_pytorch(screen: Screen, directory: Path, engines: Sequence[str]) -> bool:
+    """Compare all cases with PyTorch, print the result, and return whether it passed."""
+    from cli.tables.verification_rows import verified_again
+    from cli.terminal.render import print_json
+    from exporters.exported.verify_export import verify_export
+
+    screen.title(str(directory))
+    with screen.progress() as progress:
+        shown = verify_export(directory, progress, engines=engines)
+    if screen.as_json:
+        data = shown.as_dict()
+        fault = data.pop("fault")
+        print_json({**data, "errors": [{"message": fault}] if fault else []})
+    else:
+        verified_again(screen, shown)
+    return shown.passed
+
+
+def _replayed(
+    screen: Screen, directory: Path, provider: str | None, engines: Sequence[str], key: Path | None
+) -> bool:
+    """Run the recorded case on a provider or on engines, print the result, and return whether it passed."""
+    from cli.tables.verification_rows import certificate_rows, engine_rows
+    from cli.terminal.render import print_json
+    from specs.base.errors import UserError
+    from zoo.record.certificate import PROVIDERS, certify
+    from zoo.record.manifest import read_record
+
     read_record(directory)
     signature = None
     if key is not None:
         from exporters.remotes.signing.signature import check_signature
 
         signature = check_signature(directory, key)
-    shown_by = None
+    replays: list[tuple[Certificate, EngineResult]] = []
     try:
-        if engine is not None:
-            from exporters.verification.engines.replay import replay
-            from exporters.verification.engines.table import engine_named
+        if engines:
+            from exporters.verification.engines.replay import joined, replay_all
 
-            certificate, shown_by = replay(directory, engine_named(engine))
+            replays = replay_all(directory, engines)
+            certificate = joined(replays)
         elif provider is None or provider in PROVIDERS:
             certificate = certify(directory, provider)
         else:
@@ -118,22 +143,22 @@ def verify(
         raise UserError(f"{directory} cannot be verified: {error}\n  Export the model again.") from None
     if signature is not None and not signature.valid:
         certificate.faults.append(f"The signature does not hold: {signature.problem}")
-    if as_json:
+    ran = all(result.shown for _, result in replays) if replays else bool(certificate.outputs)
+    passed = ran and not certificate.faults
+    if screen.as_json:
         print_json(
             {
-                **{key: value for key, value in certificate.as_dict().items() if key != "faults"},
+                **{name: value for name, value in certificate.as_dict().items() if name != "faults"},
+                "passed": passed,
                 "errors": [{"message": fault} for fault in certificate.faults],
-                "engine": None if shown_by is None else shown_by.as_dict(),
+                "engines": [{**result.as_dict(), "outputs": each.outputs} for each, result in replays],
                 "signature": None if signature is None else signature.as_dict(),
             }
         )
-    proven = certificate.passed if shown_by is None else shown_by.outcome in ("computed", "compiled")
-    if not as_json:
-        screen.title(str(directory))
-        if shown_by is not None:
-            screen.fact("engine", (good if shown_by.passed else bad)(str(shown_by)))
-        if signature is not None and signature.valid:
-            screen.fact("signed", f"with the key of {key}: {len(signature.files)} files")
-        certificate_rows(screen, certificate, proven)
-    if not proven or certificate.faults:
-        raise typer.Exit(FAILED)
+        return passed
+    screen.title(str(directory))
+    engine_rows(screen, replays)
+    if signature is not None and signature.valid:
+        screen.fact("signed", f"with the key of {key}: {len(signature.files)} files")
+    certificate_rows(screen, certificate, ran, on_engines=bool(replays))
+    return passed
