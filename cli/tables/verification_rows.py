@@ -11,18 +11,25 @@ from cli.terminal.screen import Screen, bad, doubtful, good
 if TYPE_CHECKING:
     from exporters.exported.verify_export import ExportVerification
     from exporters.remotes.signing.signature import SignatureCheck
+    from exporters.verification.engines.result import EngineResult
     from zoo.record.certificate import Certificate
 
 _REMEDY = "Copy the directory again, or export the model again."
+_ALONE = "Run zoo verify without --engine to compare the files alone."
 
 
-def certificate_rows(screen: Screen, certificate: Certificate, proven: bool) -> None:
-    """Print the files, the outputs of the recorded case, and the verdict; or the faults."""
+def engine_rows(screen: Screen, replays: Sequence[tuple[Certificate, EngineResult]]) -> None:
+    """Print the result of each engine."""
+    for certificate, result in replays:
+        screen.fact("engine", (good if result.passed else bad)(str(result)))
+        _print_outputs(screen, certificate)
+
+
+def _print_outputs(screen: Screen, certificate: Certificate) -> None:
+    """Print a table of the compared outputs, where tables were asked for."""
     from cli.terminal.render import Column, print_table, say
 
-    provider = certificate.provider.removesuffix("ExecutionProvider")
-    outputs = certificate.outputs
-    if screen.tables and outputs:
+    if screen.tables and certificate.outputs:
         print_table(
             [
                 Column("output", pinned=True),
@@ -31,10 +38,19 @@ def certificate_rows(screen: Screen, certificate: Certificate, proven: bool) -> 
             ],
             [
                 (name, f"{difference:.1e}", f"{tolerance:.1e}")
-                for name, (difference, tolerance) in outputs.items()
+                for name, (difference, tolerance) in certificate.outputs.items()
             ],
         )
         say()
+
+
+def certificate_rows(
+    screen: Screen, certificate: Certificate, proven: bool, *, on_engines: bool = False
+) -> None:
+    """Print the files, the outputs of the recorded case, and the verdict; or the faults."""
+    provider = certificate.provider.removesuffix("ExecutionProvider")
+    outputs = certificate.outputs
+    _print_outputs(screen, certificate)
     if not certificate.faults:
         screen.fact("files", f"{certificate.files} files match their recorded SHA-256")
     if outputs:
@@ -50,9 +66,9 @@ def certificate_rows(screen: Screen, certificate: Certificate, proven: bool) -> 
         )
     directory = certificate.directory
     if certificate.faults:
-        screen.failed(
-            f"{directory} is not as it was verified:", [(fault, _REMEDY) for fault in certificate.faults]
-        )
+        heading = f"{directory} failed:" if on_engines else f"{directory} is not as it was verified:"
+        remedy = _ALONE if on_engines else _REMEDY
+        screen.failed(heading, [(fault, remedy) for fault in certificate.faults])
     elif not proven:
         screen.failed(unproven_text(certificate))
     else:
