@@ -65,7 +65,7 @@ def expected_reasons(name: str, target: str, precision: str) -> list[str]:
     return [ODD] if name == "odd" and precision in QUANTIZED else []
 
 
-@one_in(12)
+@one_in(29)
 @pytest.mark.parametrize(("name", "target", "precision"), GRID)
 def test_a_mixture_is_exported_and_verified(name: str, target: str, precision: str, tmp_path: Path) -> None:
     result = export(MIXTURES[name], tmp_path / "x", ExportOptions.of(target=target, precision=precision))
@@ -250,7 +250,7 @@ SABOTAGE: list[tuple[Callable[[Patch], None], str, tuple[str, str]]] = [
 ]
 
 
-@one_in(4)
+@one_in(7)
 @pytest.mark.parametrize(
     ("sabotage", "name", "place"), SABOTAGE, ids=[f"{s.__name__}-{n}-{'-'.join(p)}" for s, n, p in SABOTAGE]
 )
