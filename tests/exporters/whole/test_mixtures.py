@@ -71,7 +71,7 @@ def expected_operation(name: str, target: str, precision: str) -> str:
 
 def expected_reasons(name: str, target: str, precision: str) -> list[str]:
     """Why no operation of the target computes them as they are."""
-    if name in UNFIT and target in ("cpu", "cuda") and precision != "bf16":
+    if name in UNFIT and ((target == "cpu" and precision != "bf16") or target == "cuda"):
         return [UNFIT[name]]
     return [ODD] if name == "odd" and precision in QUANTIZED else []
 

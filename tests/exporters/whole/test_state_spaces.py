@@ -25,7 +25,13 @@ MIXERS = {
     "decay: {kind: retention}, output_norm: {norm: {kind: rms_norm, weight: false}, over: head}}",
 }
 FUSED = [name for name, target in TARGETS.items() if target.takes("LinearAttention", torch.float32)]
-GRID = [(name, target, precision) for name in MIXERS for target in TARGETS for precision in PRECISIONS]
+GRID = [
+    (name, target, precision)
+    for name in MIXERS
+    for target in TARGETS
+    for precision in PRECISIONS
+    if precision not in TARGETS[target].unsupported_precisions
+]
 
 
 @one_in(13)
