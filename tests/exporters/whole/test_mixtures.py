@@ -59,13 +59,10 @@ def expected_operation(name: str, target: str, precision: str) -> str:
         return "none"
     if target == "webgpu":
         return "QMoE" if precision in QUANTIZED and name not in {*UNFIT, "odd"} else "Scan"
-    if target not in ("cpu", "cuda") or name in UNFIT or precision == "bf16":
+    if target not in ("cpu", "cuda") or name in UNFIT:
         return "Scan"
-    if (target, precision) == (
-        "cpu",
-        "q4f16",
-    ) and name != "odd":  # QMoE of the processor computes in float32 alone
-        return "Scan"
+    if target == "cpu" and (precision == "bf16" or (precision == "q4f16" and name != "odd")):
+        return "Scan"  # the processor's MoE knows no bfloat16, and its QMoE float32 alone
     return "QMoE" if precision in QUANTIZED and name != "odd" else "MoE"
 
 
