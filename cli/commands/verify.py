@@ -180,7 +180,9 @@ def _replayed(
                 **{name: value for name, value in certificate.as_dict().items() if name != "faults"},
                 "passed": passed,
                 "errors": [{"message": error} for error in errors],
-                "engines": [{**result.as_dict(), "outputs": each.outputs} for each, result in replays],
+                "engines": [
+                    {**result.as_dict(), "outputs": replayed.outputs} for replayed, result in replays
+                ],
                 "signature": None if signature is None else signature.as_dict(),
             }
         )

@@ -53,7 +53,7 @@ AVOIDED = (
     "OpenVINO takes no Scan that reads a value computed outside of it: such values are carried through the Scan "
     "(`test_openvino_takes_no_scan_that_reads_a_value_computed_outside`).",
     "OpenVINO computes attention without a mask wrongly once it has computed that of one token alone, such as the single frame of a "
-    "short recording: its softmax is computed in a rank of its own, which OpenVINO fuses with no product "
+    "short recording. Its softmax has another rank, which OpenVINO fuses with no product "
     "(`test_openvino_computes_attention_wrongly_after_one_token_alone`).",
     "ONNX Runtime moves transpositions wrongly through padding of chosen axes: graphs pad all axes "
     "(`test_onnxruntime_moves_transpositions_wrongly_through_padding_of_chosen_axes`).",

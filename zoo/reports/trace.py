@@ -79,10 +79,10 @@ class Trace:
 
     def flops(self, node: fx.Node) -> tuple[Polynomial, Polynomial]:
         """FLOPs of a call: matrix products, and everything else. Raises the errors of :meth:`polynomial`."""
-        found = [flops_at(node, infos) for infos in self._infos]
+        costs = [flops_at(node, infos) for infos in self._infos]
         return (
-            self._through(node, tuple(flops.matmul for flops in found)),
-            self._through(node, tuple(flops.other for flops in found)),
+            self._through(node, tuple(flops.matmul for flops in costs)),
+            self._through(node, tuple(flops.other for flops in costs)),
         )
 
     def _through(self, node: fx.Node, values: tuple[int, ...]) -> Polynomial:

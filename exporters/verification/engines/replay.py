@@ -63,7 +63,7 @@ def joined(replays: Sequence[tuple[Certificate, EngineResult]]) -> Certificate:
     """Return one certificate for several engines: faults that not all have are preceded by the engine's name."""
     certificates = [certificate for certificate, _ in replays]
     first = certificates[0]
-    common = [fault for fault in first.faults if all(fault in each.faults for each in certificates)]
+    common = [fault for fault in first.faults if all(fault in other.faults for other in certificates)]
     faults = list(common)
     for certificate, result in replays:
         faults += [f"{result.claim.name}: {fault}" for fault in certificate.faults if fault not in common]
