@@ -33,7 +33,7 @@ def root(
         typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Build transformer models from specs, prove them, and export them to ONNX.
+    """Build transformer models from specs, verify them, and export them to ONNX.
 
     SPEC is a preset, a YAML file, a checkpoint (its directory or GGUF file), or a hub repository (ORG/NAME). Every command
     takes --json, which prints its result as JSON.

@@ -18,10 +18,10 @@ def engines(
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the engines that can prove an export: runtimes that compute its outputs, and compilers.
+    """List the engines that can verify an export: runtimes that compute its outputs, and compilers.
 
     Each engine is in an environment of its own, in the folder that ZOO_ENGINES names, or in the running interpreter. zoo
-    export --engine NAME proves the files on it, zoo verify DIR --engine NAME does so later. -v prints whole versions, every
+    export --engine NAME verifies the files on it, zoo verify DIR --engine NAME does so later. -v prints whole versions, every
     target and what each engine is.
 
     \b

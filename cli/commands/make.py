@@ -122,7 +122,7 @@ def make(
             first = str(plan.steps[0].artefact.directory) if plan.steps else ""
             screen.next(
                 (["catalog", *([] if path == Path(ZOO_FILE) else [str(path)])], "a page of all artefacts"),
-                *([(["verify", first], "prove an artefact again")] if first else []),
+                *([(["verify", first], "verify an artefact again")] if first else []),
             )
         print_failures(screen, made)
     if failed:

@@ -52,6 +52,6 @@ def pull(
     screen.row("files", f"{len(names):,} files, {byte_text(size)}, as published; digests as in export.json")
     screen.done(f"{output} is ready")
     screen.next(
-        (["verify", str(output)], "run it as it was proven"),
+        (["verify", str(output)], "run it as it was verified"),
         (["report", str(output)], "what it costs to run"),
     )

@@ -1,4 +1,4 @@
-"""``zoo verify``: whether an exported directory still is what was proven."""
+"""``zoo verify``: whether an exported directory is still as it was verified."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def verify(
     """Verify an export where it is deployed.
 
     The files are compared with their recorded digests; then ONNX Runtime runs a recorded case, whose outputs must be those
-    that were proven equal to PyTorch's. This needs neither PyTorch nor the spec: python -m zoo.record.certificate DIR does it with
+    that were verified against PyTorch's. This needs neither PyTorch nor the spec: python -m zoo.record.certificate DIR does it with
     only onnxruntime and numpy installed, and the module can be copied into a deployment.
 
-    Exit status: 0 the files are as proven, 1 they are not or nothing could be run, 2 the directory is not an export.
+    Exit status: 0 the files are as verified, 1 they are not or nothing could be run, 2 the directory is not an export.
 
     \b
     Examples:
