@@ -116,7 +116,6 @@ def bench(
 
     from cli.tables.bench_tables import print_report
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
     from exporters.benchmark.bench import bench as time_all
     from exporters.benchmark.variant import AGAINST, VariantChoice, referred, variants
@@ -149,7 +148,7 @@ def bench(
         grid.workloads(model.spec)
     if any(model.exported is None for model in models):
         choice.options()  # fails before anything is exported
-    with TemporaryDirectory() as folder, stage_progress(quiet=screen.silent) as progress:
+    with TemporaryDirectory() as folder, screen.progress() as progress:
         exported = list(variants(models, choice, Path(folder), progress))
         report = time_all(exported, grid, threads or os.cpu_count() or 1, seconds, provider, progress)
     if as_json:

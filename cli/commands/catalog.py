@@ -66,7 +66,6 @@ def catalog(
 
     from cli.options.files import check_place, write_own
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
     from specs.base.errors import UserError
     from specs.files.zoo_file import ZOO_FILE
@@ -82,7 +81,7 @@ def catalog(
     earlier = _earlier(output)
     from exporters.making.catalog import catalog as catalog_of
 
-    with stage_progress(quiet=screen.silent) as progress:
+    with screen.progress() as progress:
         listed = catalog_of(
             path,
             earlier,

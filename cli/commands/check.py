@@ -51,8 +51,8 @@ def check(
     from cli.tables.check_screen import print_behaviour_row, print_shapes_row
     from cli.tables.check_tables import print_behaviour, print_shapes
     from cli.tables.failures import failures_of
+    from cli.tables.model_rows import title
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
     from zoo.configs.named_model import named_model
 
@@ -65,18 +65,18 @@ def check(
 
     has_weights = weights is not None or named.own_weights is not None
     chosen = named.weights(weights) if has_weights else None
-    with stage_progress(quiet=screen.silent) as progress:
+    with screen.progress() as progress:
         progress(Stage("shapes"))
         model = assemble(model_spec)
         source = None if chosen is None else open_weights(chosen, model, model_spec, seed=seed)
         shapes = check_shapes(model, model_spec)
-    screen.title(model_spec.name, model_spec.summary, model_spec.architecture)
+    title(screen, model_spec)
     print_shapes_row(screen, shapes)
     if screen.tables:
         print_shapes(shapes, depth=depth, unfold=unfold)
     behaviour = None
     if shapes.passed:
-        with stage_progress(quiet=screen.silent) as progress:
+        with screen.progress() as progress:
             behaviour = check_behaviour(model_spec, source, seed=seed, progress=progress)
     passed = behaviour is not None and behaviour.passed
     if as_json:

@@ -40,7 +40,6 @@ def compile_(
 
     screen = Screen(False, quiet, as_json)
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
     from exporters.verification.engines.compile_export import compile_export
     from exporters.verification.engines.process import EngineError
@@ -49,7 +48,7 @@ def compile_(
 
     wanted = [name.strip() for name in architectures.split(",")]
     try:
-        with stage_progress(quiet=screen.silent) as progress:
+        with screen.progress() as progress:
             compiled = compile_export(directory, wanted, progress)
     except EngineError as error:
         node = f" at node {error.node}" if error.node else ""

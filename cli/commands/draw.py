@@ -57,7 +57,6 @@ def draw(
     from cli.terminal.screen import Screen
 
     screen = Screen(False, quiet, as_json)
-    from cli.terminal.progress import stage_progress
     from cli.terminal.render import emit, print_json
     from specs.base.errors import UserError
     from zoo.configs.named_model import named_model
@@ -79,7 +78,7 @@ def draw(
     if output == "-":
         from zoo.drawing import content_of
 
-        with stage_progress(quiet=False) as progress:
+        with screen.progress() as progress:
             progress(Stage(f"draw {model.name}"))
             content = content_of(model, kind, scale)
         if is_terminal():
@@ -89,6 +88,7 @@ def draw(
         return
     from cli.options.default_directory import BUILD
     from cli.options.files import check_place, write_own
+    from cli.tables.model_rows import title
     from zoo.drawing import drawn
 
     suffix = next(suffix for suffix, meant in FORMATS.items() if meant == kind)
@@ -96,12 +96,12 @@ def draw(
     if path.suffix.lower() == ".md":
         suffix = ".md"
     check_place(path, suffix, "--output")
-    with stage_progress(quiet=screen.silent) as progress:
+    with screen.progress() as progress:
         progress(Stage(f"draw {model.name}"))
         content = drawn(model, path.with_suffix(suffix), scale)
     write_own(path, content, suffix)
     page = path.with_suffix(".html")
-    screen.title(model.name, model.summary, model.architecture)
+    title(screen, model)
     screen.done(f"{path} is drawn")
     screen.next(
         (["report", *with_set(spec, assignments), "--html", str(page)], "a page of the drawing and its costs")

@@ -78,7 +78,6 @@ def evaluate(
     screen = Screen(verbose, quiet, as_json)
     from cli.tables.quality_screen import print_quality_rows
     from cli.tables.quality_tables import print_quality
-    from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
     from exporters.exported.evaluate import evaluate as judge_export
     from exporters.exported.model_source import model_source
@@ -92,7 +91,7 @@ def evaluate(
         )
     exported = open_export(directory, provider)
     other = None if against is None else model_source(against, assignments or (), weights)
-    with stage_progress(quiet=screen.silent) as progress:
+    with screen.progress() as progress:
         quality = judge_export(exported, other, data, tokenizer, progress, costs=per_layer)
     if as_json:
         print_json({"name": exported.spec.name, "directory": str(directory), **quality.as_dict()})

@@ -32,7 +32,6 @@ def pull(
     from cli.terminal.screen import Screen
 
     screen = Screen(False, quiet, as_json)
-    from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
     from exporters.remotes.addresses import remote_of
     from exporters.remotes.pull import pull as fetch
@@ -40,7 +39,7 @@ def pull(
     from zoo.files.card import CARD
     from zoo.files.ownership import MANIFEST, own_files
 
-    with stage_progress(quiet=screen.silent) as progress:
+    with screen.progress() as progress:
         manifest = fetch(remote_of(source), output, progress)
     if as_json:
         files = {name: file.model_dump() for name, file in manifest.files.items()}
@@ -53,6 +52,6 @@ def pull(
     screen.row("files", f"{len(names):,} files, {byte_text(size)}, as published; digests as in export.json")
     screen.done(f"{output} is ready")
     screen.next(
-        (["verify", str(output)], "run its recorded case"),
+        (["verify", str(output)], "run it as it was verified"),
         (["report", str(output)], "what it costs to run"),
     )

@@ -57,7 +57,6 @@ def push(
     from cli.terminal.screen import Screen
 
     screen = Screen(verbose, quiet, as_json)
-    from cli.terminal.progress import stage_progress
     from cli.terminal.render import print_json
     from exporters.remotes.addresses import remote_of
     from exporters.remotes.artefact import read_artefact
@@ -70,7 +69,7 @@ def push(
         raise OverwriteError(plan)
     address = None
     if not dry_run and not plan.current:
-        with stage_progress(quiet=screen.silent) as progress:
+        with screen.progress() as progress:
             address = publish(plan, force=force, progress=progress)
     if as_json:
         print_json({"directory": str(directory), **plan.as_dict(), "dry_run": dry_run, "published": address})
@@ -80,7 +79,8 @@ def push(
         screen.next((typed(context, without=("dry_run",)), "send it"))
     elif "://" in to:
         pulled = f"{directory.name or 'export'}-pulled"
-        screen.next((["pull", address or to, "-o", pulled], "fetch it, and compare its digests"))
+        source = address if address and address.startswith("oci://") else to  # of the hub it is a page
+        screen.next((["pull", source, "-o", pulled], "fetch it, and compare its digests"))
 
 
 def _print_plan(screen: Screen, plan: PushPlan) -> None:

@@ -134,6 +134,7 @@ def report(
     from cli.options.sizes import file_sizes
     from cli.tables.export_differences import print_changes
     from cli.tables.mesh_report import report_mesh
+    from cli.tables.model_rows import title
     from cli.tables.report_screen import DEVICES, print_costs
     from cli.tables.report_tables import print_advice, print_report
     from cli.terminal.exit_status import FAILED
@@ -173,6 +174,7 @@ def report(
         intact = integrity is None or integrity.intact
         print_json({**costs.as_dict(), "passed": intact, "target": target_name, "integrity": kept})
     elif html is not None:
+        title(screen, model_spec)
         screen.done(f"{html} is ready")
     else:
         if screen.rows:

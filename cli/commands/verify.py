@@ -1,9 +1,10 @@
-"""``zoo verify``: whether an exported directory still is what was verified."""
+"""``zoo verify``: whether an exported directory is still as it was verified."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,16 +12,22 @@ from cli.options.export_options import complete_engine
 from cli.options.options import AsJson, ExportDirectory, ProviderName, Quiet, Verbose
 from cli.terminal.option_groups import ACTION, RUNS
 
+if TYPE_CHECKING:
+    from cli.terminal.screen import Screen
+    from exporters.remotes.signing.signature import SignatureCheck
+    from exporters.verification.engines.result import EngineResult
+    from zoo.record.certificate import Certificate
+
 
 def verify(
     directory: ExportDirectory,
     provider: ProviderName = None,
-    engine: Annotated[
-        str | None,
+    engines: Annotated[
+        list[str] | None,
         typer.Option(
             "--engine",
             metavar="NAME",
-            help="Run the recorded case on this engine, or compile the graphs with it (zoo engines lists them).",
+            help="Run the recorded case on this engine, or compile the graphs with it (zoo engines lists them); repeatable.",
             autocompletion=complete_engine,
             show_default=False,
             rich_help_panel=RUNS,
@@ -60,54 +67,100 @@ def verify(
     Examples:
       zoo verify build/gpt2
       zoo verify build/gpt2 --provider cuda
-      zoo verify build/gpt2 --engine onnxruntime-1.24.1
+      zoo verify build/gpt2 --engine openvino --engine onnxruntime-1.24.1
       zoo verify build/gpt2 --key public.pem
       zoo verify build/gpt2 --pytorch
     """
     from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
-    from cli.tables.verification_rows import certificate_rows, verified_again
-    from cli.terminal.exit_status import FAILED
-    from cli.terminal.render import print_json
-    from cli.terminal.screen import bad, good
     from specs.base.errors import UserError
 
-    if pytorch:
-        from exporters.exported.verify_export import verify_export
+    screen = Screen(verbose, quiet, as_json)
+    names = tuple(dict.fromkeys(engines or ()))
+    if provider is not None and names:
+        raise UserError(
+            "--provider and --engine are mutually exclusive: an engine has its own provider.\n  Remove one of them."
+        )
+    if provider is not None and pytorch:
+        raise UserError(
+            "--provider and --pytorch are mutually exclusive: the cases run on the providers of the export's target.\n"
+            "  Remove one of them."
+        )
+    signature = _checked_signature(directory, key)
+    passed = (
+        _compared_with_pytorch(screen, directory, names, key, signature)
+        if pytorch
+        else _replayed(screen, directory, provider, names, key, signature)
+    )
+    if not passed:
+        from cli.terminal.exit_status import FAILED
 
-        screen.title(str(directory))
-        with screen.progress() as progress:
-            shown = verify_export(directory, progress, engines=() if engine is None else (engine,))
-        if as_json:
-            data = shown.as_dict()
-            fault = data.pop("fault")
-            print_json({**data, "errors": [{"message": fault}] if fault else []})
-        else:
-            verified_again(screen, shown)
-        if not shown.passed:
-            raise typer.Exit(FAILED)
-        return
-    from zoo.record.certificate import PROVIDERS, certify
+        raise typer.Exit(FAILED)
+
+
+def _checked_signature(directory: Path, key: Path | None) -> SignatureCheck | None:
+    """The check of the signature by a key, if there is one, of a directory that has to be an export."""
     from zoo.record.manifest import read_record
 
-    if provider is not None and engine is not None:
-        raise UserError(
-            "--provider and --engine exclude each other: an engine has its own provider.\n  Leave one out."
-        )
     read_record(directory)
-    signature = None
-    if key is not None:
-        from exporters.remotes.signing.signature import check_signature
+    if key is None:
+        return None
+    from exporters.remotes.signing.signature import check_signature
 
-        signature = check_signature(directory, key)
-    shown_by = None
+    return check_signature(directory, key)
+
+
+def _compared_with_pytorch(
+    screen: Screen,
+    directory: Path,
+    engines: Sequence[str],
+    key: Path | None,
+    signature: SignatureCheck | None,
+) -> bool:
+    """Compare all cases with PyTorch, print the result, and return whether it passed."""
+    from cli.tables.verification_rows import failures_again, signature_row, verified_again
+    from cli.terminal.render import print_json
+    from exporters.exported.verify_export import verify_export
+
+    screen.title(str(directory))
+    with screen.progress() as progress:
+        shown = verify_export(directory, progress, engines=engines)
+    failures = failures_again(shown, signature)
+    if screen.as_json:
+        print_json(
+            {
+                **{name: value for name, value in shown.as_dict().items() if name != "fault"},
+                "passed": not failures,
+                "errors": [{"message": failure} for failure, _ in failures],
+                "signature": None if signature is None else signature.as_dict(),
+            }
+        )
+    else:
+        signature_row(screen, signature, key)
+        verified_again(screen, shown, failures)
+    return not failures
+
+
+def _replayed(
+    screen: Screen,
+    directory: Path,
+    provider: str | None,
+    engines: Sequence[str],
+    key: Path | None,
+    signature: SignatureCheck | None,
+) -> bool:
+    """Run the recorded case on a provider or on engines, print the result, and return whether it passed."""
+    from cli.tables.verification_rows import certificate_rows, engine_rows, signature_row, unproven_text
+    from cli.terminal.render import print_json
+    from specs.base.errors import UserError
+    from zoo.record.certificate import PROVIDERS, certify
+
+    replays: list[tuple[Certificate, EngineResult]] = []
     try:
-        if engine is not None:
-            from exporters.verification.engines.replay import replay
-            from exporters.verification.engines.table import engine_named
+        if engines:
+            from exporters.verification.engines.replay import joined, replay_all
 
-            certificate, shown_by = replay(directory, engine_named(engine))
+            replays = replay_all(directory, engines)
+            certificate = joined(replays)
         elif provider is None or provider in PROVIDERS:
             certificate = certify(directory, provider)
         else:
@@ -117,23 +170,25 @@ def verify(
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"{directory} cannot be verified: {error}\n  Export the model again.") from None
     if signature is not None and not signature.valid:
-        certificate.faults.append(f"The signature does not hold: {signature.problem}")
-    if as_json:
+        certificate.faults.append(signature.fault)
+    ran = all(result.shown for _, result in replays) if replays else bool(certificate.outputs)
+    passed = ran and not certificate.faults
+    errors = certificate.faults or ([] if passed else [unproven_text(certificate)])
+    if screen.as_json:
         print_json(
             {
-                **{key: value for key, value in certificate.as_dict().items() if key != "faults"},
-                "errors": [{"message": fault} for fault in certificate.faults],
-                "engine": None if shown_by is None else shown_by.as_dict(),
+                **{name: value for name, value in certificate.as_dict().items() if name != "faults"},
+                "passed": passed,
+                "errors": [{"message": error} for error in errors],
+                "engines": [
+                    {**result.as_dict(), "outputs": replayed.outputs} for replayed, result in replays
+                ],
                 "signature": None if signature is None else signature.as_dict(),
             }
         )
-    proven = certificate.passed if shown_by is None else shown_by.outcome in ("computed", "compiled")
-    if not as_json:
-        screen.title(str(directory))
-        if shown_by is not None:
-            screen.fact("engine", (good if shown_by.passed else bad)(str(shown_by)))
-        if signature is not None and signature.valid:
-            screen.fact("signed", f"with the key of {key}: {len(signature.files)} files")
-        certificate_rows(screen, certificate, proven)
-    if not proven or certificate.faults:
-        raise typer.Exit(FAILED)
+        return passed
+    screen.title(str(directory))
+    engine_rows(screen, replays)
+    signature_row(screen, signature, key)
+    certificate_rows(screen, certificate, ran, on_engines=bool(replays))
+    return passed

@@ -25,7 +25,7 @@ def cache_data(report: Report, base: ModelFigures) -> dict[str, Any] | None:
         return None
     sizes, lengths = report.cache, report.lengths
     longest = report.room.longest or _LONGEST
-    theirs = cache(base.spec, report.dtype)
+    theirs = cache(base.folded, report.dtype)
     contexts = list(_contexts(longest, [group.window for group in sizes.own if group.window]))
     return {
         **sizes.as_dict(),

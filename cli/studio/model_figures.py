@@ -16,6 +16,7 @@ from specs.forms.likeness import Features, features
 from specs.model.model import Model
 from zoo.drawing import draw_svg
 from zoo.pages.treemap import treemap_section
+from zoo.reports.folding import Folded
 from zoo.reports.lengths import Lengths
 from zoo.reports.parameters import ParameterReport, folded_report
 from zoo.reports.quantities import Measured
@@ -42,20 +43,25 @@ class ModelFigures:
     def _report(self) -> Report:
         return report_on(self.spec, Lengths.of(self.spec), "fp16", device_names())
 
+    @property
+    def folded(self) -> Folded:
+        """The model with equal layers built once."""
+        return self._report.folded
+
     @cached_property
     def parameters(self) -> ParameterReport:
         """The parameters by module."""
-        return folded_report(self._report.folded)
+        return folded_report(self.folded)
 
     @cached_property
     def measured(self) -> Measured:
         """The costs to compare with another model's."""
-        return Measured(self.spec, self._report.folded, self.parameters, self._report.costs.stages)
+        return Measured(self.spec, self.folded, self.parameters, self._report.costs.stages)
 
     @cached_property
     def drawing(self) -> str:
         """The drawing as SVG."""
-        return draw_svg(self.spec)
+        return draw_svg(self.spec, self.folded)
 
     @cached_property
     def treemap(self) -> dict[str, Any]:

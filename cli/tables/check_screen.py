@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from cli.tables.model_rows import shape_row
 from cli.terminal.screen import Screen, bad, doubtful, good
 
 if TYPE_CHECKING:
@@ -13,12 +14,7 @@ if TYPE_CHECKING:
 
 def print_shapes_row(screen: Screen, report: ShapeReport) -> None:
     """Print how many modules agree, and what the whole model takes and gives."""
-    if not report.passed:
-        screen.row("shapes", bad("failed"))
-        return
-    count = len({module.path for module in report.modules})
-    wholes = [_signature(module) for module in report.modules if not module.path]
-    screen.row("shapes", good(f"{count} modules agree"), *wholes)
+    shape_row(screen, report, *(_signature(module) for module in report.modules if not module.path))
 
 
 def _signature(model: ModuleShapes) -> str:

@@ -55,10 +55,13 @@ def parameter_row(
     )
 
 
-def shape_row(screen: Screen, report: ShapeReport) -> None:
-    """Print whether the shapes of all modules agree."""
+def shape_row(screen: Screen, report: ShapeReport, *signatures: str) -> None:
+    """Print whether the shapes of all modules agree, and if so some signatures."""
+    if not report.passed:
+        screen.row("shapes", bad("failed"))
+        return
     count = len({module.path for module in report.modules})
-    screen.row("shapes", f"{count} modules agree" if report.passed else bad("failed"))
+    screen.row("shapes", good(f"{count} modules agree"), *signatures)
 
 
 def behaviour_row(screen: Screen, report: BehaviourReport) -> None:

@@ -127,4 +127,6 @@ def _inputs(
     if against is not None and against.exported is None:
         places.append(against.origin)
         text_reader = text_reader or find_text(against.origin, None, needed=text is not None)
-    return representative(exported.spec, text, text_reader, Preprocessing.beside(*places), calibrates=False)
+    return representative(
+        exported.spec, text, text_reader, Preprocessing.beside(*places), calibrates=False, option="data"
+    )

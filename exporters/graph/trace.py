@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from exporters.graph.quantization.scheme import Quantization
 from exporters.graph.translate import lower
 from exporters.graph.values import Graph
 from exporters.target.targets import Target
+from zoo.core.collector import collector_paused
 from zoo.core.tensors import weight_tensors
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.task import Task
@@ -53,7 +52,7 @@ class TracedTask:
         static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
         static.update(dim for placeholder in task.inputs for dim in placeholder.dims if isinstance(dim, int))
         symbols = task.symbols(static)
-        with _collector_paused():
+        with collector_paused():
             traced = Tracer(model, symbols).run(task.call, task.inputs)
             unfused = fuse(traced, target, context_length)
             if cache is not None and has_cache_operations(traced):
@@ -64,7 +63,7 @@ class TracedTask:
     def graph(self, quantization: Quantization | None) -> Graph:
         """The ONNX graph.  Raises :class:`exporters.graph.translate.NoEmitterError`."""
         task = self.task
-        with _collector_paused():
+        with collector_paused():
             graph = lower(
                 self.traced, task.name, self.model, self.target, self.symbols, task.inputs, quantization
             )
@@ -85,18 +84,6 @@ def trace_and_lower(
     Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.graph.translate.NoEmitterError`.
     """
     return TracedTask.of(model, task, target, context_length, cache).graph(quantization)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause garbage collection: many objects are made and none dropped, so collections would find nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def write_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto], metadata: Mapping[str, str]) -> None:

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from specs.base.plugins import FAMILIES, plugin_entries
+from zoo.record.changes import input_changes
 
 _TOOLS = ("zoo", "torch", "onnx", "numpy")
 _RUNTIMES = ("onnxruntime-gpu", "onnxruntime")
@@ -44,32 +45,7 @@ class Inputs:
         """Return the differences from the recorded inputs of an earlier build, one phrase each."""
         if earlier.get("spec") != self.spec:
             yield "spec"
-        if earlier.get("weights") != self.weights:
-            yield f"weights {shown(earlier.get('weights'))} \u2192 {shown(self.weights)}"
-        if earlier.get("calibrate") != self.calibrate:
-            yield "calibration inputs"
-        for key, now in (("options", self.options), ("versions", self.versions)):
-            recorded = earlier.get(key)
-            before = recorded if isinstance(recorded, Mapping) else {}
-            for name in sorted({*before, *now}):
-                if before.get(name) != now.get(name):
-                    yield f"{name} {_value_text(before.get(name))} \u2192 {_value_text(now.get(name))}"
-
-
-def _value_text(value: object) -> str:
-    return (
-        {None: "none", True: "yes", False: "no"}[value]
-        if value is None or isinstance(value, bool)
-        else str(value)
-    )
-
-
-def shown(weights: object) -> str:
-    """Return weights as shown in reports, with digests cut to 12 digits."""
-    if not isinstance(weights, str):
-        return "none"
-    kind, _, digest = weights.partition(":")
-    return f"{kind} {digest[:12]}" if kind == "files" else weights
+        yield from input_changes(earlier, asdict(self))
 
 
 def digest_of(data: Any) -> str:

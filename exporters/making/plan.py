@@ -15,9 +15,9 @@ from exporters.making.lock import Lock
 from exporters.making.models import ModelInputs, model_inputs
 from specs.base.errors import CombinedError, UserError, reason_of
 from specs.files.zoo_file import ArtefactEntry
-from specs.forms.difference import differences
 from specs.language.load import load
 from zoo.files.ownership import MANIFEST
+from zoo.record.changes import spec_changes
 from zoo.record.integrity import check_integrity
 from zoo.record.manifest import read_record
 from zoo.weights.hub import HubError
@@ -198,14 +198,8 @@ def _stale(
 
 
 def _spec_changes(directory: Path, model: ModelInputs) -> str:
-    """Return the changes that matter to the model of an artefact, such as ``decoder.layers 12 → 6``, or else of its names."""
+    """Return the changes of the spec since an artefact was built."""
     try:
-        earlier = load(directory / "spec.yaml")
+        return spec_changes(load(directory / "spec.yaml"), model.spec)
     except UserError:
         return "spec"
-    changes = [change.text() for change in differences(earlier, model.spec) if not change.follows]
-    if not changes:
-        return "name, description or expected counts of the spec"
-    return ", ".join(changes[:_LISTED]) + (
-        f" and {len(changes) - _LISTED} more" if len(changes) > _LISTED else ""
-    )

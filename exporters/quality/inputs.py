@@ -33,7 +33,7 @@ from exporters.quality.parts import (
 )
 from exporters.quality.texts import read_text
 from exporters.runtime.text import TextTokenizer
-from specs.base.errors import UserError
+from specs.base.errors import UserError, option_name
 from specs.model.model import Model
 
 WINDOW = 256
@@ -50,9 +50,11 @@ def representative(
     preprocessing: Preprocessing = UNSTATED,
     *,
     calibrates: bool = True,
+    option: str = "calibrate",
 ) -> Representative:
     """Read the inputs in a file, by default in the corpus. Unless ``calibrates``, all of them are judged.
 
+    ``option`` names the file in messages.
     ``tokenizer`` and ``preprocessing`` are the checkpoint's, for text, and for audio and images. Raises :class:`NoInputsError`
     if there is no file and the corpus cannot be tokenized, and :class:`specs.base.errors.UserError` for a file that does not
     fit the model.
@@ -81,8 +83,8 @@ def representative(
         return _windows(spec, str(path), sha256, ids, [], share)
     if tokenizer is None:
         raise (NoInputsError if path is None else UserError)(
-            f"{path or 'the corpus of zoo'}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n"
-            "  Put its tokenizer.json there, or give token ids as whole numbers in a .npy file."
+            f"{path or 'the corpus of zoo'}: text needs a tokenizer, and there is no tokenizer.json next to the weights of {spec.name}\n"
+            f"  {_without_tokenizer(spec, path, option)}"
         )
     text, name, sha256 = read_text(path)
     if spec.architecture == "decoder":
@@ -92,6 +94,15 @@ def representative(
         )
         return _windows(spec, name, sha256, ids, tokenizer.prefix, share)
     return _of_sentences(spec, name, sha256, text, tokenizer, share)
+
+
+def _without_tokenizer(spec: Model, path: Path | None, option: str) -> str:
+    """Return the remedies for text without a tokenizer."""
+    remedy = "Put its tokenizer.json there, or give token ids as whole numbers in a .npy file"
+    if path is not None:
+        return f"{remedy}."
+    largest = f" from 0 to {spec.vocab_size - 1}" if spec.vocab_size else ""
+    return f"{remedy}: {option_name(option)} FILE.npy, with ids{largest}."
 
 
 def random_inputs(spec: Model, seed: int = 0) -> Representative:

@@ -58,6 +58,7 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
         name: [kinds[name, layer] for layer in dict.fromkeys(stack.owners())] for name, stack in spec.stacks()
     }
     row, sizes, traced = TARGETS[target], dict[str, int](), dict[Hashable, list[TracedTask]]()
+    floats = dict[Hashable, int]()
     for name, precision in PRECISIONS.items():
         if name in row.unsupported_precisions:
             continue
@@ -66,7 +67,12 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
         key = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large
         if key not in traced:
             traced[key] = _traced(small, row, dtype)
+        if precision.bits is None and key in floats:
+            sizes[name] = floats[key]
+            continue
         sizes[name] = _size(_items(traced[key], precision, row, small), layers)
+        if precision.bits is None:
+            floats[key] = sizes[name]
     return sizes
 
 

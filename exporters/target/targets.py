@@ -120,6 +120,8 @@ class Target:
     sizes_on_device: bool = False
     """Whether a size that tensors are computed with is computed beside them, where the shapes of tensors are on the host: a copy
     would otherwise move it, and rule out that the graph is captured."""
+    unfused_softmax: bool = False
+    """Whether attention without a mask is written so that no engine fuses its softmax with its products, which OpenVINO does wrongly."""
     chunks_delta_rules: bool = True
     """Whether delta rules compute many tokens in chunks; elsewhere one token after another, with fewer computed sizes."""
     attention_beside_scans: bool = True
@@ -178,6 +180,7 @@ TARGETS = {
             providers=(CPU,),
             operations={"Gelu": FLOATS, "MatMulInteger": FULL},
             undivided="rows",
+            unfused_softmax=True,
             opsets={27: {"CausalConvWithState": FULL_AND_FLOAT16, "LinearAttention": FULL}},
         ),
         # --8<-- [end:portable]

@@ -53,8 +53,10 @@ class Difference:
 
 
 def _value_text(value: Any) -> str:
-    """A value on one line; of a part of a model, its kind."""
+    """A value on one line; of a part of a model, its kind, and of a stack, its depth."""
     if isinstance(value, Mapping):
+        if "layers" in value:
+            return f"{value['layers']} layers"
         return str(value.get("kind", dict(value)))
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "none"}[value]

@@ -188,11 +188,14 @@ class Stack(Spec):
         used = dict.fromkeys(names)
         if len(used) == 1:
             return names
-        first: dict[str, str | None] = {}
-        texts = {name: repr(self.named_block(name)) for name in used}
-        for name in texts:
-            first.setdefault(texts[name], name)
-        return [first[texts[name]] for name in names]
+        first: list[tuple[BlockParts, str | None]] = []
+        standing: dict[str | None, str | None] = {}
+        for name in used:
+            block = self.named_block(name)
+            standing[name] = next((earlier for other, earlier in first if other == block), name)
+            if standing[name] == name:
+                first.append((block, name))
+        return [standing[name] for name in names]
 
     def layer_blocks(self) -> list[BlockParts]:
         """The block of every layer; equal blocks are one object."""

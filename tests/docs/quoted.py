@@ -68,7 +68,6 @@ def comparable(command: Command, text: str) -> list[str]:
     lines = [line for line in lines if line.strip("─") and line.split()[0] not in ("this", "...")]
     if name == "compare":  # of a variant, its name and parameters: the rest is what it learned
         lines = [re.sub(r"^([A-Z] \S+ [\d,]+) .*", r"\1", line) for line in lines]
-    lines = [re.sub(r" in (?:\d+ min \d\d|[\d.]+) s\.$", " in # s.", line) for line in lines]
     return [re.sub(_NUMBER, "#", line) for line in lines] if name in _MEASURED else lines
 
 

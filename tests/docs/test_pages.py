@@ -66,6 +66,7 @@ def test_specs_validate(tmp_path):
 
 @pytest.mark.slow
 def test_the_first_guide_runs(tmp_path):
+    """Its commands run one after the other in one directory; ``test_quoted`` compares what they print."""
     ran = 0
     for block in blocks(ROOT / "docs" / "guides" / "first-variant.md"):
         if block.language == "yaml":
@@ -73,8 +74,5 @@ def test_the_first_guide_runs(tmp_path):
         for command in commands(block) if block.language == "console" else ():
             done = zoo(*command.arguments, cwd=tmp_path, env=environment())
             assert done.returncode == command.status, f"{command.arguments}: {done.stdout}{done.stderr}"
-            if command.output and "..." not in command.output:
-                printed = (done.stdout + done.stderr).splitlines()
-                assert [line.rstrip() for line in printed] == command.output.splitlines(), command.arguments
             ran += 1
     assert ran > 8

@@ -30,7 +30,7 @@ from zoo.ops.operation import CALLS
 from zoo.ops.saved import saves_nothing
 from zoo.ops.tokens import separate
 from zoo.reports.flops import operations_without_entry
-from zoo.reports.saved_tensors import saved_tensors
+from zoo.reports.saved_tensors import saved_tensors, trained_values
 from zoo.tracing.sizing import infos_at
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.task import Task
@@ -114,7 +114,7 @@ def entry_bytes(model: Applied) -> int:
     graph = Tracer(model, Symbols.of(INPUTS, ())).run(lambda m, values: {"y": m(values["x"])}, INPUTS)
     infos = infos_at(graph, INPUTS, SIZES)
     outputs: set[fx.Node] = {node for node in graph.nodes if any(user.op == "output" for user in node.users)}
-    saved = saved_tensors(graph, fused=False)
+    saved = saved_tensors(graph, trained_values(graph), fused=False)
     return sum(
         each.bytes_at(infos)
         for each in saved

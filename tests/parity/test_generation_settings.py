@@ -159,6 +159,7 @@ def test_an_encoder_decoder_generates_the_tokens_of_transformers(pair, name):
     assert found.continuations[1].ids == expected
 
 
+@pytest.mark.slow
 def test_the_settings_change_what_is_generated(decoder, pair):
     """Most of them: otherwise equal tokens would say nothing."""
     _, directory, _, ours = decoder

@@ -6,19 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specs.base.errors import UserError, path_text, shorten
-from specs.forms.canonical import differences
+from specs.base.errors import UserError
 from specs.forms.resolved import resolved
+from specs.model.model import Model
 from zoo.catalog.entries import CatalogEntry, distinct_models
+from zoo.record.changes import input_changes, spec_changes
 
 FORMAT = 1
 KEPT = 20
 """The number of sets of changes that a catalog keeps, the newest first."""
-
-_LISTED = 3
-
-_ABOUT = {"name", "summary", "source", "year", "expect"}
-"""Fields that change with the model, and are listed only where nothing else changed."""
 
 Data = Mapping[str, Any]
 """Data that a catalog keeps for the next one: specs, and the inputs of every artefact with the index of its spec."""
@@ -100,37 +96,18 @@ def compared(before: Data, now: Data, time: str) -> Changes:
 
 def _reasons(old: Data, new: Data, old_spec: Any, new_spec: Any) -> Iterator[str]:
     """Return the reasons why an artefact differs from its earlier version; none if it is equal."""
-    reasons = [*_spec_reasons(old_spec, new_spec), *_input_reasons(old, new)]
+    reasons = [*_spec_reasons(old_spec, new_spec), *input_changes(old, new)]
     yield from reasons
     if old["export"] != new["export"] and not reasons:
         same_weights = old["weights_digest"] == new["weights_digest"]
-        yield "files" if same_weights else "weights: other values"
+        yield "files" if same_weights else "values of the weights"
     if old["state"] != new["state"]:
-        yield f"verification: {old['state']} -> {new['state']}"
+        yield f"verification {old['state']} \u2192 {new['state']}"
 
 
 def _spec_reasons(old: Any, new: Any) -> Iterator[str]:
-    every = [*differences(old, new)]
-    computed = [difference for difference in every if difference[0][0] not in _ABOUT]
-    texts = [f"{path_text(path)}: {shorten(a)} -> {shorten(b)}" for path, a, b in computed or every]
-    if texts:
-        more = f", and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-        yield f"spec: {', '.join(texts[:_LISTED])}{more}"
-
-
-def _input_reasons(old: Data, new: Data) -> Iterator[str]:
-    if old["weights"] != new["weights"]:
-        yield f"weights: {_short(old['weights'])} -> {_short(new['weights'])}"
-    if old["calibrate"] != new["calibrate"]:
-        yield "calibration inputs"
-    for title in ("option", "version"):
-        a, b = old[f"{title}s"], new[f"{title}s"]
-        for name in sorted({*a, *b}):
-            if a.get(name) != b.get(name):
-                yield f"{title} {name}: {a.get(name)} -> {b.get(name)}"
-
-
-def _short(weights: str) -> str:
-    """Return weights as shown on the page, with digests cut to 12 digits."""
-    kind, _, digest = weights.partition(":")
-    return f"{kind} {digest[:12]}" if kind == "files" else weights
+    if old != new:
+        try:
+            yield spec_changes(Model.model_validate(old), Model.model_validate(new))
+        except ValueError:  # an earlier version of zoo wrote the old one
+            yield "spec"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from specs.model.model import Model
     from zoo.drawing.scene import Scene
+    from zoo.reports.folding import Folded
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,19 +65,22 @@ def content_of(spec: Model, kind: str, scale: float = 2.0) -> bytes:
     return (draw_svg(spec) if kind == "svg" else draw_mermaid(spec)).encode()
 
 
-def draw_scene(spec: Model) -> Scene:
-    """The drawing of a model as boxes, arrows and text with coordinates."""
+def draw_scene(spec: Model, folded: Folded | None = None) -> Scene:
+    """The drawing of a model as boxes, arrows and text with coordinates; ``folded``: the model, if built before."""
     from zoo.drawing.layout import lay_out
     from zoo.drawing.reading import read
 
-    return lay_out(read(spec))
+    return lay_out(read(spec, folded))
 
 
-def draw_svg(spec: Model) -> str:
-    """The drawing of a model as an SVG document; inlined in a page, it takes the page's colours."""
+def draw_svg(spec: Model, folded: Folded | None = None) -> str:
+    """The drawing of a model as an SVG document; inlined in a page, it takes the page's colours.
+
+    ``folded``: the model, if built before.
+    """
     from zoo.drawing.svg import svg
 
-    return svg(draw_scene(spec))
+    return svg(draw_scene(spec, folded))
 
 
 def draw_png(spec: Model, scale: float = 2.0) -> bytes:

@@ -20,6 +20,7 @@ from zoo.drawing.diagram import AttentionPart, Element, ExpertsPart, Part, Sum, 
 from zoo.drawing.following import Fork, PathStep, way_through
 from zoo.drawing.following import Way as ReadWay
 from zoo.drawing.parameters import Counts
+from zoo.reports.folding import Folded
 
 OTHER_TITLES = {
     "layer_scale": "LayerScale",
@@ -41,11 +42,16 @@ class StackFacts:
 
     name: str
     spec: Stack
-    module: nn.Module
+    folded: Folded
     counts: Counts
     context: PartContext
     position: PositionKind
     position_keys: str
+
+    @property
+    def module(self) -> nn.Module:
+        """The stack with equal layers built once."""
+        return self.folded.model.get_submodule(self.name)
 
     def blocks(self, layers: Iterable[int]) -> tuple[str, ...]:
         """The paths of a module in some layers."""
@@ -57,7 +63,7 @@ class BlockReader:
 
     def __init__(self, stack: StackFacts, block: BlockParts, keys: str, layers: Sequence[int]) -> None:
         self._stack, self._spec, self._block_keys, self._layers = stack, block, keys, layers
-        self._block = stack.module.get_submodule(f"blocks.{layers[0]}")
+        self._block = stack.module.get_submodule(f"blocks.{stack.folded.stacks[stack.name].like[layers[0]]}")
 
     def way(self) -> Way:
         """The parts of the block, or a single box if its forward cannot be followed."""

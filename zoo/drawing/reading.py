@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torch import nn
-
 from specs.base.words import PartContext, product
 from specs.model.model import Model
 from specs.model.stack import Stack, StackName
-from zoo.builder import assemble
 from zoo.core.units import parameter_text
 from zoo.drawing.blocks import StackFacts
 from zoo.drawing.connectors import connector_elements, inserted
@@ -19,19 +16,20 @@ from zoo.drawing.embeddings import embedding_elements, position_keys
 from zoo.drawing.heads import head_elements, vector_elements
 from zoo.drawing.layers import layer_frames
 from zoo.drawing.parameters import Counts
-from zoo.reports.parameters import ParameterReport, parameter_report
+from zoo.reports.folding import Folded
+from zoo.reports.parameters import ParameterReport, folded_report
 
 
-def read(spec: Model) -> Diagram:
-    """The diagram of a model, which is built without weights.
+def read(spec: Model, folded: Folded | None = None) -> Diagram:
+    """The diagram of a model, which is built without weights; ``folded``: the model, if built before.
 
     Raises :class:`specs.base.errors.PluginError` if a plugin's kind cannot be built.
     """
-    model = assemble(spec)
-    report = parameter_report(spec)
+    folded = folded or Folded.of(spec)
+    report = folded_report(folded)
     counts = Counts(report)
     columns = tuple(
-        DiagramColumn(name, tuple(_column(spec, name, stack, model.get_submodule(name), counts)))
+        DiagramColumn(name, tuple(_column(spec, name, stack, folded, counts)))
         for name, stack in spec.stacks()
     )
     ties = tuple(_ties(columns, counts))
@@ -79,9 +77,7 @@ def _length(spec: Model, name: StackName, stack: Stack) -> str:
     return f"{spec.context_length_of(stack):,}"
 
 
-def _column(
-    spec: Model, name: StackName, stack: Stack, module: nn.Module, counts: Counts
-) -> Iterator[Element]:
+def _column(spec: Model, name: StackName, stack: Stack, folded: Folded, counts: Counts) -> Iterator[Element]:
     """A stack from its inputs up."""
     own = f"{name}_embedding"
     embedding = own if own in counts.modules else "embedding"
@@ -98,7 +94,7 @@ def _column(
         yield counts.part("other", f"{stack.altup.streams} streams", [], f"{name}.streams.into", altup)
     position, keys = spec.position_of(stack), position_keys(name, stack)
     causal = replace(context, causal=spec.is_causal(name))
-    yield from layer_frames(StackFacts(name, stack, module, counts, causal, position, keys))
+    yield from layer_frames(StackFacts(name, stack, folded, counts, causal, position, keys))
     if stack.altup is not None:
         yield counts.part("other", "Mean of the streams", [], f"{name}.streams.out", altup)
     norm = stack.layer_blocks()[-1].norm

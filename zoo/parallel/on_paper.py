@@ -22,6 +22,7 @@ from zoo.models.stack import stacks_of
 from zoo.parallel.mesh import check_names
 from zoo.parallel.pipeline import check_stages
 from zoo.parallel.plan import ParallelPlan, blocks_of, plan_of
+from zoo.reports.folding import Folded
 from zoo.reports.memory import DTYPES, CacheSizes, cache
 from zoo.reports.roofline import COMPUTED_IN, best_rate
 from zoo.reports.training import Training, training
@@ -205,7 +206,7 @@ class ModelOnPaper:
     @cached_property
     def cache(self) -> CacheSizes | None:
         """The caches of a decoder."""
-        return cache(self.plan.spec, DTYPES[self.precision])
+        return cache(Folded.of(self.plan.spec), DTYPES[self.precision])
 
     def on(self, degrees: Mapping[str, int], device: Device, batch: int, length: int) -> OnPaper:
         """The model on a mesh. Raises :class:`specs.base.errors.UserError` for dims and degrees that do not fit."""

@@ -17,12 +17,13 @@ from torch import fx
 
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
+from zoo.core.collector import collector_paused
 from zoo.core.graph_names import VISION_ENCODER
 from zoo.core.reduced import fewer_layers
 from zoo.core.roles import ROLES, PartlyActive
 from zoo.core.state_names import is_present
 from zoo.ops.saved import NodeInfos
-from zoo.reports.flops import matmul_flops_at, operations_without_entry, other_flops_at
+from zoo.reports.flops import operations_without_entry
 from zoo.reports.layers import layer_kinds
 from zoo.reports.polynomial import Polynomial
 from zoo.reports.roles import module_roles
@@ -133,6 +134,7 @@ def within(parts: Mapping[str, Polynomial], path: str) -> Polynomial:
     )
 
 
+@collector_paused()
 def costs(spec: Model) -> Costs:
     """The costs of each stage of a spec's model.
 
@@ -162,9 +164,10 @@ def _stage(trace: Trace, spec: Model, small: Model) -> StageCosts:
     modules, elements = (defaultdict[str, list[Polynomial]](list) for _ in range(2))
     for node in trace.calls:
         path = node.meta["path"]
-        if products := trace.polynomial(node, partial(matmul_flops_at, node)):
+        products, other = trace.flops(node)
+        if products:
             modules[path].append(products)
-        if other := trace.polynomial(node, partial(other_flops_at, node)):
+        if other:
             elements[path].append(other)
     kinds = layer_kinds(spec, small)
     at_modules, at_elements = (

@@ -34,11 +34,6 @@ def matmul_flops_at(node: fx.Node, infos: NodeInfos) -> int:
     return flops_at(node, infos).matmul
 
 
-def other_flops_at(node: fx.Node, infos: NodeInfos) -> int:
-    """FLOPs of a call outside matrix products."""
-    return flops_at(node, infos).other
-
-
 def operations_without_entry(calls: Iterable[fx.Node]) -> tuple[str, ...]:
     """The names of the operations whose FLOPs and saved tensors are estimates."""
     unknown = (call.target for call in calls if operation_of(call.target) is None)

@@ -8,16 +8,12 @@ from typing import Any
 
 import torch
 
-from specs.model.model import Model
-from zoo.builder import assemble
 from zoo.components.latent import Latent
 from zoo.components.mixer import StateTensor
-from zoo.core.reduced import fewer_layers
 from zoo.core.tensors import weight_tensors
 from zoo.models.decoder import Decoder
 from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.reports.folding import Folded
-from zoo.reports.layers import layer_kinds
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The precisions of training, caches and activations."""
@@ -117,18 +113,15 @@ class CacheSizes:
         }
 
 
-def cache(spec: Model, dtype: torch.dtype) -> CacheSizes | None:
-    """The cache of a spec's decoder with weights in a dtype; None for an encoder."""
-    small = fewer_layers(spec, layers=1)
-    model = assemble(small)
+def cache(folded: Folded, dtype: torch.dtype) -> CacheSizes | None:
+    """The cache of a decoder with weights in a dtype; None for an encoder."""
+    model = folded.model
     if not isinstance(model, Decoder | EncoderDecoder):
         return None
     own: Counter[tuple[int, int | None, int | None, int]] = Counter()
     encoder = 0
-    for kind, layers in layer_kinds(spec, small).items():
-        if not kind.startswith("decoder."):
-            continue
-        block: Any = model.get_submodule(kind)
+    for built, layers in Counter(folded.stacks["decoder"].like).items():
+        block: Any = model.get_submodule(f"decoder.blocks.{built}")
         latent = (
             block.attention.kv_rank + block.attention.rotated if isinstance(block.attention, Latent) else None
         )
@@ -136,9 +129,9 @@ def cache(spec: Model, dtype: torch.dtype) -> CacheSizes | None:
         constant = sum(
             tensor.values * (tensor.dtype or dtype).itemsize for tensor in block.state if not tensor.grows
         )
-        own[_values(block.state), window, latent, constant] += len(layers)
+        own[_values(block.state), window, latent, constant] += layers
         if block.cross_attention is not None:
-            encoder += len(layers) * _values(block.cross_attention.state)
+            encoder += layers * _values(block.cross_attention.state)
     return CacheSizes(
         tuple(CachedLayers(layers, *sizes) for sizes, layers in own.items()),
         encoder,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -143,7 +144,11 @@ class Interpolation:
 
     points: tuple[Mapping[str, int], ...]
     products: tuple[Powers, ...]
-    inverse: tuple[tuple[Fraction, ...], ...]
+    inverse: tuple[tuple[int, ...], ...]
+    """The inverse of the matrix of the products at all points but the last, times ``divisor``."""
+    divisor: int
+    check: tuple[int, ...]
+    """The products at the last point."""
 
     @classmethod
     def over(cls, symbols: Iterable[str], batches: int = 1) -> Interpolation:
@@ -154,15 +159,11 @@ class Interpolation:
         """The polynomial with these values at the points. Coefficients are rounded up to integers, because the cost of a chunk
         may not divide evenly among its tokens. Raises ValueError if no polynomial has these values."""
         *enough, check = values
-        solved = [sum(map(Fraction.__mul__, row, map(Fraction, enough)), Fraction()) for row in self.inverse]
-        exact = dict(zip(self.products, solved, strict=True))
-        polynomial = Polynomial({powers: math.ceil(value) for powers, value in exact.items() if value})
-        if (
-            sum(value * Polynomial({powers: 1}).at(**self.points[-1]) for powers, value in exact.items())
-            != check
-        ):
+        exact = [sum(map(operator.mul, row, enough)) for row in self.inverse]  # times the divisor
+        if sum(map(operator.mul, exact, self.check)) != check * self.divisor:
             raise ValueError("not a polynomial that is linear in each batch and at most quadratic in lengths")
-        return polynomial
+        coefficients = zip(self.products, exact, strict=True)
+        return Polynomial({powers: -(-value // self.divisor) for powers, value in coefficients if value})
 
 
 @functools.cache
@@ -182,7 +183,15 @@ def _interpolation(symbols: tuple[str, ...], batches: int) -> Interpolation:
     products = [tuple((symbol, n) for symbol in MEANINGS if (n := chosen.count(symbol))) for chosen in every]
     matrix = [[Polynomial({powers: 1}).at(**point) for powers in products] for point in points]
     check = {symbol: number * 3 + unit[symbol] for symbol, number in corner.items()}
-    return Interpolation((*points, check), tuple(products), _inverted(matrix))
+    inverse = _inverted(matrix)
+    divisor = math.lcm(*(value.denominator for row in inverse for value in row))
+    return Interpolation(
+        (*points, check),
+        tuple(products),
+        tuple(tuple(int(value * divisor) for value in row) for row in inverse),
+        divisor,
+        tuple(Polynomial({powers: 1}).at(**check) for powers in products),
+    )
 
 
 def _inverted(matrix: list[list[int]]) -> tuple[tuple[Fraction, ...], ...]:

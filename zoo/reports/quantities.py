@@ -125,7 +125,7 @@ class Measured:
             by_length = {"T", "P", "S"}.intersection(total.symbols)
             amounts[name] = Amount(total.at(**symbols), "FLOPs", tokens if by_length else None)
         amounts["weights"] = Amount(stored_bytes(self.folded, PRECISION), "bytes")
-        if kept := cache(self.spec, PRECISION):
+        if kept := cache(self.folded, PRECISION):
             amounts["cache per token"] = Amount(kept.bytes_per_token, "bytes")
             if kept.state_bytes:
                 amounts["state"] = Amount(kept.state_bytes, "bytes")

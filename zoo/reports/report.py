@@ -58,7 +58,7 @@ class Report(Tabular):
     @cached_property
     def cache(self) -> CacheSizes | None:
         """The caches of a decoder."""
-        return cache(self.spec, self.dtype)
+        return cache(self.folded, self.dtype)
 
     @cached_property
     def training(self) -> Training:

@@ -5,6 +5,7 @@ A view saves the tensor that it views, and a tensor that several calls save coun
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from torch import fx
@@ -15,13 +16,12 @@ from zoo.ops.saved import GradientCall, SavedTensor, saves_all
 from zoo.reports.trace import outputs_by_name
 
 
-def saved_tensors(graph: fx.Graph, *, fused: bool) -> list[SavedTensor]:
+def saved_tensors(graph: fx.Graph, trained: Set[fx.Node], *, fused: bool) -> list[SavedTensor]:
     """The tensors that autograd saves for a graph with trained parameters, and its outputs; each tensor once.
 
-    ``fused``: attention runs as one kernel, which never saves its scores, and so does RMS norm.
+    ``trained``: its :func:`trained_values`; ``fused``: attention runs as one kernel, which never saves its scores, and so does RMS norm.
     An operation without an entry counts as saving all of its inputs and its result.
     """
-    trained = trained_values(graph)
     tensors: dict[Any, SavedTensor] = {}
     for node in graph.nodes:
         if node not in trained or node.op not in CALLS:

@@ -10,6 +10,7 @@ from specs.base.errors import UserError
 from zoo.builder import ZooModel
 from zoo.ops.operation import CALLS, target_name
 from zoo.ops.saved import NodeInfos
+from zoo.reports.flops import flops_at
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
 from zoo.tracing.sizing import infos_at
 from zoo.tracing.symbols import summands
@@ -74,7 +75,18 @@ class Trace:
 
         Raises :class:`specs.base.errors.UserError` if it is not one.
         """
-        values = tuple(map(number, self._infos))
+        return self._through(node, tuple(map(number, self._infos)))
+
+    def flops(self, node: fx.Node) -> tuple[Polynomial, Polynomial]:
+        """FLOPs of a call: matrix products, and everything else. Raises the errors of :meth:`polynomial`."""
+        costs = [flops_at(node, infos) for infos in self._infos]
+        return (
+            self._through(node, tuple(flops.matmul for flops in costs)),
+            self._through(node, tuple(flops.other for flops in costs)),
+        )
+
+    def _through(self, node: fx.Node, values: tuple[int, ...]) -> Polynomial:
+        """The polynomial with these values at the points."""
         if values not in self._known:
             try:
                 self._known[values] = self._interpolation.polynomial(values)

@@ -10,9 +10,9 @@ layer's contribution.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from torch import fx
 
 from specs.model.model import Model
 from zoo.builder import assemble
+from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
 from zoo.ops import TensorInfo
 from zoo.ops.saved import SavedTensor
@@ -93,6 +94,7 @@ class Training:
         }
 
 
+@collector_paused()
 def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     """The costs of a training step of a spec's model, with weights in a dtype.
 
@@ -108,16 +110,16 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
                 name: total[name] + (longer[name] - base.sums[name]) * (len(layers) - 1) for name in total
             }
     passes = Passes(*(total[part] for part in ("forward", "backward", "layers")))
-    checkpointed = Checkpointed(total["inputs"], tuple(dict.fromkeys(base.recomputed)))
+    checkpointed = Checkpointed(total["inputs"], tuple(dict.fromkeys(base.recomputed())))
     return Training(passes, total["kept"], total["unfused"], checkpointed)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """The sums of one trace by name, and the bytes that each layer saves in addition to its inputs."""
+    """The sums of one trace by name, and a function for the bytes that each layer saves in addition to its inputs."""
 
     sums: dict[str, Polynomial]
-    recomputed: list[Polynomial]
+    recomputed: Callable[[], list[Polynomial]]
 
     @classmethod
     def of(cls, spec: Model, dtype: torch.dtype) -> _Step:
@@ -127,21 +129,29 @@ class _Step:
         trace = Trace(traced(model, task), task)
         blocks = [f"{name}.blocks.{layer}" for name, stack in spec.stacks() for layer in range(stack.depth)]
         layer_of = {node: _layer(node, blocks) for node in trace.graph.nodes}
-        sums = _passes(trace, layer_of)
+        trained = trained_values(trace.graph)
+        sums = _passes(trace, layer_of, trained)
+
+        @cache
+        def bytes_of(tensor: SavedTensor) -> Polynomial:
+            return trace.polynomial(tensor.by, tensor.bytes_at)
 
         def size(kept: Iterable[SavedTensor]) -> Polynomial:
-            return Polynomial.sum(trace.polynomial(tensor.by, tensor.bytes_at) for tensor in kept)
+            return Polynomial.sum(map(bytes_of, kept))
 
-        fused = saved_tensors(trace.graph, fused=True)
+        def recomputed() -> list[Polynomial]:
+            return [size(kept for kept in inner if layer_of[kept.by] == block) for block in blocks]
+
+        fused = saved_tensors(trace.graph, trained, fused=True)
         inputs = _inputs(trace.graph, fused, layer_of)
         there = {kept.value for kept in inputs if kept.extra is None}
         inner = [kept for kept in fused if layer_of[kept.by] and (kept.extra or kept.value not in there)]
         sums |= {
             "kept": size(fused),
-            "unfused": size(saved_tensors(trace.graph, fused=False)),
+            "unfused": size(saved_tensors(trace.graph, trained, fused=False)),
             "inputs": size(inputs),
         }
-        return cls(sums, [size(kept for kept in inner if layer_of[kept.by] == block) for block in blocks])
+        return cls(sums, recomputed)
 
 
 def _layer(node: fx.Node, blocks: Iterable[str]) -> str | None:
@@ -149,8 +159,9 @@ def _layer(node: fx.Node, blocks: Iterable[str]) -> str | None:
     return next((block for block in blocks if block in node.meta.get("within", ())), None)
 
 
-def _passes(trace: Trace, layer_of: dict[fx.Node, str | None]) -> dict[str, Polynomial]:
-    trained = trained_values(trace.graph)
+def _passes(
+    trace: Trace, layer_of: dict[fx.Node, str | None], trained: Set[fx.Node]
+) -> dict[str, Polynomial]:
     parts: dict[str, list[Polynomial]] = {part: [] for part in ("forward", "backward", "layers")}
     for node in trace.calls:
         products = trace.polynomial(node, partial(matmul_flops_at, node))
@@ -163,7 +174,7 @@ def _passes(trace: Trace, layer_of: dict[fx.Node, str | None]) -> dict[str, Poly
     return {name: Polynomial.sum(part) for name, part in parts.items()}
 
 
-def _gradients(node: fx.Node, trained: set[fx.Node]) -> int:
+def _gradients(node: fx.Node, trained: Set[fx.Node]) -> int:
     """The number of factors of a product that get a gradient; for attention the query and key count for both products."""
     if node not in trained:
         return 0

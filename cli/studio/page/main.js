@@ -145,7 +145,7 @@ function problems(found, text) {
     ...found.slice(0, 12).map((problem) =>
       h("div", { class: "problem" },
         h("button", { type: "button", class: "jump", on: { click: () => { view("yaml"); editor.reveal(problem.line, problem.line, true); } } }, `${problem.where || `line ${problem.line}`}`),
-        h("span", {}, ` ${problem.message}`, "value" in problem && problem.value !== undefined ? h("code", {}, ` ${JSON.stringify(problem.value)}`) : ""),
+        h("span", {}, ` ${problem.message}`, "value" in problem && problem.value !== undefined ? h("span", { class: "quiet" }, " · value: ", h("code", {}, JSON.stringify(problem.value))) : ""),
         problem.fixes.length
           ? h("p", { class: "fixes" }, problem.fixes.map((fix) => h("button", { type: "button", class: "fix", on: { click: () => editor.put(fix.text) } }, fix.label)))
           : problem.remedy ? h("p", { class: "quiet" }, problem.remedy) : null)));

@@ -172,8 +172,22 @@ def _attention(
         scores = graph.reshape(scores, [batch, heads, length, past])  # B H T S
     if attn_mask is not None:
         scores = call.op("Add", scores, attn_mask.value)
-    weights = call.op("Softmax", scores, axis=-1)
+    varies = any(small != large for small, large in (length, past))
+    if graph.target.unfused_softmax and varies and attn_mask is None:
+        weights = _unfused_softmax(call, scores)
+    else:
+        weights = call.op("Softmax", scores, axis=-1)
     if enable_gqa:
         weights = graph.reshape(weights, [batch, key.dims[1], -1, past])
     mixed = call.op("MatMul", weights, value.value)
     return graph.reshape(mixed, [batch, heads, length, value.dims[3]]) if enable_gqa else mixed
+
+
+def _unfused_softmax(call: Call, scores: Value) -> Value:
+    """Return the softmax over the last axis, computed in a rank of its own.
+
+    OpenVINO fuses two products and the softmax between them, and computes them wrongly once it has computed one token alone.
+    """
+    axis = call.graph.ints(0)
+    weights: Value = call.op("Squeeze", call.op("Softmax", call.op("Unsqueeze", scores, axis), axis=-1), axis)
+    return weights

@@ -48,6 +48,11 @@ class SignatureCheck:
         """Return whether the export is unchanged since the owner of the key signed it."""
         return not self.problem
 
+    @property
+    def fault(self) -> str:
+        """Return the problem as a sentence, for an invalid signature."""
+        return f"The signature does not hold: {self.problem}"
+
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""
         return {"valid": self.valid, "problem": self.problem, "files": list(self.files)}

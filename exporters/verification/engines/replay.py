@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ import onnx
 from exporters.target.environment import required_environment
 from exporters.target.providers import on_provider
 from exporters.target.session_options import open_session, opset_of, session_options
-from exporters.verification.engines.check import check_installed
+from exporters.verification.engines.check import check_engines, check_installed
 from exporters.verification.engines.compiling import recorded_shapes
 from exporters.verification.engines.engine import Engine
 from exporters.verification.engines.find import interpreter_of
 from exporters.verification.engines.graphs import data_files, nodes_by_operation
 from exporters.verification.engines.process import EngineError, EngineProcess, started
 from exporters.verification.engines.result import EngineResult
-from specs.base.errors import UserError, option_name
+from exporters.verification.engines.table import engine_named
 from zoo.record.certificate import Certificate, Run, certify, run_session
 from zoo.record.integrity import check_integrity
 from zoo.record.manifest import ExportRecord, read_record
@@ -31,12 +31,7 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
     Raises :class:`specs.base.errors.UserError` for an engine that is missing or does not take the export.
     """
     record = read_record(directory)
-    manifest = record.manifest
-    if not engine.speaks_for(manifest.target):
-        raise UserError(
-            f"{option_name('engines')} {engine.name} takes only graphs for {engine.targets_text}\n"
-            f"  value: {directory} is for {manifest.target}"
-        )
+    check_engines([engine.name], record.manifest.target, verify=True)
     check_installed([engine.name])
     python, version = interpreter_of(engine), ""
     assert python is not None
@@ -52,6 +47,30 @@ def replay(directory: Path, engine: Engine) -> tuple[Certificate, EngineResult]:
     result = _result(engine, version, certificate, process.asides)
     certificate.provider = result.claim.name
     return certificate, result
+
+
+def replay_all(directory: Path, names: Sequence[str]) -> list[tuple[Certificate, EngineResult]]:
+    """Replay on several engines, after all of them are checked.
+
+    Raises :class:`specs.base.errors.UserError` for an engine that is missing or does not take the export.
+    """
+    check_engines(names, read_record(directory).manifest.target, verify=True)
+    check_installed(names)
+    return [replay(directory, engine_named(name)) for name in names]
+
+
+def joined(replays: Sequence[tuple[Certificate, EngineResult]]) -> Certificate:
+    """Return one certificate for several engines: faults that not all have are preceded by the engine's name."""
+    certificates = [certificate for certificate, _ in replays]
+    first = certificates[0]
+    common = [fault for fault in first.faults if all(fault in other.faults for other in certificates)]
+    faults = list(common)
+    for certificate, result in replays:
+        faults += [f"{result.claim.name}: {fault}" for fault in certificate.faults if fault not in common]
+        faults += [] if result.passed or certificate.faults else [str(result)]
+    notes = dict.fromkeys(certificate.note for certificate in certificates if certificate.note)
+    files = max(certificate.files for certificate in certificates)
+    return Certificate(first.directory, files=files, faults=faults, note=" ".join(notes))
 
 
 def replay_on(directory: Path, provider: str) -> Certificate:

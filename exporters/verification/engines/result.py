@@ -36,6 +36,11 @@ class EngineResult:
         """Whether the engine did not fail."""
         return self.outcome != "failed"
 
+    @property
+    def shown(self) -> bool:
+        """Whether the engine computed or compiled the files."""
+        return self.outcome in ("computed", "compiled")
+
     def __str__(self) -> str:
         return self.record.text
 

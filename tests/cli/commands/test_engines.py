@@ -55,6 +55,18 @@ def test_an_export_says_where_it_was_proven(spec: Path, tmp_path: Path) -> None:
     assert again.exit_code == 0
     assert f"{proven} " in again.output
     assert "in 1 cases" not in again.output
+    both = zoo("verify", out, "--engine", "onnx-reference", "--engine", "onnxruntime")
+    assert both.exit_code == 0
+    assert re.findall(r"(onnx\S+) \S+: computed", both.output) == ["onnx-reference", "onnxruntime"]
+    found = json.loads(
+        zoo("verify", out, "--engine", "onnx-reference", "--engine", "onnxruntime", "--json").output
+    )
+    assert found["passed"] is True
+    assert [(each["engine"], each["outcome"]) for each in found["engines"]] == [
+        ("onnx-reference", "computed"),
+        ("onnxruntime", "computed"),
+    ]
+    assert all(each["outputs"] for each in found["engines"])
     page = tmp_path / "catalog.html"
     assert zoo("catalog", out, "-o", page).exit_code == 0
     assert f"onnx-reference {onnx.__version__}" in page.read_text("utf-8")
@@ -110,7 +122,37 @@ def test_the_table_of_engines_fits_80_columns_in_a_pipe(monkeypatch: pytest.Monk
         )
 
 
-def test_a_provider_and_an_engine_exclude_each_other(tmp_path: Path) -> None:
-    shown = zoo("verify", tmp_path, "--engine", "openvino", "--provider", "cpu")
+@pytest.mark.parametrize("other", [["--engine", "openvino"], ["--pytorch"]])
+def test_a_provider_is_exclusive(tmp_path: Path, other: list[str]) -> None:
+    shown = zoo("verify", tmp_path, *other, "--provider", "cpu")
     assert shown.exit_code == 2
-    assert "exclude each other" in shown.output
+    assert f"--provider and {other[0]} are mutually exclusive" in shown.output
+
+
+def test_one_engine_that_fails_fails_the_verification(
+    spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    assert zoo("export", spec, "-o", out).exit_code == 0
+    names = ["--engine", "onnx-reference", "--engine", "onnxruntime-1.24.1"]
+    shown = zoo("verify", out, *names)
+    assert shown.exit_code == 2  # before anything is run
+    assert "--engine onnxruntime-1.24.1 is not installed" in shown.output
+    broken = tmp_path / "engines" / "onnxruntime-1.24.1" / "bin" / "python"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("#!/bin/sh\necho no such module >&2\nexit 1\n", "utf-8")
+    broken.chmod(0o755)
+    for order in (names, [*names[2:], *names[:2]]):
+        shown = zoo("verify", out, *order)
+        assert shown.exit_code == 1
+        assert f"onnx-reference {onnx.__version__}: computed" in shown.output
+        assert "onnxruntime-1.24.1: failed: the process ended with status 1" in shown.output
+        assert "\n    Run zoo verify without --engine to compare the files alone.\n" in shown.output
+        found = json.loads(zoo("verify", out, *order, "--json").output)
+        assert found["passed"] is False
+        assert {each["engine"]: each["outcome"] for each in found["engines"]} == {
+            "onnx-reference": "computed",
+            "onnxruntime-1.24.1": "failed",
+        }
+        (error,) = found["errors"]
+        assert error["message"].startswith("onnxruntime-1.24.1: failed: ")

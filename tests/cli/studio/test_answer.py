@@ -17,8 +17,6 @@ from specs.language.load import load
 from tests.cli.studio.conftest import Page, text_of
 from zoo.drawing import draw_svg
 
-QUICK = ["tiny-gpt", "bert-tiny", "t5-small", "gemma2-2b", "deepseek-v2-lite"]
-
 
 def command(*arguments: str) -> Any:
     result = CliRunner().invoke(app, [*arguments, "--json"], prog_name="zoo")
@@ -74,9 +72,8 @@ def check_equal(answers: Answers, name: str) -> None:
     assert figures["drawing"] == draw_svg(load(name))
 
 
-@pytest.mark.parametrize("name", QUICK[:2])
-def test_figures_equal_those_of_the_commands(answers: Answers, name: str) -> None:
-    check_equal(answers, name)
+def test_figures_equal_those_of_the_commands(answers: Answers) -> None:
+    check_equal(answers, "tiny-gpt")
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def operations(directory: Path, name: str = "model.onnx") -> list[str]:
     return [node.op_type for node in graph.graph.node]
 
 
-@one_in(3)
+@one_in(5)
 @pytest.mark.parametrize("options", PRECISE, ids=["-".join(map(str, o.values())) for o in PRECISE])
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 @pytest.mark.parametrize("make", [bert, gpt2, pytest.param(t5, marks=pytest.mark.slow)])

@@ -13,6 +13,7 @@ from exporters.steps.graphs import Graphs
 from exporters.steps.options import ExportOptions
 from exporters.steps.plan import Plan
 from tests.exporters.reduced_presets import structure
+from tests.thinned import one_in
 
 RECURRENT = [
     "bamba-9b",  # states of heads, in chunks
@@ -46,6 +47,7 @@ def read_outside(node: NodeProto) -> set[str]:
     return read - own
 
 
+@one_in(3)
 @pytest.mark.parametrize("precision", ["fp32", "int4"])
 @pytest.mark.parametrize("preset", RECURRENT)
 def test_a_scan_reads_only_constants_from_outside(preset: str, precision: str) -> None:

@@ -14,7 +14,7 @@ from exporters.quality.inputs import random_inputs, representative
 from exporters.quality.parts import NoInputsError
 from exporters.quality.texts import corpus
 from exporters.runtime.text import TextTokenizer
-from specs.base.errors import UserError
+from specs.base.errors import UserError, with_flags
 from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.quality.checkpoints import BOS, VOCABULARY, tokenizer
@@ -148,11 +148,20 @@ def test_no_tokenizer(decoder: Model, encoder: Model, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
     file.write_text("A text.")
     assert refused(encoder, file) == (
-        f"{file}: text needs a tokenizer, and there is no tokenizer.json next to the weights\n"
+        f"{file}: text needs a tokenizer, and there is no tokenizer.json next to the weights of {encoder.name}\n"
         "  Put its tokenizer.json there, or give token ids as whole numbers in a .npy file."
     )
     with pytest.raises(NoInputsError, match=r"^the corpus of zoo: text needs a tokenizer"):
         representative(encoder, None, None)
+    for architecture in (decoder, encoder):
+        with pytest.raises(NoInputsError) as refusal:
+            representative(architecture, None, None, option="data")
+        largest = (architecture.vocab_size or 0) - 1
+        assert with_flags(refusal.value.text) == (
+            "the corpus of zoo: text needs a tokenizer, and there is no tokenizer.json next to the weights of "
+            f"{architecture.name}\n  Put its tokenizer.json there, or give token ids as whole numbers in a .npy file: "
+            f"--data FILE.npy, with ids from 0 to {largest}."
+        )
 
 
 def test_images_are_not_made_of_text(images: Model, tmp_path: Path) -> None:

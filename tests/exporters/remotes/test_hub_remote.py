@@ -53,7 +53,9 @@ OWN = {".gitattributes", "README.md"}
 @pytest.mark.slow
 def test_a_pulled_export_equals_the_pushed_one(exports, run, hub, tmp_path):
     hub.commit("main", {**hub.files(), "README.md": b"# Tiny\n"})
-    assert "Published: " in run("push", exports / "first", "--to", "hf://org/tiny")
+    pushed = run("push", exports / "first", "--to", "hf://org/tiny")
+    assert "/org/tiny/commit/" in pushed
+    assert "\n  zoo pull hf://org/tiny -o first-pulled " in pushed
     assert hub.files().keys() - OWN == contents(exports / "first").keys() - OWN
     assert hub.files()["README.md"] == b"# Tiny\n"  # which stays
     run("pull", "hf://org/tiny", "-o", tmp_path / "pulled")

@@ -274,6 +274,19 @@ def test_without_the_library(copy, key, monkeypatch):
     assert not (directory / "bom.cdx.json").exists()
 
 
+def test_comparing_with_pytorch_checks_the_signature(signed, key):
+    public = key.parent / "public.pem"
+    text = done("verify", signed, "--pytorch", "--key", public)
+    assert f"with the key of {public}: 8 files" in " ".join(text.split())
+    (signed / "bom.cdx.json").write_text('{"bomFormat": "CycloneDX", "specVersion": "1.6"}')
+    failed = invoke("verify", signed, "--pytorch", "--key", public)
+    assert failed.exit_code == 1
+    assert "The signature does not hold: " in failed.stderr
+    data = json.loads(invoke("verify", signed, "--pytorch", "--key", public, "--json").stdout)
+    assert (data["passed"], data["signature"]["valid"]) == (False, False)
+    assert "The signature does not hold: " in data["errors"][0]["message"]
+
+
 def test_verifying_checks_the_signature(signed, key, copy):
     public = key.parent / "public.pem"
     assert f"with the key of {public}: 8 files" in " ".join(done("verify", signed, "--key", public).split())

@@ -92,7 +92,7 @@ def greedy(model: Any, prompt: list[int], count: int) -> list[int]:
     return ids[len(prompt) :]
 
 
-@one_in(3)
+@one_in(7)
 @pytest.mark.parametrize("logits", ["all", "last"])
 @pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
 @pytest.mark.parametrize("name", DECODERS)

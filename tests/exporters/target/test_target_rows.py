@@ -14,7 +14,9 @@ from onnx import numpy_helper
 from exporters.export import export
 from exporters.graph.quantization.scheme import Quantization
 from exporters.rounding.scales import searched
+from exporters.steps.graphs import Graphs
 from exporters.steps.options import ExportOptions
+from exporters.steps.plan import Plan
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structure
 from tests.zoo.tiny import BLOCK, bert, gpt2
@@ -87,3 +89,14 @@ def test_weights_that_layers_share_stay_float(tmp_path: Path) -> None:
         scales = [each.name for each in graph.initializer if each.name.endswith(".scale")]
         assert any(".blocks." in name for name in scales) == quantized
         assert scales  # of the other matrices
+
+
+@pytest.mark.parametrize("target", ["portable", "tensorrt"])
+def test_the_softmax_of_attention_without_a_mask_has_a_rank_of_its_own_where_engines_fuse_it_wrongly(
+    target: str,
+) -> None:
+    plan = Plan.make(structure("wav2vec2-base-960h"), ExportOptions.of(target=target))
+    (graph,) = (message.graph for message in Graphs.of(plan).messages().values())
+    before = {name: node.op_type for node in graph.node for name in node.output}
+    softmaxes = [before[node.input[0]] for node in graph.node if node.op_type == "Softmax"]
+    assert {*softmaxes} == {"Unsqueeze" if target == "portable" else "MatMul"}

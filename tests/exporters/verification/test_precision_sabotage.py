@@ -111,7 +111,7 @@ CASES: list[tuple[Sabotage, Any, Chosen]] = [
 ]
 
 
-@one_in(3)
+@one_in(5)
 @pytest.mark.parametrize(
     ("sabotage", "make", "options"),
     CASES,

@@ -596,7 +596,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
 EVERY = [(sabotage, spec) for sabotage, specs in CASES for spec in specs]
 
 
-@thinned(lambda number: number % 8 == 0)
+@thinned(lambda number: number % 15 == 0)
 @pytest.mark.parametrize(
     ("sabotage", "spec"),
     EVERY,

@@ -125,6 +125,25 @@ def test_blocks_of_different_kinds_are_compared_within():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ([], "encoder none \u2192 6 layers"),
+        (
+            [
+                "encoder.layers=[{repeat: 2}, {use: wide}]",
+                "encoder.blocks={wide: {feed_forward: {hidden: 99}}}",
+            ],
+            "encoder none \u2192 3 layers",
+        ),
+    ],
+)
+def test_a_stack_on_one_line_is_its_depth(changes, text):
+    texts = [each.text() for each in differences(load("tiny-gpt"), load("t5-small", changes))]
+    assert text in texts
+    assert not [text for text in texts if "{" in text]
+
+
 def test_a_consequence_of_another_difference_is_marked():
     found = differences(load("gpt2"), load("gpt2", ["d_model=384"]))
     assert {path_text(each.path): each.follows for each in found} == {

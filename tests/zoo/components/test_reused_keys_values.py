@@ -18,6 +18,7 @@ from tests.zoo.tiny import BLOCK, gpt2
 from zoo.builder import assemble
 from zoo.checks.behaviour import check_behaviour
 from zoo.parallel.pipeline import check_stages
+from zoo.reports.folding import Folded
 from zoo.reports.memory import cache
 from zoo.reports.parameters import parameter_report
 from zoo.weights.materialize import materialize
@@ -63,7 +64,7 @@ def test_every_check_passes() -> None:
 
 def test_caches_and_tables_are_counted_once() -> None:
     spec = load("gemma4-e2b-text")
-    held = cache(spec, torch.float16)
+    held = cache(Folded.of(spec), torch.float16)
     assert held is not None
     assert held.bytes_per_token == 2 * (12 * 2 * 256 + 3 * 2 * 512)  # 15 of 35 layers
     report = parameter_report(spec)

@@ -56,7 +56,7 @@ def models_of(model_type: str) -> list[Model]:
     return list(found.values())
 
 
-@one_in(12)
+@one_in(40)
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 def test_a_family_writes_or_refuses_components_of_every_kind(model_type: str) -> None:
     asked = set()

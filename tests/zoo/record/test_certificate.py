@@ -189,7 +189,12 @@ def test_the_command(copied: Path) -> None:
     (copied / "model.onnx.data").write_bytes(b"")
     bad = zoo("verify", str(copied), "--json")
     assert bad.returncode == 1
-    assert json.loads(bad.stdout)["faults"]
+    failed = json.loads(bad.stdout)
+    assert (failed["passed"], len(failed["errors"])) == (False, 1)
+    again = zoo("verify", str(copied), "--pytorch", "--json")
+    assert again.returncode == 1
+    failed = json.loads(again.stdout)
+    assert (failed["passed"], len(failed["errors"])) == (False, 1)
 
 
 def _changed(record: dict[str, Any], path: str, value: Any) -> bytes:

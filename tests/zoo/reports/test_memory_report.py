@@ -59,7 +59,7 @@ def test_caches_are_as_large_as_those_that_models_give(name: str) -> None:
     model = zoo.build(spec, weights="random")
     assert isinstance(model, Decoder)
     first = model(torch.ones(3, 7, dtype=torch.int64)).present_key_values
-    found = cache(spec, torch.float32)
+    found = cache(Folded.of(spec), torch.float32)
     assert found is not None
     assert found.held(3, 7) == given_bytes(*first)
     second = model(torch.ones(3, 1, dtype=torch.int64), past_key_values=first).present_key_values
@@ -79,7 +79,7 @@ def test_cross_attention_caches_count_in_addition_to_self_attention(spec: Model)
     )
     encoded = model.encode(inputs).present_key_values
     own = model.decode(torch.ones(2, 3, dtype=torch.int64), encoded).present_key_values
-    found = cache(spec, torch.float32)
+    found = cache(Folded.of(spec), torch.float32)
     assert found is not None
     assert found.held(2, 3, encoded[0][0].shape[2]) == given_bytes(*encoded, *own)
 
@@ -89,7 +89,7 @@ def test_a_window_needs_no_more_than_its_tokens(limit: str) -> None:
     windowed = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, limit: 4}}
     layers = [{"repeat": 2}, {"use": "local", "repeat": 3}]
     spec = gpt2(decoder={"layers": layers, "block": BLOCK, "blocks": {"local": windowed}})
-    found = cache(spec, torch.float16)
+    found = cache(Folded.of(spec), torch.float16)
     assert found is not None
     per_layer = 2 * 8 * 2  # keys and values of width 8, in halves
     assert found.needed(1, 3) == found.held(1, 3) == 5 * per_layer * 3
@@ -106,16 +106,18 @@ def test_grouped_heads_share_their_keys_and_values() -> None:
             {"kind": "multi_head", "heads": 4},
         )
     )
-    sizes = [found.bytes_per_token for spec in (grouped, plain) if (found := cache(spec, torch.float32))]
+    sizes = [
+        found.bytes_per_token for spec in (grouped, plain) if (found := cache(Folded.of(spec), torch.float32))
+    ]
     assert sizes[1] == 4 * sizes[0]
 
 
 def test_latents_can_be_cached_in_the_place_of_keys_and_values() -> None:
-    found = cache(load("deepseek-v3"), torch.bfloat16)
+    found = cache(Folded.of(load("deepseek-v3")), torch.bfloat16)
     assert found is not None
     assert found.bytes_per_token == 61 * 128 * (192 + 128) * 2
     assert found.latent_bytes_per_token == 61 * (512 + 64) * 2
-    assert cache(bert(), torch.float32) is None
+    assert cache(Folded.of(bert()), torch.float32) is None
     plain = CacheSizes((CachedLayers(2, 8, None, None, 0),), 0, torch.float32)
     assert plain.latent_bytes_per_token is None
     assert plain.as_dict()["windows"] == [{"layers": 2, "window": None, "bytes_per_token": 32}]
@@ -266,14 +268,8 @@ def test_sizes_that_a_model_does_not_take_are_refused(name: str, sizes: dict[str
 
 def test_states_of_constant_size_do_not_grow_with_the_tokens() -> None:
     block = {"attention": None, "mixer": {"kind": "short_convolution", "kernel_size": 4}}
-    found = cache(
-        load(
-            "tiny-gpt",
-            [f"decoder.block.{key}={json.dumps(value)}" for key, value in block.items()]
-            + ["position.kind=none"],
-        ),
-        torch.float16,
-    )
+    changes = [f"decoder.block.{key}={json.dumps(value)}" for key, value in block.items()]
+    found = cache(Folded.of(load("tiny-gpt", [*changes, "position.kind=none"])), torch.float16)
     assert found is not None
     assert found.state_bytes == 4 * 64 * 3 * 2
     assert found.bytes_per_token == 0

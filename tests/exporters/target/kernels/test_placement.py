@@ -71,7 +71,8 @@ def _check(written: Export, libraries: Path) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_the_provider_places_every_node_as_recorded(name: str, libraries: Path, tmp_path: Path) -> None:
-    _check(export(structure(name), tmp_path / "x", ExportOptions(target="cuda", precision="fp16")), libraries)
+    options = ExportOptions(target="cuda", precision="fp16", verify=False)
+    _check(export(structure(name), tmp_path / "x", options), libraries)
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ from tests.exporters.verification.engines.sabotage import (
     an_unknown_operator,
     sabotaged,
 )
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 
 REFERENCE = "onnx-reference"
@@ -161,6 +162,7 @@ def test_a_changed_file_is_not_computed(tmp_path: Path) -> None:
     assert not certificate.passed
 
 
+@one_in(3)
 @pytest.mark.parametrize("change", [a_scale, a_mask, an_axis])
 def test_a_graph_that_is_wrong_on_an_engine_fails_the_export(
     change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ import transformers as hf
 from tests.parity.families.draws import VOCAB
 from tests.parity.families.family import RightPaddedTests
 from tests.parity.families.seq2seq_tests import check_at_end, draw_bart, draw_final_bias
+from tests.thinned import one_in
 
 SPECIAL = dict(
     pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2
@@ -61,6 +62,7 @@ class TestMBart(TestBart):
     refusals = ()
 
 
+@one_in(3)
 @pytest.mark.parametrize("labels", [{}, {"num_labels": 5}])
 @pytest.mark.parametrize("model_class", [hf.BartForSequenceClassification, hf.MBartForSequenceClassification])
 def test_classification_at_the_end_of_sequence(model_class, labels, tmp_path):
