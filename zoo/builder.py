@@ -33,4 +33,5 @@ def assemble(spec: Model, dtype: torch.dtype = torch.float32) -> ZooModel:
     with torch.device("meta"):
         model = _ARCHITECTURES[spec.architecture](spec)
     hold_ties_once(model)
-    return model.to(dtype).eval()
+    # transformers hides torch.linspace from the device of a context if it uses the first one: see the test.
+    return model.to("meta", dtype).eval()

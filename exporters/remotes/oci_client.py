@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from oras.utils import append_url_params
 from zoo.core.progress import Progress, Stage
 from zoo.files.reading import open_regular
 from zoo.record.integrity import BLOCK
+
+logging.getLogger("oras.logger").addHandler(logging.NullHandler())  # its warnings are in our messages
 
 _SECONDS = (10, 300)
 """Timeouts in seconds for a connection, and for an answer."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._device import _device_constructors
 
 from specs.base import registry as kinds
 from specs.base.base import Component
@@ -88,6 +90,19 @@ def first(source: Any, leaf: str) -> Tensor:
     return torch.cat(list(source.pieces(PLACE + leaf)))
 
 
+@pytest.fixture(params=["all constructors", "without linspace"])
+def constructors(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The functions that follow a device context, which torch collects once: transformers has another linspace meanwhile."""
+    _device_constructors.cache_clear()
+    with monkeypatch.context() as patch:
+        if request.param == "without linspace":
+            patch.setattr(torch, "linspace", functools.partial(torch.linspace))
+        _device_constructors()
+    yield
+    _device_constructors.cache_clear()
+
+
+@pytest.mark.usefixtures("constructors")
 def test_values_set_by_a_constructor_are_the_initial_ones(spec: Model) -> None:
     before = torch.get_rng_state()
     model = assemble(spec)
