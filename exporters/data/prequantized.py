@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from torch import nn
 
-from exporters.graph.precisions import PRECISIONS, Precision, holds, unquantized
+from exporters.graph.precisions import PRECISIONS, Precision, holds
 from exporters.target.targets import Target
 from zoo.core.tensors import weight_tensors
 from zoo.record.records import BlocksRecord, QuantizedRecord
@@ -23,17 +23,12 @@ def prequantized_weights(
 ) -> tuple[QuantizedRecord, ...]:
     """The weights of a model that a source stores quantized, grouped by format."""
     names_by_form: dict[Key, list[str]] = {}
-    floats = unquantized(model, target)
     for name, tensor in weight_tensors(model):
         if (form := source.format(name)) is not None:
             codes = source.codes(name)
             blocks = None if codes is None else codes.blocks
             whole = blocks is None or target.undivided != "floats" or blocks.divides(tensor.shape[-1])
-            able = (
-                ()
-                if blocks is None or name in floats or not whole
-                else _precisions_that_keep(target, name, blocks)
-            )
+            able = () if blocks is None or not whole else _precisions_that_keep(target, name, blocks)
             names_by_form.setdefault((form, blocks, able), []).append(name)
     return tuple(
         QuantizedRecord(

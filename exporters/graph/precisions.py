@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import torch
-from torch import nn
 
 from exporters.graph.quantization.scheme import INT8_BLOCK, OWN_BLOCK_SIZES, Quantization, is_table
 from exporters.target.targets import Target
-from zoo.core.tensors import repeated_weights
 from zoo.weights.blocks import Blocks
 
 
@@ -98,14 +96,6 @@ def quantization_of(
         own=own,
         undivided=target.undivided,
     )
-
-
-def unquantized(model: nn.Module, target: Target) -> dict[str, None]:
-    """The weights that must stay floats, as ``own`` blocks: weights shared by layers, if the target takes a quantized matrix
-    in one product only."""
-    if target.repeats_quantized:
-        return {}
-    return dict.fromkeys(name for name in repeated_weights(model) if not is_table((name,)))
 
 
 def eight_bits(target: Target, size: int | None) -> Blocks:

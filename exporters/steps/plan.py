@@ -9,7 +9,7 @@ from functools import cached_property
 
 from exporters.data.prequantized import prequantized_blocks, prequantized_weights
 from exporters.graph.fusing.quantized_cache import with_quantized_cache
-from exporters.graph.precisions import PRECISIONS, Precision, quantization_of, unquantized
+from exporters.graph.precisions import PRECISIONS, Precision, quantization_of
 from exporters.graph.quantization.scheme import Quantization
 from exporters.layouts import LAYOUTS, Layout
 from exporters.steps.options import ExportOptions
@@ -112,10 +112,6 @@ class Plan:
             graph_decodes=decodes and task.name != ENCODER,
             blocks=Blocks(4, options.block_size, not options.asymmetric),
             table_bits=4 if options.head_precision == "int4" else 8,
-            own={
-                **prequantized_blocks(self.quantized),
-                **self.more_bits,
-                **unquantized(self.model, self.target),
-            },
+            own={**prequantized_blocks(self.quantized), **self.more_bits},
             static_inputs=options.activations == "static",
         )

@@ -13,7 +13,7 @@ from itertools import groupby
 import torch
 
 from exporters.data.data_file import Region, aligned, lay_out
-from exporters.graph.precisions import PRECISIONS, Precision, quantization_of, unquantized
+from exporters.graph.precisions import PRECISIONS, Precision, quantization_of
 from exporters.graph.trace import TracedTask
 from exporters.graph.values import Parameter
 from exporters.target.targets import TARGETS, Target
@@ -101,7 +101,6 @@ def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, s
             graph_decodes=decodes and traced_task.task.name != ENCODER,
             blocks=BLOCK,
             table_bits=8,
-            own=unquantized(traced_task.model, target),
         )
         parameters += traced_task.graph(quantization).parameters.values()
     regions = {region.offset: region for region in lay_out(parameters).values()}

@@ -94,8 +94,6 @@ class Target:
     """Whether blocks of weights may have zero points."""
     positive_scales: bool = False
     """Whether scales of 8-bit weights are positive; the codes of a block reach one step less far above 0 than below."""
-    repeats_quantized: bool = True
-    """Whether several products may read one quantized matrix: the weights of layers that share them are floats elsewhere."""
     undivided: Undivided = "short block"
     """The form of quantized matrices whose width no block size divides."""
     block_products: frozenset[str] = frozenset()
@@ -267,7 +265,6 @@ TARGETS = {
             zero_points=False,
             unsupported_precisions=IN_HALF_ALREADY,
             positive_scales=True,
-            repeats_quantized=False,
             undivided="floats",
             static_shapes=True,
             chunks_delta_rules=False,

@@ -88,7 +88,6 @@ SABOTAGE: list[tuple[str, str, Callable[[Target], Target], str]] = [
     ("mixtral-8x22b", "fp16", lambda row: replace(row, static_shapes=False), "NonZero"),
     ("dinov3-huge-plus-16", "int4", lambda row: replace(row, undivided="short block"), "must divide into whole"),
     ("qwen3-next-80b-a3b", "fp16", lambda row: replace(row, chunks_delta_rules=True), "producer is not shape_call"),
-    ("albert-base-v2", "int4", lambda row: replace(row, repeats_quantized=True), "_M_range_check"),
     ("neobert", "fp32", lambda row: replace(row, interleaved=FLOATS), "ssa_validation"),
 ]  # fmt: skip
 """What the row of the target says, undone, and the compiler's own words."""

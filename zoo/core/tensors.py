@@ -23,14 +23,6 @@ def weight_tensors(model: nn.Module, *, remove_duplicate: bool = True) -> Iterat
             yield f"{path}.{leaf}" if path else leaf, buffer
 
 
-def repeated_weights(model: nn.Module) -> list[str]:
-    """The names of the weights that several modules have, each the first of its names."""
-    names: dict[int, list[str]] = {}
-    for name, tensor in weight_tensors(model, remove_duplicate=False):
-        names.setdefault(id(tensor), []).append(name)
-    return [first for first, *others in names.values() if others]
-
-
 def weight_bytes(model: nn.Module) -> int:
     """The size of the weights in the model's own dtypes."""
     return sum(tensor.nbytes for _, tensor in weight_tensors(model))
