@@ -1,4 +1,4 @@
-"""The files of the page, and the style sheet that it shares with other pages."""
+"""The files of the page, and those that it shares with other pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 from zoo.pages.page import asset
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".txt": "text/plain"}
-_SHARED = ("page.css",)
+_SHARED = ("page.css", "squarified.js")
 
 
 def page_names() -> list[str]:

@@ -30,7 +30,7 @@ from zoo.record.integrity import Integrity
 from zoo.record.manifest import ExportRecord
 from zoo.reports.report import Report
 
-SCRIPTS = ("sizes.js", "treemap.js", "costs.js", "budget.js", "parts.js", "positions.js")
+SCRIPTS = ("sizes.js", "squarified.js", "treemap.js", "costs.js", "budget.js", "parts.js", "positions.js")
 
 
 def report_page(report: Report, export: tuple[ExportRecord, Integrity] | None = None) -> str:

@@ -8,8 +8,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.app import app
 
 GOLDEN = Path(__file__).with_name("golden")
 WIDTH = 80
@@ -25,6 +30,23 @@ _CHANGING = [
     (r"\b(onnxruntime|ONNX Runtime|onnx) \d+\.\d+\.\d+", r"\1 VERSION"),
 ]
 """Patterns of what differs from run to run or from machine to machine, and their replacements."""
+
+
+Zoo = Callable[..., str]
+"""Runs a command that ends with a status, and returns what it prints to both streams."""
+
+
+def zoo_in(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Zoo:
+    """Commands run in a directory, without a terminal."""
+    monkeypatch.chdir(directory)
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*arguments: str, status: int = 0) -> str:
+        result = CliRunner().invoke(app, arguments, prog_name="zoo")
+        assert result.exit_code == status, result.output
+        return result.output
+
+    return run
 
 
 def goldens() -> list[Path]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.verification.result import OutputComparison, Verification, VerificationError
-from tests.cli.screens.screens import check_screen, check_size, next_steps
-
-Zoo = Callable[..., str]
+from tests.cli.screens.screens import Zoo, check_screen, check_size, next_steps, zoo_in
 
 QUICK = ("run", "verify")
 """Commands among next steps that take no time."""
@@ -41,15 +36,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def zoo(place: Path, monkeypatch: pytest.MonkeyPatch) -> Zoo:
     """Run a command that ends with a status, and return what it prints to both streams."""
-    monkeypatch.chdir(place)
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run(*arguments: str, status: int = 0) -> str:
-        result = CliRunner().invoke(app, arguments, prog_name="zoo")
-        assert result.exit_code == status, result.output
-        return result.output
-
-    return run
+    return zoo_in(place, monkeypatch)
 
 
 def check_steps(zoo: Zoo, output: str) -> None:

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.making.output import print_failures, print_made
 from cli.terminal.screen import Screen
 from exporters.making.artefacts import read_zoo
 from exporters.making.cache import Cache
 from exporters.making.make import BuildResult
 from exporters.making.plan import make_plan
-from tests.cli.screens.screens import check_screen, check_size
+from tests.cli.screens.screens import Zoo, check_screen, check_size, zoo_in
 from tests.exporters.making.zoos import two_models, write_spec
-
-Zoo = Callable[..., str]
 
 
 @pytest.fixture
 def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Zoo:
     """Run a command that ends with a status next to a zoo file, and return what it prints to both streams."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)
+    zoo = zoo_in(tmp_path, monkeypatch)
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     two_models(tmp_path)
 
-    def run(*arguments: str, status: int = 0) -> str:
-        result = CliRunner().invoke(app, arguments, prog_name="zoo")
-        assert result.exit_code == status, result.output
-        return result.output.replace(str(tmp_path), "HERE")
-
-    return run
+    return lambda *arguments, status=0: zoo(*arguments, status=status).replace(str(tmp_path), "HERE")
 
 
 @pytest.mark.slow

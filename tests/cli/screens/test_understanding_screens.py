@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
-from tests.cli.screens.screens import MOST_LINES, WIDTH, check_screen, check_size, unchanging
+from tests.cli.screens.screens import MOST_LINES, WIDTH, Zoo, check_screen, check_size, unchanging, zoo_in
 from zoo import functional
-
-Zoo = Callable[..., str]
 
 SCREENS = {
     "report": ["report", "tiny-gpt"],
@@ -37,15 +32,7 @@ DIFFERENT = {"diff", "diff-many"}
 @pytest.fixture
 def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Zoo:
     """Run a command that ends with a status in an empty directory, and return what it prints to both streams."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run(*arguments: str, status: int = 0) -> str:
-        result = CliRunner().invoke(app, arguments, prog_name="zoo")
-        assert result.exit_code == status, result.output
-        return result.output
-
-    return run
+    return zoo_in(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
