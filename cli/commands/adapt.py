@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
-from cli.commands.convert import CheckpointDirectory, Family, WeightType
-from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose, Weights
+from cli.commands.convert import CheckpointOptions
+from cli.options.options import Assignments, SpecArgument
+from cli.terminal.option import option
 from cli.terminal.option_groups import MODEL
+from cli.terminal.screen import Screen
+
+
+@dataclass(frozen=True)
+class AdaptOptions(CheckpointOptions):
+    """The options of ``zoo adapt``."""
+
+    source: Annotated[
+        str | None,
+        option(
+            "SPEC",
+            "Spec of the checkpoint.  [default: that of the config.json or spec.yaml in its directory]",
+            MODEL,
+        ),
+    ] = None
+    layers: Annotated[
+        list[str] | None,
+        option(
+            "[STACK=]LIST",
+            "Layers of the checkpoint for the layers of the spec: 0-23,8-31 repeats, 0,2,4 drops, 0+1,2+3 averages; "
+            "repeatable, once per stack.  [default: evenly spaced]",
+            MODEL,
+        ),
+    ] = None
 
 
 def adapt(
     spec: SpecArgument,
     assignments: Assignments = None,
-    name: Name = None,
-    weights: Weights = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Spec of the checkpoint.  [default: that of the config.json or spec.yaml in its directory]",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    layers: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[STACK=]LIST",
-            help="Layers of the checkpoint for the layers of the spec: 0-23,8-31 repeats, 0,2,4 drops, 0+1,2+3 averages; "
-            "repeatable, once per stack.  [default: evenly spaced]",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    seed: Annotated[int, flag("seed")] = 0,
-    output: CheckpointDirectory = None,
-    family: Family = None,
-    dtype: WeightType = "fp32",
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    options: AdaptOptions,
+    screen: Screen,
 ) -> None:
     """Derive the weights of a variant from a checkpoint.
 
@@ -56,11 +56,6 @@ def adapt(
       zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31
       zoo adapt path/to/t5-small --set vocab_size=32200
     """
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
-    from cli.commands.convert import check_dtype
-    from cli.options.default_directory import checkpoint_directory
     from cli.options.given import with_set
     from cli.tables.adapt_tables import adaptation_rows, print_adaptation
     from cli.tables.conversion_rows import checkpoint_rows
@@ -71,28 +66,27 @@ def adapt(
     from zoo.configs.named_model import named_model
     from zoo.files.destination import CONVERSION, replacing
 
-    check_dtype(dtype)
-    named = named_model(spec, assignments or (), name)
+    named = named_model(spec, assignments or (), options.name)
     model = named.spec
-    weights = named.weights(weights)
+    weights = named.weights(options.weights)
     if weights == "random":
         raise UserError(
             "No weights to derive from.\n  Pass --weights, or a checkpoint with --set as the spec."
         )
-    destination = output or checkpoint_directory(model.name, dtype, family)
+    destination = options.directory(model.name)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
         written = adapt_checkpoint(
             model,
             weights,
             directory,
-            source=source,
-            layers=layers or (),
-            model_type=family,
-            dtype=dtype,
-            seed=seed,
+            source=options.source,
+            layers=options.layers or (),
+            model_type=options.family,
+            dtype=options.dtype,
+            seed=options.seed,
             progress=progress,
         )
-    if as_json:
+    if screen.as_json:
         print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return
     title(screen, model)
@@ -102,5 +96,8 @@ def adapt(
     checkpoint_rows(screen, written.conversion, destination)
     screen.done(f"{destination} is ready")
     screen.next(
-        (["build", *with_set(spec, assignments, name), "--weights", str(destination)], "export these weights")
+        (
+            ["build", *with_set(spec, assignments, options.name), "--weights", str(destination)],
+            "export these weights",
+        )
     )

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import (
-    AsJson,
-    Assignments,
-    ModelArgument,
-    Quiet,
-    Seed,
-    Tokenizer,
-    Verbose,
-    Weights,
-)
-from cli.terminal.option_groups import DECODING, INPUTS, MAPS
+from cli.options.options import Assignments, ModelArgument, Seed, Tokenizer, Weights
+from cli.terminal.option import option
+from cli.terminal.option_groups import DECODING, INPUTS, MAPS, OUTPUT
+from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from zoo.attention_maps.attend import Attended
@@ -28,82 +22,61 @@ if TYPE_CHECKING:
 MEAN = "mean"
 
 
+@dataclass(frozen=True)
+class AttendOptions:
+    """The options of ``zoo attend``."""
+
+    text: Annotated[list[str] | None, option("TEXT", "Input text; repeat for a pair.", INPUTS)] = None
+    ids: Annotated[str | None, option("1,2,3", "Input token ids, instead of --text.", INPUTS)] = None
+    image: Annotated[Path | None, option("PATH", "Input image.", INPUTS)] = None
+    audio: Annotated[Path | None, option("PATH", "Input recording (.wav).", INPUTS)] = None
+    tokenizer: Tokenizer = None
+    target_text: Annotated[
+        str | None,
+        option("TEXT", "Decoder input of an encoder-decoder.  [default: its start token]", DECODING),
+    ] = None
+    target_ids: Annotated[
+        str | None,
+        option("0,1,2", "Decoder token ids including the start token, instead of --target-text.", DECODING),
+    ] = None
+    max_new_tokens: Annotated[
+        int | None,
+        option(
+            "N",
+            "Generate N more tokens through the cache, and extend the maps.  "
+            "[default: 0, or 12 for an encoder-decoder without a target]",
+            DECODING,
+            min=0,
+        ),
+    ] = None
+    layer: Annotated[str | None, option("0,3-5", "Layers to show.", MAPS)] = None
+    head: Annotated[
+        str | None, option("0-3|mean", "Heads to show, or mean for the mean over heads.", MAPS)
+    ] = None
+    stack: Annotated[
+        str, option("A,B", "Attention to show: encoder, decoder, cross, text or image.  [default: all]", MAPS)
+    ] = ""
+    weights: Weights = None
+    seed: Seed = 0
+    output: Annotated[
+        list[Path] | None,
+        option(
+            "FILE",
+            "Also write the maps as a picture (.png, .svg) or an interactive page (.html); repeatable.",
+            OUTPUT,
+            "--output",
+            "-o",
+        ),
+    ] = None
+
+
 def attend(
     context: typer.Context,
     reference: ModelArgument,
     assignments: Assignments = None,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Input text; repeat for a pair.", rich_help_panel=INPUTS),
-    ] = None,
-    ids: Annotated[
-        str | None,
-        typer.Option(metavar="1,2,3", help="Input token ids, instead of --text.", rich_help_panel=INPUTS),
-    ] = None,
-    image: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Input image.", rich_help_panel=INPUTS)
-    ] = None,
-    audio: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Input recording (.wav).", rich_help_panel=INPUTS)
-    ] = None,
-    tokenizer: Tokenizer = None,
-    target_text: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Decoder input of an encoder-decoder.  [default: its start token]",
-            rich_help_panel=DECODING,
-        ),
-    ] = None,
-    target_ids: Annotated[
-        str | None,
-        typer.Option(
-            metavar="0,1,2",
-            help="Decoder token ids including the start token, instead of --target-text.",
-            rich_help_panel=DECODING,
-        ),
-    ] = None,
-    max_new_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Generate N more tokens through the cache, and extend the maps.  "
-            "[default: 0, or 12 for an encoder-decoder without a target]",
-            rich_help_panel=DECODING,
-        ),
-    ] = None,
-    layer: Annotated[
-        str | None, typer.Option(metavar="0,3-5", help="Layers to show.", rich_help_panel=MAPS)
-    ] = None,
-    head: Annotated[
-        str | None,
-        typer.Option(
-            metavar="0-3|mean", help="Heads to show, or mean for the mean over heads.", rich_help_panel=MAPS
-        ),
-    ] = None,
-    stack: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B",
-            help="Attention to show: encoder, decoder, cross, text or image.  [default: all]",
-            rich_help_panel=MAPS,
-        ),
-    ] = "",
-    weights: Weights = None,
-    seed: Seed = 0,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Also write the maps as a picture (.png, .svg) or an interactive page (.html); repeatable.",
-        ),
-    ] = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    options: AttendOptions,
+    screen: Screen,
 ) -> None:
     """Show the attention maps of a text, an image or a recording.
 
@@ -123,59 +96,58 @@ def attend(
       zoo attend path/to/clip --image cat.png --text "a cat" --layer 11
       zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102
     """
-    from cli.options.given import typed
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
     from cli.attending.output import MapStyle, print_data, print_entropies, print_growing
     from cli.attending.reading import AttendInputs, check_length
     from cli.options.files import check_outputs, write_own
+    from cli.options.given import typed
     from cli.terminal.render import print_written, say
     from exporters.exported.model_source import model_source
     from exporters.runtime.text import find_text
     from specs.base.printable import printable
     from zoo.attention_maps.choice import choose
 
-    check_outputs(output or (), (".png", ".svg", ".html"))
-    source = model_source(reference, assignments or (), weights)
+    check_outputs(options.output or (), (".png", ".svg", ".html"))
+    source = model_source(reference, assignments or (), options.weights)
     spec = source.spec
-    stacks = [name for name in (part.strip() for part in stack.split(",")) if name]
-    layers = None if layer is None else _numbers("--layer", layer)
-    heads = None if head in (None, MEAN) else _numbers("--head", head)
-    inputs = AttendInputs(text or [], ids, target_text, target_ids, image, audio)
+    stacks = [name for name in (part.strip() for part in options.stack.split(",")) if name]
+    layers = None if options.layer is None else _numbers("--layer", options.layer)
+    heads = None if options.head in (None, MEAN) else _numbers("--head", options.head)
+    inputs = AttendInputs(
+        options.text or [], options.ids, options.target_text, options.target_ids, options.image, options.audio
+    )
     choice = choose(spec, stacks or inputs.stacks(spec), layers, heads)
-    text_codec = find_text(source.origin, tokenizer, needed=bool(text or target_text))
+    text_codec = find_text(source.origin, options.tokenizer, needed=bool(options.text or options.target_text))
     reading = inputs.reading(source, text_codec, choice)
-    new_tokens = inputs.new_tokens(spec, max_new_tokens)
+    new_tokens = inputs.new_tokens(spec, options.max_new_tokens)
     lengths = check_length(spec, reading, choice, new_tokens)
 
     from zoo.attention_maps.attend import Attended
     from zoo.attention_maps.attend import attend as read
     from zoo.attention_maps.patches import patch_images
 
-    model, description = source.model(seed)
+    model, description = source.model(options.seed)
     steps = read(model, reading, choice, new_tokens, source.ends)
     images = patch_images(spec, reading)
-    shown = MapStyle(text_codec, head == MEAN, layers is None and heads is None, lengths, images)
+    shown = MapStyle(text_codec, options.head == MEAN, layers is None and heads is None, lengths, images)
     if not screen.silent:
         say(f"{spec.name}, weights: {description}\n")
     attended = Attended.of(list(steps)) if screen.silent else print_growing(shown, steps, choice)
     labels = shown.labels(attended)
-    for path in output or ():
+    for path in options.output or ():
         kind = path.suffix.lower()
         drawn = _file(kind, attended, spec.name, printable(description), labels, images, mean=shown.mean)
         write_own(path, drawn, kind)
-    if as_json:
+    if screen.as_json:
         print_data(shown, attended, {"name": spec.name, "weights": description})
         return
     if screen.tables:
         print_entropies(attended)
     if not screen.silent:
-        print_written(output)
+        print_written(options.output)
     screen.done(f"{_maps(attended)} read")
     screen.next(
         *([] if screen.tables else [(typed(context, "-v"), "the entropy of every head")]),
-        *([] if output else [(typed(context, "-o", "maps.html"), "every head, as a page")]),
+        *([] if options.output else [(typed(context, "-o", "maps.html"), "every head, as a page")]),
     )
 
 

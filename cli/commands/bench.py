@@ -4,16 +4,49 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
 from cli.options.export_options import complete_target, flag
-from cli.options.options import AsJson, Assignments, ProviderName, Quiet, Verbose, complete_spec
+from cli.options.options import Assignments, ProviderName, complete_spec
+from cli.terminal.option import option
 from cli.terminal.option_groups import MACHINE, RUNS, SIZES
+from cli.terminal.screen import Screen
 
 Name = TypeVar("Name", bound=str)
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """The options of ``zoo bench``."""
+
+    targets: Annotated[
+        str, option("A,B", "Targets to export each SPEC for.", RUNS, autocompletion=complete_target)
+    ] = "portable"
+    precisions: Annotated[str, option("A,B", "Precisions to export each SPEC in.", RUNS)] = "fp32"
+    baselines: Annotated[str, option("eager,compiled", "PyTorch modes to time as well.", RUNS)] = ""
+    batches: Annotated[str, option("A,B", "Batch sizes, in sequences.", SIZES)] = "1"
+    lengths: Annotated[
+        str,
+        option("A,B", "Sequence lengths in tokens; 16-128 is a batch of ragged rows.  [default: 128]", SIZES),
+    ] = ""
+    pasts: Annotated[
+        str, option("A,B", "Cached tokens before a timed decoder step.  [default: 128]", SIZES)
+    ] = ""
+    new_tokens: Annotated[int | None, option("N", "Also time the generation of N tokens.", SIZES, min=1)] = (
+        None
+    )
+    logits: Annotated[str, flag("logits")] = "all"
+    threads: Annotated[
+        int | None, option("N", "Number of threads.  [default: one per logical processor]", MACHINE, min=1)
+    ] = None
+    seconds: Annotated[
+        float, option("S", "Approximate time spent on each row, in seconds.", MACHINE, min=0.01)
+    ] = 2.0
+    provider: ProviderName = None
 
 
 def bench(
@@ -28,69 +61,9 @@ def bench(
         ),
     ],
     assignments: Assignments = None,
-    targets: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B",
-            help="Targets to export each SPEC for.",
-            autocompletion=complete_target,
-            rich_help_panel=RUNS,
-        ),
-    ] = "portable",
-    precisions: Annotated[
-        str,
-        typer.Option(metavar="A,B", help="Precisions to export each SPEC in.", rich_help_panel=RUNS),
-    ] = "fp32",
-    baselines: Annotated[
-        str,
-        typer.Option(metavar="eager,compiled", help="PyTorch modes to time as well.", rich_help_panel=RUNS),
-    ] = "",
-    batches: Annotated[
-        str, typer.Option(metavar="A,B", help="Batch sizes, in sequences.", rich_help_panel=SIZES)
-    ] = "1",
-    lengths: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B",
-            help="Sequence lengths in tokens; 16-128 is a batch of ragged rows.  [default: 128]",
-            rich_help_panel=SIZES,
-        ),
-    ] = "",
-    pasts: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B",
-            help="Cached tokens before a timed decoder step.  [default: 128]",
-            rich_help_panel=SIZES,
-        ),
-    ] = "",
-    new_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Also time the generation of N tokens.", rich_help_panel=SIZES),
-    ] = None,
-    logits: Annotated[str, flag("logits")] = "all",
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of threads.  [default: one per logical processor]",
-            rich_help_panel=MACHINE,
-        ),
-    ] = None,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            min=0.01,
-            metavar="S",
-            help="Approximate time spent on each row, in seconds.",
-            rich_help_panel=MACHINE,
-        ),
-    ] = 2.0,
-    provider: ProviderName = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    options: BenchOptions,
+    screen: Screen,
 ) -> None:
     """Measure the speed and memory of exports and PyTorch.
 
@@ -110,10 +83,6 @@ def bench(
     from tempfile import TemporaryDirectory
 
     from cli.options.given import typed
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
-
     from cli.tables.bench_tables import print_report
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
@@ -125,22 +94,25 @@ def bench(
     from exporters.target.targets import TARGETS
     from specs.base.errors import UserError
 
-    ways = [_known("--baselines", name, AGAINST) for name in _names(baselines)]
+    ways = [_known("--baselines", name, AGAINST) for name in _names(options.baselines)]
     choice = VariantChoice(
-        [_known("--targets", name, [*TARGETS]) for name in _names(targets)],
-        [_known("--precisions", name, [*PRECISIONS]) for name in _names(precisions)],
-        logits,
+        [_known("--targets", name, [*TARGETS]) for name in _names(options.targets)],
+        [_known("--precisions", name, [*PRECISIONS]) for name in _names(options.precisions)],
+        options.logits,
         ways,
     )
     grid = WorkloadGrid(
-        _numbers("--batches", batches, 1), tuple(_names(lengths)), _numbers("--pasts", pasts, 0), new_tokens
+        _numbers("--batches", options.batches, 1),
+        tuple(_names(options.lengths)),
+        _numbers("--pasts", options.pasts, 0),
+        options.new_tokens,
     )
-    if provider is not None:
-        on_provider(provider)  # fails before anything is exported
+    if options.provider is not None:
+        on_provider(options.provider)  # fails before anything is exported
     models = referred(specs, assignments or ())
     encoders = [model.spec.name for model in models if model.spec.decoder is None]
-    if len(encoders) == len(models) and (pasts or new_tokens):
-        option = "--pasts" if pasts else "--new-tokens"
+    if len(encoders) == len(models) and (options.pasts or options.new_tokens):
+        option = "--pasts" if options.pasts else "--new-tokens"
         raise UserError(
             f"{option} applies only to decoders, and {encoders[0]} is an encoder.\n  Remove the option."
         )
@@ -150,8 +122,15 @@ def bench(
         choice.options()  # fails before anything is exported
     with TemporaryDirectory() as folder, screen.progress() as progress:
         exported = list(variants(models, choice, Path(folder), progress))
-        report = time_all(exported, grid, threads or os.cpu_count() or 1, seconds, provider, progress)
-    if as_json:
+        report = time_all(
+            exported,
+            grid,
+            options.threads or os.cpu_count() or 1,
+            options.seconds,
+            options.provider,
+            progress,
+        )
+    if screen.as_json:
         print_json({"passed": not any(loaded.fault for loaded in report.loaded), **report.as_dict()})
     elif not screen.silent:
         print_report(screen, report)
@@ -161,7 +140,7 @@ def bench(
             *([] if screen.tables else [(typed(context, "-v"), "percentiles, rates and providers")]),
             *(
                 [(typed(context, "--baselines", "eager"), "next to PyTorch")]
-                if alone and not baselines
+                if alone and not options.baselines
                 else []
             ),
         )

@@ -8,7 +8,8 @@ from typing import Any
 import typer
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, Depth, Name, Quiet, SpecArgument, Verbose
+from cli.options.options import Assignments, Depth, Name, SpecArgument
+from cli.terminal.screen import Screen
 
 
 @with_export_options
@@ -20,9 +21,7 @@ def build(
     *,
     options: Mapping[str, Any],
     depth: Depth = 4,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    screen: Screen,
 ) -> None:
     """Count, check, export and verify a model.
 
@@ -38,9 +37,6 @@ def build(
       zoo build bert-base --target cpu --precision int8
       zoo build gpt3-175b --weights none
     """
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
     from cli.commands.export import advice_on, run_export, show_export
     from cli.options.default_directory import export_directory
     from cli.options.given import with_set
@@ -99,7 +95,7 @@ def build(
             say()
     passed = parameters.met and behaviour is not None and behaviour.passed
     written = run_export(screen, model_spec, destination, checked) if passed else None
-    if as_json:
+    if screen.as_json:
         print_json(
             {
                 "name": model_spec.name,

@@ -4,45 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from cli.options.options import AsJson, Quiet, Verbose
+from cli.terminal.option import option, switch
 from cli.terminal.option_groups import ACTION
+from cli.terminal.screen import Screen
 
 _LISTED = 8
 
 
 def cache(
     prune: Annotated[
-        bool,
-        typer.Option(
-            "--prune",
-            help="Remove the least recently used artefacts down to the limit.",
-            rich_help_panel=ACTION,
-        ),
+        bool, switch("--prune", "Remove the least recently used artefacts down to the limit.", ACTION)
     ] = False,
     limit: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "SIZE",
+            "Size to prune to, such as 5GB; 0B empties the cache.  [default: ZOO_CACHE_LIMIT, or 20GB]",
+            ACTION,
             "--limit",
-            metavar="SIZE",
-            help="Size to prune to, such as 5GB; 0B empties the cache.  [default: ZOO_CACHE_LIMIT, or 20GB]",
-            rich_help_panel=ACTION,
         ),
     ] = None,
     days: Annotated[
         float | None,
-        typer.Option(
-            "--unused-for",
-            min=0,
-            metavar="DAYS",
-            help="Prune artefacts not used for this long, too.",
-            rich_help_panel=ACTION,
-        ),
+        option("DAYS", "Prune artefacts not used for this long, too.", ACTION, "--unused-for", min=0),
     ] = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    screen: Screen,
 ) -> None:
     """List the artefacts in the cache of zoo make, or prune it.
 
@@ -54,12 +41,10 @@ def cache(
       zoo cache --prune --limit 5GB
       zoo cache --prune --unused-for 30
     """
-    from cli.terminal.screen import Screen, screen_width
-
-    screen = Screen(verbose, quiet, as_json)
     import time
 
     from cli.terminal.render import Column, print_json, print_table
+    from cli.terminal.screen import screen_width
     from exporters.making.cache import Cache, cache_limit
     from specs.base.errors import UserError
     from specs.files.zoo_file import parse_size
@@ -77,7 +62,7 @@ def cache(
     removed = builds.prune(most, None if days is None else time.time() - days * 86400) if prune else []
     entries = removed if prune else builds.entries()
     size = sum(entry.size for entry in entries)
-    if as_json:
+    if screen.as_json:
         print_json(
             {
                 "directory": str(builds.root),

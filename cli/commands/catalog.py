@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options.options import AsJson, Quiet, Verbose
+from cli.terminal.option import option, switch
+from cli.terminal.option_groups import OUTPUT
+from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from cli.terminal.screen import Screen
@@ -27,20 +29,18 @@ def catalog(
             help="A zoo file, or a directory with a zoo.yaml or with exports at any depth.  [default: .]",
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")] = Path(
+    output: Annotated[Path, option("FILE", "The page to write.", OUTPUT, "--output", "-o")] = Path(
         "catalog.html"
     ),
     digests: Annotated[
         bool,
-        typer.Option(
+        switch(
             "--digests/--no-digests",
-            help="Compare exported files with their recorded SHA-256.  [default: only with their sizes]",
-            show_default=False,
+            "Compare exported files with their recorded SHA-256.  [default: only with their sizes]",
         ),
     ] = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Write a page that lists the artefacts of a zoo.
 
@@ -59,12 +59,8 @@ def catalog(
     """
     from datetime import UTC, datetime
 
-    from cli.options.given import typed
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
-
     from cli.options.files import check_place, write_own
+    from cli.options.given import typed
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
     from specs.base.errors import UserError
@@ -92,7 +88,7 @@ def catalog(
         text = listed.page(output.absolute().parent, progress)
     write_own(output, text.encode(), ".html")
     passed = not listed.problems and all(entry.state != "changed" for entry in listed.entries)
-    if as_json:
+    if screen.as_json:
         print_json({"page": str(output), "passed": passed, **listed.as_dict()})
     else:
         _print_summary(screen, listed)

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from cli.options.options import (
-    AsJson,
-    Assignments,
-    Depth,
-    Quiet,
-    Seed,
-    SpecArgument,
-    Unfold,
-    Verbose,
-    Weights,
-)
+from cli.options.options import Assignments, Depth, Seed, SpecArgument, Unfold, Weights
+from cli.terminal.screen import Screen
 
 
 def check(
@@ -25,9 +16,8 @@ def check(
     seed: Seed = 0,
     depth: Depth = 4,
     unfold: Unfold = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Check the shapes and behaviour of a model.
 
@@ -45,9 +35,8 @@ def check(
       zoo check llama-3-8b --json
     """
     from cli.options.given import given, typed, with_set
-    from cli.terminal.screen import Screen
 
-    screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
+    screen.tabulate_if(given(context, "depth", "unfold"))
     from cli.tables.check_screen import print_behaviour_row, print_shapes_row
     from cli.tables.check_tables import print_behaviour, print_shapes
     from cli.tables.failures import failures_of
@@ -79,7 +68,7 @@ def check(
         with screen.progress() as progress:
             behaviour = check_behaviour(model_spec, source, seed=seed, progress=progress)
     passed = behaviour is not None and behaviour.passed
-    if as_json:
+    if screen.as_json:
         print_json(
             {
                 "name": model_spec.name,
@@ -98,7 +87,7 @@ def check(
             *([] if screen.tables else [(typed(context, "-v"), "every shape, every figure")]),
             (["build", *with_set(spec, assignments)], "export it"),
         )
-    elif not as_json:
+    elif not screen.as_json:
         failures = failures_of(shapes=shapes, behaviour=behaviour)
         screen.failed(f"{len(failures)} failed:", failures)
     if not passed:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options.default_directory import BUILD
-from cli.options.options import AsJson, Assignments, Batch, Force, Jobs, Quiet, SpecArguments, Verbose
-from cli.terminal.option_groups import MODEL, TASK, TRAINING
+from cli.options.options import Assignments, Batch, Force, Jobs, SpecArguments
+from cli.terminal.option import option
+from cli.terminal.option_groups import MODEL, OUTPUT, TASK, TRAINING
+from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from zoo.training.contender import Contender
@@ -28,85 +31,69 @@ def complete_task(incomplete: str) -> list[str]:
     return [name for name in TASKS if name.startswith(incomplete)]
 
 
+@dataclass(frozen=True)
+class CompareOptions:
+    """The options of ``zoo compare``."""
+
+    variants: Annotated[
+        list[str] | None,
+        option(
+            "PATH=VALUE...",
+            "Add a variant of the first SPEC; separate several changes by spaces; repeatable.",
+            MODEL,
+            "--with",
+        ),
+    ] = None
+    assignments: Assignments = None
+    num_layers: Annotated[int | None, option("N", "Reduce every stack to N layers.", MODEL, min=1)] = None
+    width: Annotated[
+        int | None, option("N", "Scale every model to this width, with fewer heads.", MODEL, min=8)
+    ] = None
+    task: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "Task: copy, reverse, recall or addition; with --corpus, next-byte or masked-byte.  "
+            "[default: reverse, or next-byte with --corpus]",
+            TASK,
+            autocompletion=complete_task,
+        ),
+    ] = None
+    corpus: Annotated[
+        Path | None, option("FILE", "Train on the bytes of a file; the last tenth is held out.", TASK)
+    ] = None
+    task_length: Annotated[
+        int | None,
+        option(
+            "N",
+            "Task length, in symbols, keys, digits or bytes.  [default: 8; recall and addition 4, --corpus 64]",
+            TRAINING,
+            min=1,
+        ),
+    ] = None
+    steps: Annotated[int, option("N", "Number of training steps.", TRAINING, min=1)] = 300
+    batch: Batch = 32
+    rate: Annotated[float, option("RATE", "Peak learning rate.", TRAINING, "--lr")] = 3e-3
+    seed: Annotated[int, option("N", "Seed for weights, data and dropout.", TRAINING)] = 0
+    jobs: Jobs = 1
+    output: Annotated[
+        list[Path] | None,
+        option(
+            "FILE",
+            "Also write the loss curves: .png, .svg, .html or .json; repeatable.",
+            OUTPUT,
+            "--output",
+            "-o",
+        ),
+    ] = None
+    force: Force = False
+
+
 def compare(
     context: typer.Context,
     specs: SpecArguments,
-    variants: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="PATH=VALUE...",
-            help="Add a variant of the first SPEC; separate several changes by spaces; repeatable.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    assignments: Assignments = None,
-    num_layers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Reduce every stack to N layers.", rich_help_panel=MODEL),
-    ] = None,
-    width: Annotated[
-        int | None,
-        typer.Option(
-            min=8,
-            metavar="N",
-            help="Scale every model to this width, with fewer heads.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Task: copy, reverse, recall or addition; with --corpus, next-byte or masked-byte.  "
-            "[default: reverse, or next-byte with --corpus]",
-            autocompletion=complete_task,
-            rich_help_panel=TASK,
-        ),
-    ] = None,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Train on the bytes of a file; the last tenth is held out.",
-            rich_help_panel=TASK,
-        ),
-    ] = None,
-    task_length: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Task length, in symbols, keys, digits or bytes.  [default: 8; recall and addition 4, --corpus 64]",
-            rich_help_panel=TRAINING,
-        ),
-    ] = None,
-    steps: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Number of training steps.", rich_help_panel=TRAINING)
-    ] = 300,
-    batch: Batch = 32,
-    rate: Annotated[
-        float,
-        typer.Option("--lr", metavar="RATE", help="Peak learning rate.", rich_help_panel=TRAINING),
-    ] = 3e-3,
-    seed: Annotated[
-        int,
-        typer.Option(metavar="N", help="Seed for weights, data and dropout.", rich_help_panel=TRAINING),
-    ] = 0,
-    jobs: Jobs = 1,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Also write the loss curves: .png, .svg, .html or .json; repeatable.",
-        ),
-    ] = None,
-    force: Force = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    options: CompareOptions,
+    screen: Screen,
 ) -> None:
     """Train several specs on the same small task and compare how they learn.
 
@@ -125,28 +112,27 @@ def compare(
       zoo compare tiny-gpt t5-small bert-tiny --width 64 --jobs 3
       zoo compare tiny-gpt nano-gpt --corpus book.txt --steps 1000
     """
-    from cli.options.given import typed
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
     from cli.comparing.output import SUFFIXES, write_output
     from cli.comparing.progress import training_progress
     from cli.options.files import check_outputs
+    from cli.options.given import typed
     from cli.tables.compare_tables import print_comparison, warnings
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json, print_written
     from specs.base.errors import UserError
     from zoo.training.names import NEXT_BYTE, REVERSE
 
-    if not 0 < rate < 1e3:
-        raise UserError(f"--lr must be between 0 and 1000.\n  value: {rate:g}\n  Pass a rate such as 0.003.")
+    if not 0 < options.rate < 1e3:
+        raise UserError(
+            f"--lr must be between 0 and 1000.\n  value: {options.rate:g}\n  Pass a rate such as 0.003."
+        )
     if (ranks := int(os.environ.get("WORLD_SIZE", "1"))) > 1 and "TORCHELASTIC_RUN_ID" in os.environ:
         raise UserError(
             f"zoo compare must be started once, without torchrun\n  value: {ranks} processes\n"
             f"  Pass --jobs {ranks}, which starts a process for each model."
         )
-    check_outputs(output or (), SUFFIXES)
-    named = _contenders(specs, assignments or (), variants or ())
+    check_outputs(options.output or (), SUFFIXES)
+    named = _contenders(specs, options.assignments or (), options.variants or ())
     from zoo.training.comparison import compare as train_all
     from zoo.training.comparison import contenders
     from zoo.training.contender import Contender
@@ -155,29 +141,32 @@ def compare(
     from zoo.training.tasks import find_task
 
     chosen = find_task(
-        task or (NEXT_BYTE if corpus else REVERSE),
-        corpus,
-        task_length,
+        options.task or (NEXT_BYTE if options.corpus else REVERSE),
+        options.corpus,
+        options.task_length,
         [contender.spec for contender in named],
     )
-    small = [Contender(contender.label, shrunk(contender.spec, num_layers, width)) for contender in named]
-    fit = contenders(small, chosen, jobs)
-    settings = Settings(steps, batch, rate, seed)
+    small = [
+        Contender(contender.label, shrunk(contender.spec, options.num_layers, options.width))
+        for contender in named
+    ]
+    fit = contenders(small, chosen, options.jobs)
+    settings = Settings(options.steps, options.batch, options.rate, options.seed)
     with training_progress(quiet=screen.silent) as progress:
-        comparison = train_all(fit, chosen, settings, _KEPT, progress, fresh=force, jobs=jobs)
-    for path in output or ():
+        comparison = train_all(fit, chosen, settings, _KEPT, progress, fresh=options.force, jobs=options.jobs)
+    for path in options.output or ():
         write_output(path, comparison)
-    if as_json:
+    if screen.as_json:
         print_json(comparison.as_dict())
     elif not screen.silent:
         print_comparison(screen, comparison)
         kept = sum(result.kept for result in comparison.results)
         reused = f" ({kept} from saved results, --force retrains)" if kept else ""
-        print_written(output)
+        print_written(options.output)
         screen.done(f"{len(comparison.results)} models compared{reused}")
         screen.next(
-            (typed(context, "--steps", str(3 * steps), without=("steps",)), "train for longer"),
-            *([] if output else [(typed(context, "-o", "curves.html"), "curves as a page")]),
+            (typed(context, "--steps", str(3 * options.steps), without=("steps",)), "train for longer"),
+            *([] if options.output else [(typed(context, "-o", "curves.html"), "curves as a page")]),
         )
     if messages := warnings(comparison):
         screen.failed("\n".join(messages))

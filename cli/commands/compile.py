@@ -6,22 +6,14 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, ExportDirectory, Quiet
+from cli.options.options import ExportDirectory
+from cli.terminal.option import AsJson, Quiet, option
 from cli.terminal.option_groups import RUNS
 
 
 def compile_(
     directory: ExportDirectory,
-    architectures: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            metavar="SM,..",
-            help="GPU architectures, such as sm89,sm120.",
-            rich_help_panel=RUNS,
-            show_default=False,
-        ),
-    ],
+    architectures: Annotated[str, option("SM,..", "GPU architectures, such as sm89,sm120.", RUNS, "--for")],
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:

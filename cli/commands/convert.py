@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose, Weights
-from cli.terminal.option_groups import PRECISION
+from cli.options.options import Assignments, Name, SpecArgument, Weights
+from cli.terminal.option import option, switch
+from cli.terminal.option_groups import OUTPUT, PRECISION
+from cli.terminal.screen import Screen
 
 
 def complete_family(incomplete: str) -> list[str]:
@@ -19,63 +20,69 @@ def complete_family(incomplete: str) -> list[str]:
     return [name for name in sorted(model_types()) if name.startswith(incomplete)]
 
 
-Family = Annotated[
-    str | None,
-    typer.Option(
-        "--as",
-        metavar="FAMILY",
-        help="model_type to write.  [default: that of the weights, or the first that fits]",
-        autocompletion=complete_family,
-        rich_help_panel=PRECISION,
-    ),
-]
-CheckpointDirectory = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="DIR",
-        help="Output directory; only an earlier conversion in it is replaced.  "
-        "[default: build/NAME-checkpoint, with --dtype and --as if given]",
-    ),
-]
-WeightType = Annotated[
-    str,
-    typer.Option(metavar="fp32|fp16|bf16", help="Data type of the weights.", rich_help_panel=PRECISION),
-]
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """The options of a command that writes a checkpoint."""
+
+    name: Name = None
+    weights: Weights = None
+    seed: Annotated[int, flag("seed")] = 0
+    output: Annotated[
+        Path | None,
+        option(
+            "DIR",
+            "Output directory; only an earlier conversion in it is replaced.  "
+            "[default: build/NAME-checkpoint, with --dtype and --as if given]",
+            OUTPUT,
+            "--output",
+            "-o",
+        ),
+    ] = None
+    family: Annotated[
+        str | None,
+        option(
+            "FAMILY",
+            "model_type to write.  [default: that of the weights, or the first that fits]",
+            PRECISION,
+            "--as",
+            autocompletion=complete_family,
+        ),
+    ] = None
+    dtype: Annotated[str, option("fp32|fp16|bf16", "Data type of the weights.", PRECISION)] = "fp32"
+
+    def directory(self, name: str) -> Path:
+        """Where the checkpoint of a model goes.  Raises :class:`specs.base.errors.UserError` for an unknown data type."""
+        from cli.options.default_directory import checkpoint_directory
+        from specs.base.errors import UserError
+        from specs.base.suggest import suggestion
+        from zoo.checkpoints.converting import DTYPES
+
+        if self.dtype not in DTYPES:
+            raise UserError(f"--dtype {self.dtype!r} is unknown\n  {suggestion(self.dtype, DTYPES)}")
+        return self.output or checkpoint_directory(name, self.dtype, self.family)
 
 
-def check_dtype(dtype: str) -> None:
-    """Raise :class:`specs.base.errors.UserError` for an unknown data type of weights."""
-    from specs.base.errors import UserError
-    from specs.base.suggest import suggestion
-    from zoo.checkpoints.converting import DTYPES
+@dataclass(frozen=True)
+class ConvertOptions(CheckpointOptions):
+    """The options of ``zoo convert``."""
 
-    if dtype not in DTYPES:
-        raise UserError(f"--dtype {dtype!r} is unknown\n  {suggestion(dtype, DTYPES)}")
+    remote_code: Annotated[
+        bool,
+        switch(
+            "--remote-code",
+            "Write the model's own code with it, for architectures that no family can express; loads with "
+            "trust_remote_code=True.",
+            PRECISION,
+        ),
+    ] = False
 
 
 def convert(
     spec: SpecArgument,
     assignments: Assignments = None,
-    name: Name = None,
-    weights: Weights = None,
-    seed: Annotated[int, flag("seed")] = 0,
-    output: CheckpointDirectory = None,
-    family: Family = None,
-    dtype: WeightType = "fp32",
-    remote_code: Annotated[
-        bool,
-        typer.Option(
-            "--remote-code",
-            help="Write the model's own code with it, for architectures that no family can express; loads with "
-            "trust_remote_code=True.",
-            rich_help_panel=PRECISION,
-        ),
-    ] = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    options: ConvertOptions,
+    screen: Screen,
 ) -> None:
     """Write a model as a Hugging Face checkpoint.
 
@@ -91,10 +98,6 @@ def convert(
       zoo convert path/to/checkpoint --dtype bf16 -o my-checkpoint
       zoo convert my-variant.yaml --remote-code -o my-variant
     """
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
-    from cli.options.default_directory import checkpoint_directory
     from cli.options.given import with_set
     from cli.tables.conversion_rows import checkpoint_rows
     from cli.tables.model_rows import title
@@ -106,21 +109,28 @@ def convert(
     from zoo.files.destination import CONVERSION, replacing
     from zoo.remote_code.write import convert_with_code
 
-    check_dtype(dtype)
-    named = named_model(spec, assignments or (), name)
+    named = named_model(spec, assignments or (), options.name)
     model = named.spec
-    destination = output or checkpoint_directory(model.name, dtype, family)
-    if remote_code and family:
+    destination = options.directory(model.name)
+    if options.remote_code and options.family:
         raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
-    weights = named.weights(weights)
+    weights = named.weights(options.weights)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
-        if remote_code:
-            written = convert_with_code(model, weights, directory, dtype=dtype, seed=seed, progress=progress)
+        if options.remote_code:
+            written = convert_with_code(
+                model, weights, directory, dtype=options.dtype, seed=options.seed, progress=progress
+            )
         else:
             written = convert_checkpoint(
-                model, weights, directory, model_type=family, dtype=dtype, seed=seed, progress=progress
+                model,
+                weights,
+                directory,
+                model_type=options.family,
+                dtype=options.dtype,
+                seed=options.seed,
+                progress=progress,
             )
-    if as_json:
+    if screen.as_json:
         print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return
     title(screen, model)
@@ -129,8 +139,11 @@ def convert(
             ["file", Column("size", right=True)],
             [(name, byte_text(size)) for name, size in written.files.items()],
         )
-    checkpoint_rows(screen, written, destination, remote_code=remote_code)
+    checkpoint_rows(screen, written, destination, remote_code=options.remote_code)
     screen.done(f"{destination} is ready")
     screen.next(
-        (["build", *with_set(spec, assignments, name), "--weights", str(destination)], "export these weights")
+        (
+            ["build", *with_set(spec, assignments, options.name), "--weights", str(destination)],
+            "export these weights",
+        )
     )

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import (
-    AsJson,
-    Assignments,
-    Batch,
-    Depth,
-    Digests,
-    Length,
-    Quiet,
-    Verbose,
-    complete_spec,
-)
+from cli.options.options import Assignments, Batch, Depth, Digests, Length, complete_spec
+from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from zoo.reports.difference import ModelDifference
     from zoo.reports.spec_difference import SpecDifference
 
 _HELP = "Preset, YAML file, checkpoint, hub repository, or the directory of an export."
+
+
+@dataclass(frozen=True)
+class DiffOptions:
+    """The options of ``zoo diff``."""
+
+    depth: Depth = 4
+    batch: Batch = 1
+    length: Length = None
+    digests: Digests = None
 
 
 def diff(
@@ -35,13 +37,9 @@ def diff(
         ),
     ] = None,
     assignments: Assignments = None,
-    depth: Depth = 4,
-    batch: Batch = 1,
-    length: Length = None,
-    digests: Digests = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    options: DiffOptions,
+    screen: Screen,
 ) -> None:
     """Compare two models by spec, module and cost.
 
@@ -60,9 +58,8 @@ def diff(
       zoo diff build/gpt2 build/gpt2-int8 --json
     """
     from cli.options.given import given, typed
-    from cli.terminal.screen import Screen
 
-    screen = Screen(verbose or (not quiet and given(context, "depth")), quiet, as_json)
+    screen.tabulate_if(given(context, "depth"))
     from cli.tables.diff_screen import print_difference
     from cli.tables.diff_tables import print_models, print_specs
     from cli.tables.export_differences import (
@@ -81,20 +78,22 @@ def diff(
     if b is None and not assignments:
         remedy = "Pass a second model, or change the first with --set, as in --set position.kind=rope."
         raise UserError(f"Only one model to compare: {a}.\n  {remedy}")
-    with working("compare", quiet=as_json or quiet):
-        difference = compare_specs(read_side(a), read_side(b or a, assignments or ()), digests=digests)
-        measured = as_json or (not quiet and bool(difference.spec))
-        whole = _whole(difference, batch, length) if measured else None
-    if quiet:
+    with working("compare", quiet=screen.silent):
+        difference = compare_specs(
+            read_side(a), read_side(b or a, assignments or ()), digests=options.digests
+        )
+        measured = screen.as_json or (not screen.quiet and bool(difference.spec))
+        whole = _whole(difference, options.batch, options.length) if measured else None
+    if screen.quiet:
         if not difference.same:
             say(f"{difference.a.label} and {difference.b.label} differ.")
-    elif as_json and whole is not None:
+    elif screen.as_json and whole is not None:
         print_json(whole.as_dict())
     else:
         if screen.tables:
             print_specs(difference)
             if whole is not None:
-                print_models(whole, depth=depth, typed=b is None)
+                print_models(whole, depth=options.depth, typed=b is None)
             if difference.exports:
                 print_exports(difference.exports)
             if difference.weights is not None:

@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, Assignments, Quiet, SpecArgument
+from cli.options.options import Assignments, SpecArgument
+from cli.terminal.option import AsJson, Quiet, option
+from cli.terminal.option_groups import OUTPUT
 from zoo.drawing import FORMATS
 
 LARGEST_SCALE = 16.0
@@ -19,24 +21,25 @@ def draw(
     assignments: Assignments = None,
     output: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "FILE",
+            "Output file: .svg, .png, .mmd or .md (Mermaid), or - for standard output.  [default: build/NAME.svg]",
+            OUTPUT,
             "--output",
             "-o",
-            metavar="FILE",
-            help="Output file: .svg, .png, .mmd or .md (Mermaid), or - for standard output.  [default: build/NAME.svg]",
         ),
     ] = None,
     format_: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "svg|png|mermaid",
+            "Output format.  [default: from the suffix of FILE, else svg]",
+            OUTPUT,
             "--format",
-            metavar="svg|png|mermaid",
-            help="Output format.  [default: from the suffix of FILE, else svg]",
         ),
     ] = None,
     scale: Annotated[
-        float,
-        typer.Option(min=0.1, max=LARGEST_SCALE, metavar="X", help="Scale of a PNG, in pixels per SVG unit."),
+        float, option("X", "Scale of a PNG, in pixels per SVG unit.", min=0.1, max=LARGEST_SCALE)
     ] = 2.0,
     quiet: Quiet = False,
     as_json: AsJson = False,

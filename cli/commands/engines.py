@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cli.options.options import AsJson, Verbose
+from cli.terminal.option import AsJson, Verbose
 
 if TYPE_CHECKING:
     from exporters.verification.engines.inventory import EngineState
@@ -14,10 +14,7 @@ _VERSION = re.compile(r"[^\s-]*(-[a-z]+)?")
 """A version without the date of its build and what it runs on."""
 
 
-def engines(
-    verbose: Verbose = False,
-    as_json: AsJson = False,
-) -> None:
+def engines(verbose: Verbose = False, as_json: AsJson = False) -> None:
     """List the engines that can verify an export: runtimes that compute its outputs, and compilers.
 
     Each engine is in an environment of its own, in the folder that ZOO_ENGINES names, or in the running interpreter. zoo

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose
+from cli.options.options import Assignments, Name, SpecArgument
+from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +28,7 @@ def export(
     output: Output = None,
     *,
     options: Mapping[str, Any],
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    screen: Screen,
 ) -> None:
     """Export a model to ONNX and verify the files.
 
@@ -49,9 +48,6 @@ def export(
       zoo export HuggingFaceTB/SmolLM2-135M --target cpu --precision int8
       zoo export model.gguf --precision int4 --calibrate book.txt
     """
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
     from dataclasses import asdict
 
     from cli.options.default_directory import export_directory
@@ -69,7 +65,7 @@ def export(
     written = run_export(screen, model_spec, destination, checked)
     title(screen, model_spec)
     changes = advice_on(model_spec, written, checked)
-    if as_json:
+    if screen.as_json:
         advised = [asdict(change) for change in changes]
         about = {"name": model_spec.name, "passed": True, "directory": str(written.directory)}
         print_json({**about, **written.as_dict(), "advice": advised})

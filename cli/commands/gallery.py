@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson
+from cli.terminal.option import AsJson, option
+from cli.terminal.option_groups import OUTPUT
 
 
 def gallery(
@@ -17,7 +18,7 @@ def gallery(
             metavar="[WORD]...", help="Only presets that match all words, as zoo list finds them."
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")] = Path(
+    output: Annotated[Path, option("FILE", "The page to write.", OUTPUT, "--output", "-o")] = Path(
         "gallery.html"
     ),
     as_json: AsJson = False,

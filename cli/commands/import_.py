@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Force, Quiet
-from cli.terminal.option_groups import MODEL
+from cli.options.options import Force
+from cli.terminal.option import AsJson, Quiet, option, switch
+from cli.terminal.option_groups import MODEL, OUTPUT
 
 if TYPE_CHECKING:
     from specs.base.errors import UserError
@@ -32,30 +33,17 @@ def import_checkpoint(
         ),
     ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Output file.  [default: standard output]"),
+        Path | None, option("FILE", "Output file.  [default: standard output]", OUTPUT, "--output", "-o")
     ] = None,
     name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Name of the spec.  [default: the directory's]", rich_help_panel=MODEL
-        ),
+        str | None, option("NAME", "Name of the spec.  [default: the directory's]", MODEL)
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FIELD",
-            help="Ignore a config field that does not affect the computation; repeatable.",
-            rich_help_panel=MODEL,
-        ),
+        option("FIELD", "Ignore a config field that does not affect the computation; repeatable.", MODEL),
     ] = None,
     strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Refuse config fields that transformers does not define.",
-            rich_help_panel=MODEL,
-        ),
+        bool, switch("--strict", "Refuse config fields that transformers does not define.", MODEL)
     ] = False,
     force: Force = False,
     quiet: Quiet = False,

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, Force, complete_spec
+from cli.options.options import Force, complete_spec
+from cli.terminal.option import AsJson
 
 
 def init(

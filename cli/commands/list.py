@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson
+from cli.terminal.option import AsJson, option
 from cli.terminal.option_groups import SEARCH
 from zoo.core.units import parameter_text
 
@@ -25,51 +25,20 @@ def list_presets(
     ] = None,
     architecture: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="List only this architecture: encoder, decoder, encoder-decoder, dual-encoder or vision-language.",
-            show_default=False,
-            rich_help_panel=SEARCH,
+        option(
+            "NAME",
+            "List only this architecture: encoder, decoder, encoder-decoder, dual-encoder or vision-language.",
+            SEARCH,
         ),
     ] = None,
     least: Annotated[
-        str | None,
-        typer.Option(
-            "--min",
-            metavar="SIZE",
-            help="At least this many parameters, such as 500m.",
-            show_default=False,
-            rich_help_panel=SEARCH,
-        ),
+        str | None, option("SIZE", "At least this many parameters, such as 500m.", SEARCH, "--min")
     ] = None,
     most: Annotated[
-        str | None,
-        typer.Option(
-            "--max",
-            metavar="SIZE",
-            help="At most this many parameters, such as 1b.",
-            show_default=False,
-            rich_help_panel=SEARCH,
-        ),
+        str | None, option("SIZE", "At most this many parameters, such as 1b.", SEARCH, "--max")
     ] = None,
-    since: Annotated[
-        int | None,
-        typer.Option(
-            metavar="YEAR",
-            help="Published in this year or later.",
-            show_default=False,
-            rich_help_panel=SEARCH,
-        ),
-    ] = None,
-    until: Annotated[
-        int | None,
-        typer.Option(
-            metavar="YEAR",
-            help="Published in this year or before.",
-            show_default=False,
-            rich_help_panel=SEARCH,
-        ),
-    ] = None,
+    since: Annotated[int | None, option("YEAR", "Published in this year or later.", SEARCH)] = None,
+    until: Annotated[int | None, option("YEAR", "Published in this year or before.", SEARCH)] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the presets that match all words and options.

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Jobs, Quiet, Verbose
+from cli.options.options import Jobs
+from cli.terminal.option import option, switch
 from cli.terminal.option_groups import ACTION
+from cli.terminal.screen import Screen
 from specs.files.zoo_file import ZOO_FILE
 
 if TYPE_CHECKING:
@@ -31,37 +33,19 @@ Names = Annotated[
 def make(
     names: Names = None,
     plan_only: Annotated[
-        bool,
-        typer.Option(
-            "--plan", help="Print what would be built and why, and build nothing.", rich_help_panel=ACTION
-        ),
+        bool, switch("--plan", "Print what would be built and why, and build nothing.", ACTION)
     ] = False,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check",
-            help="Build nothing; exit with status 1 if an artefact or the lock is stale.",
-            rich_help_panel=ACTION,
-        ),
+        switch("--check", "Build nothing; exit with status 1 if an artefact or the lock is stale.", ACTION),
     ] = False,
     jobs: Jobs = 1,
-    executor: Annotated[
-        str,
-        typer.Option(
-            "--executor", metavar="local|ray|slurm", help="Where builds run.", rich_help_panel=ACTION
-        ),
-    ] = "local",
+    executor: Annotated[str, option("local|ray|slurm", "Where builds run.", ACTION, "--executor")] = "local",
     update: Annotated[
-        bool,
-        typer.Option(
-            "--update",
-            help="Move hub repositories from the locked commit to the newest one.",
-            rich_help_panel=ACTION,
-        ),
+        bool, switch("--update", "Move hub repositories from the locked commit to the newest one.", ACTION)
     ] = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Build the artefacts of a zoo file that are not up to date.
 
@@ -79,9 +63,6 @@ def make(
       zoo make --check
       zoo make --executor ray
     """
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
     from cli.making.output import print_failures, print_made, print_plan
     from cli.making.progress import make_progress
     from cli.terminal.exit_status import FAILED
@@ -98,7 +79,7 @@ def make(
     plan = make_plan(read_zoo(path), chosen, cache, update=update)
     again = names or []
     if plan_only or check:
-        if as_json:
+        if screen.as_json:
             print_json({**({"passed": not plan.unlocked} if check else {}), **_plan_data(plan)})
         else:
             print_plan(screen, plan, checked=check)
@@ -113,7 +94,7 @@ def make(
             made.append(result)
             done(result)
     failed = [result for result in made if result.state == "failed"]
-    if as_json:
+    if screen.as_json:
         data = _plan_data(plan)
         print_json({"passed": not failed, **data, "made": [result.as_dict() for result in made]})
     else:

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from cli.options.options import AsJson, Force, complete_spec
+from cli.options.options import Force, complete_spec
+from cli.terminal.option import AsJson, option
 from cli.terminal.option_groups import MODEL
 
 
@@ -18,17 +19,11 @@ def new(
     ],
     like: Annotated[
         str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Start as a copy of this preset or file.",
-            autocompletion=complete_spec,
-            show_default=False,
-            rich_help_panel=MODEL,
-        ),
+        option("SPEC", "Start as a copy of this preset or file.", MODEL, autocompletion=complete_spec),
     ] = None,
     architecture: Annotated[
         Literal["decoder", "encoder", "encoder-decoder"],
-        typer.Option(help="Start from a small model of this architecture.", rich_help_panel=MODEL),
+        option(None, "Start from a small model of this architecture.", MODEL),
     ] = "decoder",
     force: Force = False,
     as_json: AsJson = False,

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Depth, Quiet, SpecArgument, Unfold, Verbose
+from cli.options.options import Assignments, Depth, SpecArgument, Unfold
+from cli.terminal.option import option
 from cli.terminal.option_groups import TREE
+from cli.terminal.screen import Screen
 
 
 def params(
@@ -17,14 +19,10 @@ def params(
     assignments: Assignments = None,
     depth: Depth = 4,
     unfold: Unfold = False,
-    path: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODULE", help="Count only this module; repeatable.", rich_help_panel=TREE),
-    ] = None,
+    path: Annotated[list[str] | None, option("MODULE", "Count only this module; repeatable.", TREE)] = None,
     target: Annotated[str, flag("target")] = "portable",
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Count a model's parameters by module.
 
@@ -40,9 +38,8 @@ def params(
       zoo params bert-base --set encoder.layers=6 --json
     """
     from cli.options.given import given, typed, with_set
-    from cli.terminal.screen import Screen
 
-    screen = Screen(verbose or (not quiet and given(context, "depth", "unfold")), quiet, as_json)
+    screen.tabulate_if(given(context, "depth", "unfold"))
     from cli.options.sizes import file_sizes
     from cli.tables.failures import failures_of
     from cli.tables.parameter_screen import print_counts
@@ -59,7 +56,7 @@ def params(
         report = parameter_report(model_spec)
         selected = report.select(path or ())
         sizes = file_sizes(model_spec, target)
-    if as_json:
+    if screen.as_json:
         print_json({**report.as_dict(selected), "passed": report.met, "target": target, "bytes": sizes})
     else:
         if screen.tables:

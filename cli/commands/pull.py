@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, Quiet
+from cli.terminal.option import AsJson, Quiet, option
+from cli.terminal.option_groups import OUTPUT
 
 
 def pull(
@@ -15,7 +16,7 @@ def pull(
         str,
         typer.Argument(metavar="ADDRESS", help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Output directory.")],
+    output: Annotated[Path, option("DIR", "Output directory.", OUTPUT, "--output", "-o")],
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:

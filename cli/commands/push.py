@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, ExportDirectory, Force, Quiet, Unverified, Verbose
+from cli.options.options import ExportDirectory, Force, Unverified
+from cli.terminal.option import option, switch
 from cli.terminal.option_groups import ACTION
+from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from cli.terminal.screen import Screen
@@ -21,23 +23,15 @@ def push(
     context: typer.Context,
     directory: ExportDirectory,
     to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="ADDRESS",
-            help="hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path.",
-            rich_help_panel=ACTION,
-        ),
+        str, option("ADDRESS", "hf://ORG/NAME[@BRANCH], oci://REGISTRY/NAME:TAG, or a path.", ACTION, "--to")
     ],
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="List what would be sent, and send nothing.", rich_help_panel=ACTION),
+        bool, switch("--dry-run", "List what would be sent, and send nothing.", ACTION)
     ] = False,
     force: Force = False,
     unverified: Unverified = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Publish an export on the Hugging Face hub, in an OCI registry, or in a directory.
 
@@ -54,9 +48,6 @@ def push(
       zoo push build/gpt2 --to /mnt/models/gpt2
     """
     from cli.options.given import typed
-    from cli.terminal.screen import Screen
-
-    screen = Screen(verbose, quiet, as_json)
     from cli.terminal.render import print_json
     from exporters.remotes.addresses import remote_of
     from exporters.remotes.artefact import read_artefact
@@ -71,7 +62,7 @@ def push(
     if not dry_run and not plan.current:
         with screen.progress() as progress:
             address = publish(plan, force=force, progress=progress)
-    if as_json:
+    if screen.as_json:
         print_json({"directory": str(directory), **plan.as_dict(), "dry_run": dry_run, "published": address})
         return
     _print_result(screen, plan, address)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli.options.export_options import complete_target, flag
-from cli.options.options import (
-    AsJson,
-    Assignments,
-    Batch,
-    Depth,
-    Digests,
-    Length,
-    ModelArgument,
-    Quiet,
-    Verbose,
-)
+from cli.options.options import Assignments, Batch, Depth, Digests, Length, ModelArgument
+from cli.terminal.option import option, switch
 from cli.terminal.option_groups import DECODING, MACHINE, RUNS, TREE
+from cli.terminal.screen import Screen
 
 
 def complete_device(incomplete: str) -> list[str]:
@@ -29,85 +22,75 @@ def complete_device(incomplete: str) -> list[str]:
     return [name for name in [*device_names(), "this"] if name.startswith(incomplete)]
 
 
+@dataclass(frozen=True)
+class ReportOptions:
+    """The options of ``zoo report``."""
+
+    batch: Batch = 1
+    length: Length = None
+    past: Annotated[
+        int | None,
+        option(
+            "N",
+            "Cached tokens before a decoder step.  [default: the length, or what fits in the context]",
+            DECODING,
+            min=0,
+        ),
+    ] = None
+    source_length: Annotated[
+        int | None,
+        option(
+            "N", "Encoder length of an encoder-decoder, in tokens.  [default: as --length]", DECODING, min=1
+        ),
+    ] = None
+    precision: Annotated[str, flag("precision")] = "fp16"
+    target: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "Runtime platform of the graphs.  [default: that of the export, or portable]",
+            RUNS,
+            autocompletion=complete_target,
+        ),
+    ] = None
+    devices: Annotated[
+        list[str] | None,
+        option(
+            "NAME|FILE",
+            "Device name, YAML file of a device, or `this` to measure this machine; repeatable.  [default: all]",
+            RUNS,
+            "--device",
+            autocompletion=complete_device,
+        ),
+    ] = None
+    mesh: Annotated[
+        str | None,
+        option(
+            "dp=N,tp=N,pp=N",
+            "Report memory per device, traffic and the bound of a training step on a mesh, instead.",
+            MACHINE,
+        ),
+    ] = None
+    fit: Annotated[
+        str | None, option("train|serve", "Find the smallest mesh that trains or serves the model.", MACHINE)
+    ] = None
+    symbolic: Annotated[
+        bool, switch("--symbolic", "Print FLOPs and activations as formulas of B, T, P and S.", TREE)
+    ] = False
+    depth: Depth = 3
+    html: Annotated[
+        Path | None, option("FILE", "Write an HTML page with pictures, and sliders for the sizes, instead.")
+    ] = None
+    digests: Digests = None
+
+
 def report(
     context: typer.Context,
     spec: ModelArgument,
     assignments: Assignments = None,
-    batch: Batch = 1,
-    length: Length = None,
-    past: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Cached tokens before a decoder step.  [default: the length, or what fits in the context]",
-            rich_help_panel=DECODING,
-        ),
-    ] = None,
-    source_length: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Encoder length of an encoder-decoder, in tokens.  [default: as --length]",
-            rich_help_panel=DECODING,
-        ),
-    ] = None,
-    precision: Annotated[str, flag("precision")] = "fp16",
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Runtime platform of the graphs.  [default: that of the export, or portable]",
-            autocompletion=complete_target,
-            rich_help_panel=RUNS,
-        ),
-    ] = None,
-    devices: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--device",
-            metavar="NAME|FILE",
-            help="Device name, YAML file of a device, or `this` to measure this machine; repeatable.  [default: all]",
-            autocompletion=complete_device,
-            rich_help_panel=RUNS,
-        ),
-    ] = None,
-    mesh: Annotated[
-        str | None,
-        typer.Option(
-            metavar="dp=N,tp=N,pp=N",
-            help="Report memory per device, traffic and the bound of a training step on a mesh, instead.",
-            rich_help_panel=MACHINE,
-        ),
-    ] = None,
-    fit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="train|serve",
-            help="Find the smallest mesh that trains or serves the model.",
-            rich_help_panel=MACHINE,
-        ),
-    ] = None,
-    symbolic: Annotated[
-        bool,
-        typer.Option(
-            "--symbolic",
-            help="Print FLOPs and activations as formulas of B, T, P and S.",
-            rich_help_panel=TREE,
-        ),
-    ] = False,
-    depth: Depth = 3,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write an HTML page with pictures, and sliders for the sizes, instead."
-        ),
-    ] = None,
-    digests: Digests = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    options: ReportOptions,
+    screen: Screen,
 ) -> None:
     """Report what a model costs to run and to train.
 
@@ -126,10 +109,8 @@ def report(
       zoo report llama-3-70b --mesh dp=8,tp=8 --device h100 --precision bf16
     """
     from cli.options.given import given, typed
-    from cli.terminal.screen import Screen
 
-    whole = verbose or (not quiet and given(context, "symbolic", "depth"))
-    screen = Screen(whole, quiet, as_json)
+    screen.tabulate_if(given(context, "symbolic", "depth"))
     from cli.options.files import check_place, write_own
     from cli.options.sizes import file_sizes
     from cli.tables.export_differences import print_changes
@@ -144,44 +125,46 @@ def report(
     from zoo.record.integrity import check_integrity
     from zoo.reports.side import read_side
 
-    if html is not None:
-        check_place(html, ".html", "--html")
+    if options.html is not None:
+        check_place(options.html, ".html", "--html")
     side = read_side(spec, assignments or ())
     model_spec = side.spec
     from zoo.pages.report_page import report_page
     from zoo.reports.lengths import Lengths
     from zoo.reports.report import report as report_on
 
-    lengths = Lengths.of(model_spec, batch, length, past, source_length)
-    if mesh is not None or fit is not None:
-        report_mesh(screen, model_spec, lengths, precision, devices or (), mesh, fit)
+    lengths = Lengths.of(model_spec, options.batch, options.length, options.past, options.source_length)
+    if options.mesh is not None or options.fit is not None:
+        report_mesh(
+            screen, model_spec, lengths, options.precision, options.devices or (), options.mesh, options.fit
+        )
         return
-    target_name = target or (side.export.manifest.target if side.export else "portable")
-    default = DEVICES if screen.rows and html is None else [*device_names(), "this"]
+    target_name = options.target or (side.export.manifest.target if side.export else "portable")
+    default = DEVICES if screen.rows and options.html is None else [*device_names(), "this"]
     with working(f"trace {model_spec.name}", quiet=screen.silent):
-        sizes = file_sizes(model_spec, target_name, needed=precision in ("int8", "int4", "q4f16"))
-        costs = report_on(model_spec, lengths, precision, devices or default, sizes)
+        sizes = file_sizes(model_spec, target_name, needed=options.precision in ("int8", "int4", "q4f16"))
+        costs = report_on(model_spec, lengths, options.precision, options.devices or default, sizes)
         integrity = None
         if side.export is not None:
             # Only the page shows the verification, and digests tie it to the files.
-            contents = digests if digests is not None or html is not None else False
+            contents = options.digests if options.digests is not None or options.html is not None else False
             integrity = check_integrity(side.export, contents=contents)
-        if html is not None:
+        if options.html is not None:
             export = None if side.export is None or integrity is None else (side.export, integrity)
-            write_own(html, report_page(costs, export).encode(), ".html", "--html")
-    if as_json:
+            write_own(options.html, report_page(costs, export).encode(), ".html", "--html")
+    if screen.as_json:
         kept = None if integrity is None else integrity.as_dict()
         intact = integrity is None or integrity.intact
         print_json({**costs.as_dict(), "passed": intact, "target": target_name, "integrity": kept})
-    elif html is not None:
+    elif options.html is not None:
         title(screen, model_spec)
-        screen.done(f"{html} is ready")
+        screen.done(f"{options.html} is ready")
     else:
         if screen.rows:
             print_costs(screen, costs, target_name)
         elif screen.tables:
-            print_report(costs, target_name, symbolic=symbolic, depth=depth)
-            print_advice(model_spec, target_name, precision)
+            print_report(costs, target_name, symbolic=options.symbolic, depth=options.depth)
+            print_advice(model_spec, target_name, options.precision)
         screen.done(f"{model_spec.name} traced and counted")
         page = f"{model_spec.name}.html" if spec == model_spec.name else "report.html"
         screen.next(

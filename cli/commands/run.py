@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from cli.options.options import AsJson, ExportDirectory, ProviderName, Quiet, Tokenizer
+from cli.options.options import ExportDirectory, ProviderName, Tokenizer
+from cli.terminal.option import AsJson, Quiet, option
 from cli.terminal.option_groups import DECODING, INPUTS
 
 if TYPE_CHECKING:
@@ -16,85 +16,56 @@ if TYPE_CHECKING:
     from zoo.generation.settings import GenerationSettings
 
 
-def run(
-    directory: ExportDirectory,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Input text; repeatable.", rich_help_panel=INPUTS),
-    ] = None,
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of ``zoo run``."""
+
+    directory: ExportDirectory
+    text: Annotated[list[str] | None, option("TEXT", "Input text; repeatable.", INPUTS)] = None
     ids: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="1,2,3", help="Input token ids, instead of --text; repeatable.", rich_help_panel=INPUTS
-        ),
-    ] = None,
+        list[str] | None, option("1,2,3", "Input token ids, instead of --text; repeatable.", INPUTS)
+    ] = None
     image: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="PATH", help="Input image, or a directory of them; repeatable.", rich_help_panel=INPUTS
-        ),
-    ] = None,
+        list[Path] | None, option("PATH", "Input image, or a directory of them; repeatable.", INPUTS)
+    ] = None
     audio: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Input recording (.wav), or a directory of them; repeatable.",
-            rich_help_panel=INPUTS,
-        ),
-    ] = None,
-    tokenizer: Tokenizer = None,
+        option("PATH", "Input recording (.wav), or a directory of them; repeatable.", INPUTS),
+    ] = None
+    tokenizer: Tokenizer = None
     max_new_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Maximum number of tokens to generate.  [default: 64]",
-            rich_help_panel=INPUTS,
-        ),
-    ] = None,
+        int | None, option("N", "Maximum number of tokens to generate.  [default: 64]", INPUTS, min=1)
+    ] = None
     temperature: Annotated[
         float | None,
-        typer.Option(
-            metavar="T",
-            help="Sampling temperature; below 1 favours likely tokens.  [default: greedy]",
-            rich_help_panel=DECODING,
-        ),
-    ] = None,
-    top_k: Annotated[
-        int | None,
-        typer.Option(metavar="K", help="Sample from the K most likely tokens.", rich_help_panel=DECODING),
-    ] = None,
+        option("T", "Sampling temperature; below 1 favours likely tokens.  [default: greedy]", DECODING),
+    ] = None
+    top_k: Annotated[int | None, option("K", "Sample from the K most likely tokens.", DECODING)] = None
     top_p: Annotated[
         float | None,
-        typer.Option(
-            metavar="P",
-            help="Sample from the smallest set of tokens with total probability P.",
-            rich_help_panel=DECODING,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed for sampling.", rich_help_panel=DECODING)
-    ] = None,
+        option("P", "Sample from the smallest set of tokens with total probability P.", DECODING),
+    ] = None
+    seed: Annotated[int | None, option("N", "Seed for sampling.", DECODING)] = None
     stop: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TOKEN",
-            help="Stop token or its id; repeatable.  [default: the checkpoint's end-of-sequence tokens, if any]",
-            rich_help_panel=DECODING,
+        option(
+            "TOKEN",
+            "Stop token or its id; repeatable.  [default: the checkpoint's end-of-sequence tokens, if any]",
+            DECODING,
         ),
-    ] = None,
+    ] = None
     start: Annotated[
         int | None,
-        typer.Option(
-            metavar="ID",
-            help="Decoder start token id of an encoder-decoder.  [default: the checkpoint's, or 0]",
-            rich_help_panel=DECODING,
+        option(
+            "ID", "Decoder start token id of an encoder-decoder.  [default: the checkpoint's, or 0]", DECODING
         ),
-    ] = None,
-    provider: ProviderName = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    provider: ProviderName = None
+    quiet: Quiet = False
+    as_json: AsJson = False
+
+
+def run(options: RunOptions) -> None:
     """Run an export in ONNX Runtime.
 
     Decoders and encoder-decoders continue each text, or say what is in each image or recording, greedily unless a
@@ -121,19 +92,19 @@ def run(
     from exporters.runtime.text import find_text
     from specs.base.errors import UserError
 
-    exported = open_export(directory, provider)
-    text_codec = find_text(directory, tokenizer, needed=bool(text))
+    exported = open_export(options.directory, options.provider)
+    text_codec = find_text(options.directory, options.tokenizer, needed=bool(options.text))
     if text_codec is not None:
         text_codec.use(exported.sentences)
-    inputs = GivenOptions(text or [], ids or [], image or [], audio or [])
+    inputs = GivenOptions(options.text or [], options.ids or [], options.image or [], options.audio or [])
     generating = {
-        "--max-new-tokens": max_new_tokens,
-        "--temperature": temperature,
-        "--top-k": top_k,
-        "--top-p": top_p,
-        "--seed": seed,
-        "--stop": stop,
-        "--start": start,
+        "--max-new-tokens": options.max_new_tokens,
+        "--temperature": options.temperature,
+        "--top-k": options.top_k,
+        "--top-p": options.top_p,
+        "--seed": options.seed,
+        "--stop": options.stop,
+        "--start": options.start,
     }
     used = [option for option, value in generating.items() if value is not None]
     if used and not exported.spec.decodes:
@@ -141,12 +112,20 @@ def run(
             f"{used[0]} applies only to decoders, and {exported.spec.name} is an encoder.\n  Remove the option."
         )
     if exported.spec.architecture == "dual-encoder":
-        print_matches(exported, *read_pair(inputs, exported, text_codec), as_json=as_json, quiet=quiet)
+        print_matches(
+            exported, *read_pair(inputs, exported, text_codec), as_json=options.as_json, quiet=options.quiet
+        )
         return
-    shown = RunContext(exported, text_codec, read_inputs(inputs, exported, text_codec), as_json, quiet)
+    shown = RunContext(
+        exported, text_codec, read_inputs(inputs, exported, text_codec), options.as_json, options.quiet
+    )
     if exported.spec.decodes:
-        sampling = _sampling(temperature, top_k, top_p, seed, exported.settings)
-        print_generated(shown, sampling, max_new_tokens or 64, _stop_ids(stop, shown), start)
+        sampling = _sampling(
+            options.temperature, options.top_k, options.top_p, options.seed, exported.settings
+        )
+        print_generated(
+            shown, sampling, options.max_new_tokens or 64, _stop_ids(options.stop, shown), options.start
+        )
     else:
         print_encoded(shown)
     if text_codec is not None and text_codec.cut:

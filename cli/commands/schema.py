@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from cli.options.options import AsJson
+from cli.terminal.option import AsJson, switch
 
 
 def schema(
     zoo_file: Annotated[
-        bool, typer.Option("--zoo-file", help="Print the schema of zoo files, which zoo make reads.")
+        bool, switch("--zoo-file", "Print the schema of zoo files, which zoo make reads.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from cli.options.options import AsJson, Assignments, Name, SpecArgument
+from cli.options.options import Assignments, Name, SpecArgument
+from cli.terminal.option import AsJson, switch
 
 
 def show(
@@ -15,9 +14,9 @@ def show(
     name: Name = None,
     canonical: Annotated[
         bool,
-        typer.Option(
+        switch(
             "--canonical",
-            help="Write every short form out: runs of layers, norms of branches, positions and embeddings of stacks; and the "
+            "Write every short form out: runs of layers, norms of branches, positions and embeddings of stacks; and the "
             "graph of stacks, in comments or as JSON.",
         ),
     ] = False,

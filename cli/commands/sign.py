@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from cli.options.options import AsJson, ExportDirectory, Quiet, Unverified
+from cli.options.options import ExportDirectory, Unverified
+from cli.terminal.option import AsJson, Quiet, option
 from cli.terminal.option_groups import ACTION
 
 
@@ -15,12 +14,7 @@ def sign(
     directory: ExportDirectory,
     key: Annotated[
         Path,
-        typer.Option(
-            "--key",
-            metavar="PEM",
-            help="Private key: elliptic curve P-256, P-384 or P-521, not encrypted.",
-            rich_help_panel=ACTION,
-        ),
+        option("PEM", "Private key: elliptic curve P-256, P-384 or P-521, not encrypted.", ACTION, "--key"),
     ],
     unverified: Unverified = False,
     quiet: Quiet = False,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cli.options.options import AsJson, complete_spec
+from cli.options.options import complete_spec
+from cli.terminal.option import AsJson, option, switch
 
 
 def studio(
@@ -21,12 +22,10 @@ def studio(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(
-            min=1024, max=65535, metavar="N", help="Port on 127.0.0.1.  [default: 8642, or the next free one]"
-        ),
+        option("N", "Port on 127.0.0.1.  [default: 8642, or the next free one]", min=1024, max=65535),
     ] = None,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
+        bool, switch("--no-browser", "Print the address without opening a browser.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.options.options import AsJson, Assignments, SpecArguments
+from cli.options.options import Assignments, SpecArguments
+from cli.terminal.option import AsJson
 
 if TYPE_CHECKING:
     from specs.model.model import Model
@@ -12,7 +13,11 @@ if TYPE_CHECKING:
 _UNCOUNTED = "; expect is not checked, zoo params does"
 
 
-def validate(specs: SpecArguments, assignments: Assignments = None, as_json: AsJson = False) -> None:
+def validate(
+    specs: SpecArguments,
+    assignments: Assignments = None,
+    as_json: AsJson = False,
+) -> None:
     """Check specs for errors without building them.
 
     Prints one line per spec to stdout, and the problems to stderr. Counts that a spec expects are not compared, because that

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options.export_options import complete_engine
-from cli.options.options import AsJson, ExportDirectory, ProviderName, Quiet, Verbose
+from cli.options.options import ExportDirectory, ProviderName
+from cli.terminal.option import option, switch
 from cli.terminal.option_groups import ACTION, RUNS
+from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from cli.terminal.screen import Screen
@@ -24,36 +26,23 @@ def verify(
     provider: ProviderName = None,
     engines: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "NAME",
+            "Run the recorded case on this engine, or compile the graphs with it (zoo engines lists them); repeatable.",
+            RUNS,
             "--engine",
-            metavar="NAME",
-            help="Run the recorded case on this engine, or compile the graphs with it (zoo engines lists them); repeatable.",
             autocompletion=complete_engine,
-            show_default=False,
-            rich_help_panel=RUNS,
         ),
     ] = None,
     pytorch: Annotated[
-        bool,
-        typer.Option(
-            "--pytorch",
-            help="Compare all cases with PyTorch again, on the weights of the files.",
-            rich_help_panel=RUNS,
-        ),
+        bool, switch("--pytorch", "Compare all cases with PyTorch again, on the weights of the files.", RUNS)
     ] = False,
     key: Annotated[
         Path | None,
-        typer.Option(
-            "--key",
-            metavar="PEM",
-            help="Public key that must have signed the files with zoo sign.",
-            show_default=False,
-            rich_help_panel=ACTION,
-        ),
+        option("PEM", "Public key that must have signed the files with zoo sign.", ACTION, "--key"),
     ] = None,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Verify an export where it is deployed.
 
@@ -71,10 +60,8 @@ def verify(
       zoo verify build/gpt2 --key public.pem
       zoo verify build/gpt2 --pytorch
     """
-    from cli.terminal.screen import Screen
     from specs.base.errors import UserError
 
-    screen = Screen(verbose, quiet, as_json)
     names = tuple(dict.fromkeys(engines or ()))
     if provider is not None and names:
         raise UserError(

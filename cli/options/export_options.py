@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
-import typer
-
 from cli.options.options import complete_provider
 from cli.terminal.command_help import LISTED
+from cli.terminal.option import option
+from cli.terminal.option_groups import OUTPUT
 from specs.base.descriptions import field_descriptions
 from specs.base.errors import option_name, with_flags
 from specs.base.plugins import plugin_entries
@@ -63,13 +63,13 @@ _OPEN: dict[str, Any] = {"engines": None, "weights": None}
 
 Output = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "DIR",
+        "Output directory; only an earlier export in it is replaced.  "
+        "[default: build/NAME and the options, such as build/NAME-int8-cpu]",
+        OUTPUT,
         "--output",
         "-o",
-        metavar="DIR",
-        help="Output directory; only an earlier export in it is replaced.  "
-        "[default: build/NAME and the options, such as build/NAME-int8-cpu]",
-        show_default=False,
     ),
 ]
 
@@ -79,13 +79,13 @@ def flag(name: str) -> Any:
     default, text = default_of(name), field_descriptions(OptionTable)[name]
     meaning, _, otherwise = text.partition(" Default: ")
     flags = with_flags(option_name(name))
-    return typer.Option(
+    return option(
+        _metavar(name),
+        f"{meaning}  [default: {otherwise.removesuffix('.')}]" if otherwise else meaning,
+        mark_of(name).group,
         f"{flags}/{with_flags(option_name(name, False))}" if default is True else flags,
-        metavar=_metavar(name),
-        help=f"{meaning}  [default: {otherwise.removesuffix('.')}]" if otherwise else meaning,
         autocompletion=_COMPLETIONS.get(name),
         show_default=bool(default) or default == 0,
-        rich_help_panel=mark_of(name).group,
     )
 
 

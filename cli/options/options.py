@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.terminal.option import option, switch
 from cli.terminal.option_groups import ACTION, INPUTS, MODEL, QUALITY, RANDOM, RUNS, SIZES, TREE
 
 
@@ -51,98 +52,60 @@ ModelArgument = Annotated[
 ]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PATH=VALUE",
-        help="Override a key, as in position.kind=rope; repeatable.",
-        show_default=False,
-        rich_help_panel=MODEL,
-    ),
+    option("PATH=VALUE", "Override a key, as in position.kind=rope; repeatable.", MODEL, "--set"),
 ]
-Name = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Name of the model.  [default: from SPEC and --set]",
-        show_default=False,
-        rich_help_panel=MODEL,
-    ),
-]
+Name = Annotated[str | None, option("NAME", "Name of the model.  [default: from SPEC and --set]", MODEL)]
 Weights = Annotated[
     str | None,
-    typer.Option(
-        metavar="SOURCE",
-        help="Weights: random, a file, its directory, or a hub repository (ORG/NAME).  "
+    option(
+        "SOURCE",
+        "Weights: random, a file, its directory, or a hub repository (ORG/NAME).  "
         "[default: SPEC's own, or random]",
-        show_default=False,
-        rich_help_panel=MODEL,
+        MODEL,
     ),
 ]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed for random weights.", rich_help_panel=RANDOM)]
+Seed = Annotated[int, option("N", "Seed for random weights.", RANDOM)]
 Tokenizer = Annotated[
     Path | None,
-    typer.Option(
-        metavar="PATH",
-        help="A tokenizer.json, its directory, or a GGUF file.  [default: that of the model or its weights]",
-        show_default=False,
-        rich_help_panel=INPUTS,
+    option(
+        "PATH",
+        "A tokenizer.json, its directory, or a GGUF file.  [default: that of the model or its weights]",
+        INPUTS,
     ),
 ]
-Batch = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Batch size, in sequences.", rich_help_panel=SIZES)
-]
+Batch = Annotated[int, option("N", "Batch size, in sequences.", SIZES, min=1)]
 Length = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Sequence length, in tokens.  [default: 1024, or the context length if shorter]",
-        rich_help_panel=SIZES,
+    option(
+        "N", "Sequence length, in tokens.  [default: 1024, or the context length if shorter]", SIZES, min=1
     ),
 ]
-Depth = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Levels of the module tree to print.", rich_help_panel=TREE)
-]
-Unfold = Annotated[
-    bool, typer.Option("--unfold", help="Print identical blocks one by one.", rich_help_panel=TREE)
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs", "-j", min=1, metavar="N", help="Processes that run at once.", rich_help_panel=ACTION
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.", show_default=False)]
+Depth = Annotated[int, option("N", "Levels of the module tree to print.", TREE, min=0)]
+Unfold = Annotated[bool, switch("--unfold", "Print identical blocks one by one.", TREE)]
+Jobs = Annotated[int, option("N", "Processes that run at once.", ACTION, "--jobs", "-j", min=1)]
+Force = Annotated[bool, switch("--force", "Replace existing files.")]
 ExportDirectory = Annotated[
     Path, typer.Argument(metavar="DIR", help="The directory of an export.", show_default=False)
 ]
 Unverified = Annotated[
-    bool,
-    typer.Option(
-        "--unverified", help="Accept an export that was not compared with PyTorch.", rich_help_panel=ACTION
-    ),
+    bool, switch("--unverified", "Accept an export that was not compared with PyTorch.", ACTION)
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", show_default=False)]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all tables.", show_default=False)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print failures only.", show_default=False)]
 ProviderName = Annotated[
     str | None,
-    typer.Option(
-        "--provider",
-        metavar="NAME",
-        help="Execution provider of ONNX Runtime to run on: cpu, cuda, or any other that is installed.  "
+    option(
+        "NAME",
+        "Execution provider of ONNX Runtime to run on: cpu, cuda, or any other that is installed.  "
         "[default: the first of the export's target that this machine has]",
+        RUNS,
+        "--provider",
         autocompletion=complete_provider,
-        show_default=False,
-        rich_help_panel=RUNS,
     ),
 ]
 Digests = Annotated[
     bool | None,
-    typer.Option(
+    switch(
         "--digests/--no-digests",
-        help="Compare exported files with their recorded SHA-256.  [default: up to 2 GB per export]",
-        show_default=False,
-        rich_help_panel=QUALITY,
+        "Compare exported files with their recorded SHA-256.  [default: up to 2 GB per export]",
+        QUALITY,
     ),
 ]

@@ -11,6 +11,7 @@ import typer
 from typer.main import get_command
 
 from cli.terminal.command_help import Command
+from cli.terminal.option import with_values
 
 GROUPS = {
     "Start": {
@@ -88,5 +89,5 @@ class Commands(UserDict[str, Any]):
 
 def _built(name: str, module: str, function: str) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(name, cls=Command)(getattr(importlib.import_module(module), function))
+    app.command(name, cls=Command)(with_values(getattr(importlib.import_module(module), function)))
     return get_command(app)

@@ -1,8 +1,8 @@
 """Default screens: the answer in a few labelled rows, the time it took, and what to do next.
 
-A screen has a title, rows, a last line such as ``build/gpt2 is ready in 12.1 s.``, and commands that work as printed::
+A screen is a parameter of its command, with the options ``--verbose``, ``--quiet`` and ``--json``. It has a title, rows, a last
+line such as ``build/gpt2 is ready in 12.1 s.``, and commands that work as printed::
 
-    screen = Screen(verbose, quiet, as_json)          # before the imports, because it measures the time
     screen.title(spec.name, spec.summary, spec.architecture)
     screen.row("params", ("124,439,808, ", good("as published")), "embedding 31 %, attention 23 %")
     if screen.tables:
@@ -20,8 +20,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cli.terminal.option import AsJson, Quiet, Verbose
 from cli.terminal.progress import stage_progress
 from cli.terminal.render import Cell, columns_of, say_line, styled
 from cli.terminal.table_layout import cell_width, wrap
@@ -70,21 +72,38 @@ def row_width() -> int:
     return screen_width() - _LABEL
 
 
+@dataclass
 class Screen:
     """The screen of one command, printed line by line as its results arrive."""
 
-    def __init__(self, verbose: bool = False, quiet: bool = False, as_json: bool = False) -> None:
-        if verbose and quiet:
+    verbose: Verbose = False
+    quiet: Quiet = False
+    as_json: AsJson = False
+    _begun: float = field(default_factory=time.monotonic, init=False)
+    _lines: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        if self.verbose and self.quiet:
             raise UserError("--verbose and --quiet are mutually exclusive.\n  Remove one of them.")
-        self.silent = quiet or as_json
+
+    @property
+    def silent(self) -> bool:
         """Whether nothing but failures, or JSON, is printed."""
-        self.tables = verbose and not as_json
+        return self.quiet or self.as_json
+
+    @property
+    def tables(self) -> bool:
         """Whether the command prints its tables."""
-        self.rows = not (self.silent or verbose)
+        return self.verbose and not self.as_json
+
+    @property
+    def rows(self) -> bool:
         """Whether rows are printed."""
-        self.as_json = as_json
-        self._begun = time.monotonic()
-        self._lines = 0
+        return not (self.silent or self.verbose)
+
+    def tabulate_if(self, asked: bool) -> None:
+        """Print tables, unless quiet, if an option that only tables depend on was given."""
+        self.verbose |= asked and not self.quiet
 
     def title(self, name: str, about: str = "", kind: str = "") -> None:
         """Print the name of the subject, its description, and its kind at the right margin if there is room."""
