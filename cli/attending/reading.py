@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from cli.options.media import INPUT_OPTIONS, read_audio_files, read_image_files
 from cli.options.run_inputs import token_ids
 from specs.base.errors import UserError
-from specs.kinds.embedding import Tokens
 from zoo.attention_maps.choice import AttentionChoice, Reader, heads_by_layer, looked_at, looks
 from zoo.attention_maps.reading import AttentionInput
 from zoo.generation.prompts import check_prompts
@@ -178,7 +177,7 @@ class AttendInputs:
             return filled_text(read, spec, tokenizer) if spec.text else read, None
         ids, types = tokenizer.pair(*self.texts)
         embedding = spec.embedding_of(spec.last_stack)
-        return ids, types if isinstance(embedding, Tokens) and embedding.token_types else None
+        return ids, types if embedding.segment_count else None
 
     def _target(self, source: ModelSource, text: TextTokenizer | None) -> list[int]:
         if not _has_two(source.spec):

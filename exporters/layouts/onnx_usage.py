@@ -9,7 +9,6 @@ from exporters.layouts.example_input import TOKENIZER, example_grid, example_ids
 from exporters.layouts.onnx_decoding import decoder, encoder_decoder, reads_settings, vision_language
 from exporters.layouts.onnx_outputs import outputs_of, reading
 from exporters.target.targets import TARGETS
-from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
 from specs.model.stack import Stack
 from zoo.core.graph_names import GRID
@@ -123,7 +122,7 @@ def profiles_of(manifest: Manifest) -> str | None:
 def _input(spec: Model, stack: Stack, graph: GraphRecord, tokenized: bool) -> str:
     """Return the lines that define ``ids``, or another kind of input."""
     embedding = spec.embedding_of(stack)
-    if isinstance(embedding, PackedPatches):
+    if embedding.packed:
         grid, patches = example_grid(spec)
         return (
             f"pixel_values = np.zeros(({patches}, {embedding.patch_width}), np.float32)  # from the model's preprocessor\n"

@@ -28,7 +28,6 @@ from exporters.steps.verify import Verified
 from exporters.target.kernels.table import table_of
 from exporters.target.profiles import longest_sequence, profile, provider_options
 from specs.forms.resolved import resolved
-from specs.kinds.head import Pooled
 from specs.language.writing import dump
 from zoo.checkpoints.carried import carry, carry_files
 from zoo.configs.sentence import PROMPTS, SETTINGS
@@ -110,7 +109,7 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
 
 def _write_settings(plan: Plan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
-    if isinstance(deployment.spec.head, Pooled):
+    if deployment.spec.head.compared_by == "vectors":
         for name in (SETTINGS, PROMPTS):
             carry(deployment.origin, directory, name)
     settings = dict(plan.layout.settings(deployment, shared))

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from exporters.target.static_cache import AROUND_IMAGE
 from exporters.target.targets import Padding
-from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
 from specs.model.stack import Stack
 
@@ -278,7 +277,7 @@ def random_images(spec: Model, count: int, generator: torch.Generator, *, empty:
     """
     assert spec.image is not None
     embedding, connector = spec.embedding_of(spec.image), spec.connector
-    if not isinstance(embedding, PackedPatches):
+    if not embedding.packed:
         values = torch.randn((count, *embedding.input_shape(None)), generator=generator)
         values[count - empty :] = 0
         return Batch(embedding.input_name, values)

@@ -18,7 +18,7 @@ from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.head import token_outputs
 from zoo.components.mixer import declared_state
-from zoo.components.router import Router
+from zoo.components.router import Router, routers_of
 from zoo.core.graph_names import EMBEDDED, IMAGE_FEATURES
 from zoo.core.progress import Progress, Stage
 from zoo.models.dual_encoder import DualEncoder
@@ -166,7 +166,7 @@ def per_token_outputs(model: ZooModel) -> frozenset[str]:
 
 def run_again(model: nn.Module, expected: ExpectedCase, run: Run) -> ExpectedCase:
     """Run a case again with the model's present weights, and keep only rows that are decided in all runs."""
-    if not (routers := _routers(model)):
+    if not (routers := routers_of(model)):
         return replace(expected, outputs=run(model, expected.case), run=run)
     margins, outputs = _margins(model, expected.case, routers, run)
     decided = margins >= DECISIVE
@@ -176,15 +176,10 @@ def run_again(model: nn.Module, expected: ExpectedCase, run: Run) -> ExpectedCas
     return ExpectedCase(case, outputs, expected.original, run)
 
 
-def _routers(model: nn.Module) -> list[Router]:
-    return [module for module in model.modules() if isinstance(module, Router)]
-
-
-def _image_routers(model: nn.Module) -> set[nn.Module]:
-    """The routers of an image encoder, whose rows are images rather than token rows."""
-    if not isinstance(model, DualEncoder | VisionLanguage):
-        return set()
-    return {module for module in model.get_submodule("image").modules() if isinstance(module, Router)}
+def _image_routers(model: nn.Module) -> set[Router]:
+    """The routers of an image encoder beside tokens, whose rows are images rather than token rows."""
+    image = getattr(model, "image", None)
+    return set() if image is None else set(routers_of(image))
 
 
 def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[str, Tensor]]:
@@ -193,7 +188,7 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
     A token whose last chosen expert ties with the next one may go to either, depending on rounding, and everything
     after it differs. If no draw is clear, the clearest one is used, restricted to its clear rows.
     """
-    routers = _routers(model)
+    routers = routers_of(model)
     if not routers:
         return case, full_pass(model, case)
     generator = torch.Generator().manual_seed(1)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from exporters.verification.reference import Expected, ExpectedCase, Reference, real_places
-from zoo.components.router import Router
+from zoo.components.router import Router, routers_of
 from zoo.core.tensors import weight_bytes
 
 EXACT_BYTES = 1_000_000_000
@@ -71,7 +71,7 @@ def _draws(model: nn.Module, cases: Sequence[ExpectedCase]) -> Iterator[list[Map
     """
     usual = [case.outputs for case in cases]
     yield usual
-    experts = [_run(model, case)[1] for case in cases] if any(_routers(model)) else [[] for _ in cases]
+    experts = [_run(model, case)[1] for case in cases] if any(routers_of(model)) else [[] for _ in cases]
     moved, generator = copy.deepcopy(model), torch.Generator().manual_seed(1)
     for _ in range(DRAWS - 1):
         for parameter in moved.parameters():
@@ -84,10 +84,6 @@ def _draws(model: nn.Module, cases: Sequence[ExpectedCase]) -> Iterator[list[Map
         ]
 
 
-def _routers(model: nn.Module) -> Iterator[Router]:
-    return (module for module in model.modules() if isinstance(module, Router))
-
-
 def _run(model: nn.Module, expected: ExpectedCase) -> tuple[Mapping[str, Tensor], list[Tensor]]:
     """Return the outputs of a case, and the experts that routers chose, B T K for each call."""
     chosen: list[Tensor] = []
@@ -95,7 +91,7 @@ def _run(model: nn.Module, expected: ExpectedCase) -> tuple[Mapping[str, Tensor]
     def look(router: Router, args: Any, logits: Tensor) -> None:
         chosen.append(router.choose(logits)[1].sort(-1)[0])
 
-    hooks = [router.register_forward_hook(look) for router in _routers(model)]
+    hooks = [router.register_forward_hook(look) for router in routers_of(model)]
     try:
         return expected.run(model, expected.case), chosen
     finally:

@@ -5,16 +5,14 @@ Only structure counts: which parts a model has, and of which kinds. Numbers, suc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from specs.forms.canonical import canonical, distinct
+from specs.forms.likeness import is_number, settings, weight_of
 from specs.model.model import Model
 
-_STACKS: dict[str, str] = {"encoder": "stack", "decoder": "stack", "text": "stack", "image": "image"}
-_KIND_WEIGHT = 3
 _NUMBER = "\x00"
 """The value of a setting that is a number."""
 UNRELATED = 0.45
@@ -32,16 +30,18 @@ class Structure:
     @classmethod
     def of(cls, spec: Model) -> Structure:
         """The structure of a spec."""
-        return cls(frozenset(_items(canonical(spec), "")))
+        return cls(
+            frozenset((path, _NUMBER if is_number(value) else value) for path, value, _ in settings(spec))
+        )
 
     @cached_property
     def weight(self) -> int:
         """The sum of the weights of its items."""
-        return _weight(self.items)
+        return sum(weight_of(path) for path, _ in self.items)
 
     def distance(self, other: Structure) -> int:
         """The weight of the items that only one of both has; a kind weighs three times another setting."""
-        return _weight(self.items ^ other.items)
+        return sum(weight_of(path) for path, _ in self.items ^ other.items)
 
     def changes(self, other: Structure) -> list[str]:
         """The kinds and settings of another structure that this one does not have, as text; kinds first.
@@ -67,27 +67,6 @@ def _text(path: str, value: Any) -> str:
     if value == _NUMBER:
         return path
     return f"{path.removesuffix('.kind')}: {str(value).lower() if isinstance(value, bool) else value}"
-
-
-def _weight(items: frozenset[tuple[str, Any]]) -> int:
-    return sum(_KIND_WEIGHT if path.endswith("kind") else 1 for path, _ in items)
-
-
-def _items(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            if key == "same_as":
-                continue
-            name = key if path else _STACKS.get(str(key), str(key))
-            yield from _items(inner, f"{path}.{name}" if path else name)
-    elif isinstance(value, list | tuple):
-        for inner in distinct(value):
-            yield from _items(inner, path)
-    elif isinstance(value, bool | str):
-        if value:
-            yield path, value
-    elif value is not None:
-        yield path, _NUMBER
 
 
 @dataclass(frozen=True)

@@ -1,39 +1,76 @@
-"""How alike two architectures are: the shared weight of what their specs state, from 0 to 1."""
+"""How alike two architectures are: the shared weight of their settings, from 0 to 1."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from specs.forms.canonical import canonical
+from specs.forms.canonical import canonical, distinct
 from specs.model.model import Model
-from specs.model.stack import STACKS
 
 Features = Mapping[tuple[str, Any], float]
-"""The weight of each path with its value; values of layers weigh by the share of the layers that have them."""
+"""The weight of each setting: its path and value, or the magnitude of a number."""
 
-_KIND = 3.0
-"""The weight of a kind, where a number or another value weighs 1."""
+KIND_WEIGHT = 3
+"""The weight of a kind, where another setting weighs 1."""
+
+_PARTS = {"encoder": "stack", "decoder": "stack", "text": "stack", "image": "image"}
+"""The first part of the paths in a stack: stacks of tokens are compared with each other."""
+
+
+def settings(model: Model) -> Iterator[tuple[str, Any, float]]:
+    """The path and value of each setting of the computation, and the share of the layers that have it.
+
+    Absent settings, and those that are off, have none; equal items of a list are one.
+    """
+    data = canonical(model)
+    stacks = {name: data.pop(name) for name in _PARTS if name in data}
+    depths = Counter[str]()
+    for name, stack in stacks.items():
+        depths[_PARTS[name]] += len(stack["layers"])
+    yield from _settings(data, "", 1.0)
+    for name, stack in stacks.items():
+        part, layers = _PARTS[name], stack.pop("layers")
+        del stack["same_as"]
+        share = len(layers) / depths[part]
+        yield from _settings({**stack, "layers": len(layers)}, part, share)
+        uses = Counter(map(id, layers))
+        for layer in distinct(layers):
+            yield from _settings(layer, f"{part}.layers", share * uses[id(layer)] / len(layers))
+
+
+def _settings(value: Any, path: str, share: float) -> Iterator[tuple[str, Any, float]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _settings(inner, f"{path}.{key}" if path else key, share)
+    elif isinstance(value, list):
+        for inner in distinct(value):
+            yield from _settings(inner, path, share)
+    elif value not in (None, False, ""):
+        yield path, value, share
+
+
+def is_number(value: Any) -> bool:
+    """Whether a setting is a number, which says how large a part is rather than which."""
+    return type(value) in (int, float)
+
+
+def weight_of(path: str) -> int:
+    """The weight of a setting by its path; the architecture counts as a kind."""
+    return KIND_WEIGHT if path.endswith(("kind", "architecture")) else 1
 
 
 def features(model: Model) -> Features:
-    """The weighted features of the computation that a spec states."""
+    """The weighted features of the computation that a spec states; near numbers share their magnitude."""
     weights = defaultdict[tuple[str, Any], float](float)
-    data = canonical(model)
-    stacks = {name: data.pop(name) for name in STACKS if name in data}
-    for name, stack in stacks.items():
-        part = name if len(stacks) > 1 else "stack"  # an encoder is compared with a decoder
-        layers = stack.pop("layers")
-        _count(stack, part, 1.0, weights)
-        weights[f"{part}.layers", _step(len(layers))] += 1.0
-        uses = defaultdict[int, float](float)
-        for layer in layers:
-            uses[id(layer)] += 1 / len(layers)
-        for layer in {id(layer): layer for layer in layers}.values():
-            _count(layer, f"{part}.layer", uses[id(layer)], weights)
-    _count(data, "", 1.0, weights)
+    for path, value, share in settings(model):
+        if is_number(value):
+            weights[path, ("about", round(math.log2(abs(value))) if value else -999)] += share / 2
+            weights[path, value] += share / 2
+        else:
+            weights[path, value] += share * weight_of(path)
     return weights
 
 
@@ -41,27 +78,3 @@ def likeness(a: Features, b: Features) -> float:
     """The weight that two specs share, as a fraction of the weight of both."""
     shared = sum(min(weight, b[feature]) for feature, weight in a.items() if feature in b)
     return shared / (sum(a.values()) + sum(b.values()) - shared)
-
-
-def _count(part: Any, path: str, share: float, weights: dict[tuple[str, Any], float]) -> None:
-    for name, value in _values(part, path):
-        is_kind = name.endswith(".kind")
-        if type(value) in (int, float):  # near numbers share their magnitude
-            weights[name, _step(value)] += share / 2
-        weights[name, value] += share * (_KIND if is_kind else 0.5 if type(value) in (int, float) else 1.0)
-
-
-def _step(value: float) -> tuple[str, int]:
-    """The magnitude of a number, in steps of a factor of two."""
-    return "about", round(math.log2(abs(value))) if value else -999
-
-
-def _values(part: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The paths and values within a part; what is absent or off says nothing."""
-    if isinstance(part, Mapping):
-        for key, value in part.items():
-            yield from _values(value, f"{path}.{key}")
-    elif isinstance(part, list):
-        yield path, str(part)
-    elif part is not None and part is not False:
-        yield path, part

@@ -128,6 +128,11 @@ class EmbeddingKind(Component):
         """The patches that the last vectors are made of, row by row; None for other inputs than images."""
         return None
 
+    @property
+    def patch_width(self) -> int:
+        """The number of values of a patch of packed images; 0 for other inputs."""
+        return 0
+
     def table_width(self, d_model: int) -> int:
         """The width of the token table, or of the vectors if there is none."""
         return d_model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import NormalDist
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,8 @@ from zoo.registry import builds
 class Inner(nn.Module):
     """dropout(activation(up)), between the two layers of an MLP."""
 
+    gated: ClassVar[bool] = False
+
     def __init__(self, spec: spec.TwoLayer) -> None:
         super().__init__()
         self.activation_name, self.activation = spec.activation, activation(spec.activation)
@@ -31,6 +34,8 @@ class Inner(nn.Module):
 
 class GatedInner(nn.Module):
     """dropout(activation(multiplier * gate) * (up + offset)), with both factors clamped first if the spec has a limit."""
+
+    gated: ClassVar[bool] = True
 
     def __init__(self, spec: spec.Gated) -> None:
         super().__init__()
@@ -68,6 +73,9 @@ def hidden_sharding(up: Linear) -> Sharding:
 @builds(spec.MLP)
 class MLP(nn.Module):
     """down(inner(up(x)))."""
+
+    gate: ClassVar[None] = None
+    multiplier: ClassVar[float] = 1.0
 
     def __init__(self, spec: spec.MLP, context: BuildContext) -> None:
         super().__init__()

@@ -50,6 +50,11 @@ class Latent(AttentionMixer):
         return self.rotated
 
     @property
+    def latent_width(self) -> int:
+        """The values of a token that would do instead of its keys and values."""
+        return self.kv_rank + self.rotated
+
+    @property
     def state(self) -> tuple[StateTensor, ...]:
         """The keys and values of all tokens, for every head."""
         return key_value_state(self.heads, self.unrotated + self.rotated, self.value_dim)

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 import specs.kinds.mixture as spec
-from specs.kinds.feed_forward import Gated, TwoLayer
 from zoo import functional
-from zoo.components.feed_forward import GatedInner, Inner
+from zoo.components.feed_forward import MLP, Gated
 from zoo.components.linear import Linear
 from zoo.components.router import CONSTANT_WEIGHTS, Router
 from zoo.components.scaling import scaled
@@ -24,15 +23,15 @@ from zoo.registry import build_component, builds
 
 
 class Matrices(nn.Module):
-    """One matrix per expert, ``weight`` E d_out d_in, and optionally one vector, ``bias``."""
+    """A layer of every expert: one matrix each, ``weight`` E d_out d_in, and a vector, ``bias``, if the layer has one."""
 
     bias: nn.Parameter | None
 
-    def __init__(self, experts: int, d_in: int, d_out: int, *, bias: bool) -> None:
+    def __init__(self, experts: int, layer: nn.Linear) -> None:
         super().__init__()
-        self.fans = d_in, d_out
-        self.weight = nn.Parameter(torch.empty(experts, d_out, d_in))
-        self.bias = nn.Parameter(torch.empty(experts, d_out)) if bias else None
+        self.fans = layer.in_features, layer.out_features
+        self.weight = nn.Parameter(torch.empty(experts, *layer.weight.shape))
+        self.bias = None if layer.bias is None else nn.Parameter(torch.empty(experts, *layer.bias.shape))
 
     def initial(self, leaf: str) -> Distribution | None:
         """Zero for biases."""
@@ -50,19 +49,17 @@ class Experts(nn.Module):
 
     def __init__(self, spec: spec.Mixture, context: BuildContext) -> None:
         super().__init__()
-        expert, width, count = spec.expert, context.d_model, spec.experts
-        assert isinstance(expert, TwoLayer)
-        self.gate = (
-            Matrices(count, width, expert.hidden, bias=expert.hidden_bias)
-            if isinstance(expert, Gated)
-            else None
+        expert: MLP | Gated = build_component(spec.expert, context)  # type: ignore[assignment]
+        count = spec.experts
+        self.gate = None if expert.gate is None else Matrices(count, expert.gate)
+        self.up, self.inner, self.down = (
+            Matrices(count, expert.up),
+            expert.inner,
+            Matrices(count, expert.down),
         )
-        self.up = Matrices(count, width, expert.hidden, bias=expert.hidden_bias)
-        self.inner = GatedInner(expert) if isinstance(expert, Gated) else Inner(expert)
-        self.down = Matrices(count, expert.hidden, width, bias=expert.output_bias)
         self.active_share = spec.top_k, count
         self.weighs_input = spec.router.weighs == "input"
-        self.multiplier = expert.multipliers.output if isinstance(expert, Gated) else 1.0
+        self.multiplier = expert.multiplier
 
     def sharding(self) -> Sharding:
         """By experts; every process routes every token."""

@@ -23,6 +23,11 @@ CONSTANT_WEIGHTS = (
 """The routers that get no gradient."""
 
 
+def routers_of(module: nn.Module) -> list[Router]:
+    """The routers within a module, in order."""
+    return [router for router in module.modules() if isinstance(router, Router)]
+
+
 class Router(Linear):
     """The logit of each expert for each token: B T D -> B T E."""
 

@@ -45,7 +45,7 @@ def add_adapters(block: Any, adapters: spec.Adapters) -> None:
         for name in ("query", "key", "value"):
             _adapt(block.attention, adapters.rank, name)
     if adapters.feed_forward:
-        names = [name for name in ("gate", "up") if hasattr(block.feed_forward, name)]
+        names = [name for name in ("gate", "up") if getattr(block.feed_forward, name) is not None]
         _adapt(block.feed_forward, adapters.rank, *names)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from specs.base.errors import SpecPath, UserError, path_text, shorten
 from specs.base.suggest import suggestion
 from specs.forms.canonical import canonical, complete, differences
-from specs.kinds.head import Classification, Pooled
+from specs.kinds.head import Classification
 from specs.model.model import Model
 from zoo.configs.causal_encoder import as_decoder, as_encoder
 from zoo.configs.importing import Read, of_causal_class, of_class, spec_of_config
@@ -77,7 +77,7 @@ def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
     """Yield the classes of a family that may express a spec, and whether sentence-transformers modules describe its
     head."""
     yield from ((name, False) for name, head in candidate.classes.items() if head.kind == model.head.kind)
-    if isinstance(model.head, Pooled) and (bare := body_class(candidate)) is not None:
+    if model.head.compared_by == "vectors" and (bare := body_class(candidate)) is not None:
         yield bare, True
 
 

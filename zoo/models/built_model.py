@@ -25,6 +25,8 @@ class BuiltModel(nn.Module):
     """
 
     spec: spec.Model
+    in_stages: ClassVar[bool] = False
+    """Whether a pipeline can cut its only stack in stages: the first embeds tokens, the last has the head."""
     entries: ClassVar[tuple[str, ...]] = ("forward",)
 
     def __init_subclass__(cls) -> None:

@@ -24,6 +24,7 @@ from zoo.registry import build_component
 class Decoder(BuiltModel):
     """head(decoder(embedding(tokens))); every token attends to itself and those before it."""
 
+    in_stages: ClassVar[bool] = True
     entries: ClassVar[tuple[str, ...]] = ("forward", "generate")
 
     def __init__(self, spec: spec.Model) -> None:

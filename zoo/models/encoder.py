@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor
 
 import specs.model.model as spec
@@ -17,6 +19,8 @@ from zoo.registry import build_component
 
 class Encoder(BuiltModel):
     """head(encoder(embedding(inputs))); every token, or patch of an image, attends to every other."""
+
+    in_stages: ClassVar[bool] = True
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()

@@ -35,6 +35,7 @@ class VisionLanguage(Decoder):
     patches of all, N W, with the frames, rows and columns of each, M 3.
     """
 
+    in_stages: ClassVar[bool] = False
     entries: ClassVar[tuple[str, ...]] = ("forward", "generate", "embed", "encode_images", "image_output")
 
     def __init__(self, spec: spec.Model) -> None:

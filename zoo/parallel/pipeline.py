@@ -18,11 +18,8 @@ from zoo.components.mixer import State
 from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.pooling import TokenSequence
 from zoo.generation.generate import GenerationOptions, Prompts
-from zoo.models.decoder import Decoder
-from zoo.models.encoder import Encoder
 from zoo.models.stack import Stack
 from zoo.models.token_positions import TokenPositions
-from zoo.models.vision_language import VisionLanguage
 from zoo.parallel.stage_generation import generate
 from zoo.weights.ties import hold_ties_once, tied_names
 
@@ -40,7 +37,7 @@ class StageModule(nn.Module):
     embedding: nn.Module | None
     head: nn.Module | None
 
-    def __init__(self, model: Encoder | Decoder, mesh: DeviceMesh) -> None:
+    def __init__(self, model: ZooModel, mesh: DeviceMesh) -> None:
         super().__init__()
         self.spec, self.mesh = model.spec, mesh
         self.index, self.count = mesh.get_local_rank(), mesh.size()
@@ -141,7 +138,6 @@ def stage_of(model: ZooModel, mesh: DeviceMesh) -> StageModule:
     """
     degree = mesh.size()
     check_stages(model, degree)
-    assert isinstance(model, Encoder | Decoder)
     return StageModule(model, mesh)
 
 
@@ -150,7 +146,7 @@ def check_stages(model: ZooModel, degree: int) -> None:
     if degree == 1:
         return
     where = f"value: pp={degree}"
-    if not isinstance(model, Encoder | Decoder) or isinstance(model, VisionLanguage):
+    if not model.in_stages:
         raise UserError(
             f"architecture: a pipeline needs an encoder or a decoder of tokens, not {model.spec.architecture}\n"
             f"  {where}\n  Use dp or tp."

@@ -8,11 +8,8 @@ from typing import Any
 
 import torch
 
-from zoo.components.latent import Latent
 from zoo.components.mixer import StateTensor
 from zoo.core.tensors import weight_tensors
-from zoo.models.decoder import Decoder
-from zoo.models.encoder_decoder import EncoderDecoder
 from zoo.reports.folding import Folded
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -116,15 +113,13 @@ class CacheSizes:
 def cache(folded: Folded, dtype: torch.dtype) -> CacheSizes | None:
     """The cache of a decoder with weights in a dtype; None for an encoder."""
     model = folded.model
-    if not isinstance(model, Decoder | EncoderDecoder):
+    if not folded.spec.decodes:
         return None
     own: Counter[tuple[int, int | None, int | None, int]] = Counter()
     encoder = 0
     for built, layers in Counter(folded.stacks["decoder"].like).items():
         block: Any = model.get_submodule(f"decoder.blocks.{built}")
-        latent = (
-            block.attention.kv_rank + block.attention.rotated if isinstance(block.attention, Latent) else None
-        )
+        latent = getattr(block.attention, "latent_width", None)
         window = getattr(block.attention, "window", None) or getattr(block.attention, "chunk", None)
         constant = sum(
             tensor.values * (tensor.dtype or dtype).itemsize for tensor in block.state if not tensor.grows

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
 from specs.model.stack import Stack as StackSpec
 from zoo.components.mixer import State, StateTensor
@@ -67,7 +66,7 @@ def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholde
     """The inputs of a stack: tokens, or samples or frames of any length, with their mask; patches with image grids; or one input
     of fixed size."""
     embedding = spec.embedding_of(stack)
-    if isinstance(embedding, PackedPatches):
+    if embedding.packed:
         pixels = Placeholder(embedding.input_name, torch.float32, (PATCHES, embedding.patch_width))
         return pixels, Placeholder(GRID, torch.int64, (IMAGES, 3))
     if embedding.any_length and not embedding.takes_tokens:

@@ -13,7 +13,6 @@ from exporters.graph.fusing.rewriter import Rewriter, dtype_of
 from exporters.graph.quantization.scheme import Quantization
 from exporters.target.targets import Target
 from zoo import functional
-from zoo.components.feed_forward import GatedInner, Inner
 from zoo.ops import TensorInfo
 from zoo.ops.tokens import separate
 from zoo.tracing.tracer import SemanticCall
@@ -69,10 +68,10 @@ def fuse_mixtures(rewriter: Rewriter, target: Target) -> list[str]:
     return [*unfit.values()]
 
 
-def _words(inner: nn.Module) -> str:
+def _words(inner: Any) -> str:
     """A description of experts that MoE does not compute, by their distinguishing features."""
-    name = getattr(inner, "activation_name", type(inner).__name__)
-    if not isinstance(inner, GatedInner):
+    name = inner.activation_name
+    if not inner.gated:
         return f"experts with activation {name}"
     if inner.multiplier != 1.0:
         return "gated experts with a multiplier of the gate"
@@ -124,15 +123,13 @@ PLAIN = frozenset({"relu", "silu", "identity"})
 """The activations of experts without a gate that MoE computes."""
 
 
-def activation_attributes(inner: nn.Module) -> dict[str, Any] | None:
+def activation_attributes(inner: Any) -> dict[str, Any] | None:
     """The attributes of com.microsoft's MoE for the computation between an expert's layers; None if it has none."""
-    if isinstance(inner, GatedInner) and inner.deviations is not None:
-        return None
-    if isinstance(inner, GatedInner) and inner.activation_name in GATES and inner.multiplier == 1.0:
+    if not inner.gated:
+        return {"activation_type": inner.activation_name} if inner.activation_name in PLAIN else None
+    if inner.deviations is None and inner.activation_name in GATES and inner.multiplier == 1.0:
         limit = {} if inner.limit is None else {"swiglu_limit": inner.limit}
         factor, offset = GATES[inner.activation_name], inner.up_offset or 0.0
         return {"activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": factor,
                 "activation_beta": offset, **limit}  # fmt: skip
-    if isinstance(inner, Inner) and inner.activation_name in PLAIN:
-        return {"activation_type": inner.activation_name}
     return None
