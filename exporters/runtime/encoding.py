@@ -81,8 +81,8 @@ class EncoderRunner:
 
     def _vectors(self, batch: InputBatch) -> EncodedVectors:
         (outputs, mask), head = self.outputs(batch), self.spec.head
-        if head.compared_by == "vectors":
-            return EncodedVectors(head.vector_output, outputs[head.vector_output][:, : self._dimensions])
+        if (name := head.sequence_output) is not None:
+            return EncodedVectors(name, outputs[name][:, : self._dimensions])
         hidden = outputs["last_hidden_state"]  # B T D
         weights = np.ones(hidden.shape[:2], np.float32) if mask is None else mask.astype(np.float32)
         mean = (hidden * weights[..., None]).sum(1) / weights.sum(1, keepdims=True)

@@ -69,7 +69,7 @@ class Exported:
     def sentences(self) -> SentenceUsage:
         """The settings of a sentence encoder."""
         spec = self.spec
-        if spec.head.compared_by != "vectors":
+        if spec.head.sequence_output is None:
             return SentenceUsage()
         return SentenceUsage.beside(self.directory, spec.context_length_of(spec.last_stack))
 

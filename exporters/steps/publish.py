@@ -109,7 +109,7 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
 
 def _write_settings(plan: Plan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
-    if deployment.spec.head.compared_by == "vectors":
+    if deployment.spec.head.sequence_output is not None:
         for name in (SETTINGS, PROMPTS):
             carry(deployment.origin, directory, name)
     settings = dict(plan.layout.settings(deployment, shared))

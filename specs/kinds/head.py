@@ -59,6 +59,11 @@ class HeadKind(Component):
         return "last_hidden_state"
 
     @property
+    def sequence_output(self) -> str | None:
+        """The output that holds one vector per sequence, or None."""
+        return None
+
+    @property
     def token_to_find(self) -> int | None:
         """The id of the token that selects the vector of a sequence, or None."""
         return None
@@ -265,6 +270,11 @@ class SequenceHead(TransformingHead):
     """Input of the dense layer and norm."""
 
     @property
+    def sequence_output(self) -> str | None:
+        """The output that holds one vector per sequence, or None."""
+        return None
+
+    @property
     def token_to_find(self) -> int | None:
         token = self.pooling.token if isinstance(self.pooling, AtToken) else None
         return token if isinstance(token, int) else None
@@ -383,6 +393,10 @@ class Pooled(SequenceHead):
         ),
     ] = "pooler_output"
     """Name of the output that holds the vector."""
+
+    @property
+    def sequence_output(self) -> str:
+        return self.output
 
     @property
     def vector_output(self) -> str:

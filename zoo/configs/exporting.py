@@ -77,7 +77,7 @@ def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
     """Yield the classes of a family that may express a spec, and whether sentence-transformers modules describe its
     head."""
     yield from ((name, False) for name, head in candidate.classes.items() if head.kind == model.head.kind)
-    if model.head.compared_by == "vectors" and (bare := body_class(candidate)) is not None:
+    if model.head.sequence_output is not None and (bare := body_class(candidate)) is not None:
         yield bare, True
 
 

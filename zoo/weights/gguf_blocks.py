@@ -16,9 +16,6 @@ from zoo.weights.blocks import Blocks, Quantized
 FIVE_BITS = 112
 """The code of 0 where 5-bit codes are stored in 8 bits: their middle, 16, becomes the middle of 8 bits, 128."""
 
-SUPERBLOCK = 256
-"""Values in the blocks of K-quants, each of which becomes several blocks here."""
-
 
 @dataclass(frozen=True)
 class BlockFormat:
