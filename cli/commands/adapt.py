@@ -58,7 +58,6 @@ def adapt(
     """
     from cli.options.given import with_set
     from cli.tables.adapt_tables import adaptation_rows, print_adaptation
-    from cli.tables.conversion_rows import checkpoint_rows
     from cli.tables.model_rows import title
     from cli.terminal.render import print_json
     from specs.base.errors import UserError
@@ -93,11 +92,5 @@ def adapt(
     if screen.tables:
         print_adaptation(written)
     adaptation_rows(screen, written)
-    checkpoint_rows(screen, written.conversion, destination)
-    screen.done(f"{destination} is ready")
-    screen.next(
-        (
-            ["build", *with_set(spec, assignments, options.name), "--weights", str(destination)],
-            "export these weights",
-        )
-    )
+    command = ["build", *with_set(spec, assignments, options.name)]
+    options.show(screen, command, written.conversion, destination)

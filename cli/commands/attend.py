@@ -15,9 +15,11 @@ from cli.terminal.option_groups import DECODING, INPUTS, MAPS, OUTPUT
 from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
+    from cli.attending.output import MapStyle
+    from cli.attending.reading import AttendInputs
+    from specs.model.model import Model
     from zoo.attention_maps.attend import Attended
-    from zoo.attention_maps.choice import Reader
-    from zoo.attention_maps.patches import PatchImage
+    from zoo.attention_maps.choice import AttentionChoice, Reader
 
 MEAN = "mean"
 
@@ -69,6 +71,23 @@ class AttendOptions:
         ),
     ] = None
 
+    def inputs(self) -> AttendInputs:
+        """The inputs to read."""
+        from cli.attending.reading import AttendInputs
+
+        return AttendInputs(
+            self.text or [], self.ids, self.target_text, self.target_ids, self.image, self.audio
+        )
+
+    def choice(self, spec: Model) -> AttentionChoice:
+        """The stacks, layers and heads to show.  Raises :class:`specs.base.errors.UserError`."""
+        from zoo.attention_maps.choice import choose
+
+        stacks = [name for name in (part.strip() for part in self.stack.split(",")) if name]
+        layers = None if self.layer is None else _numbers("--layer", self.layer)
+        heads = None if self.head in (None, MEAN) else _numbers("--head", self.head)
+        return choose(spec, stacks or self.inputs().stacks(spec), layers, heads)
+
 
 def attend(
     context: typer.Context,
@@ -96,26 +115,17 @@ def attend(
       zoo attend path/to/clip --image cat.png --text "a cat" --layer 11
       zoo attend my-bert.yaml --weights path/to/checkpoint --ids 101,7592,102
     """
-    from cli.attending.output import MapStyle, print_data, print_entropies, print_growing
-    from cli.attending.reading import AttendInputs, check_length
-    from cli.options.files import check_outputs, write_own
-    from cli.options.given import typed
-    from cli.terminal.render import print_written, say
+    from cli.attending.output import MapStyle, print_data, print_growing
+    from cli.attending.reading import check_length
+    from cli.options.files import check_outputs
+    from cli.terminal.render import say
     from exporters.exported.model_source import model_source
     from exporters.runtime.text import find_text
-    from specs.base.printable import printable
-    from zoo.attention_maps.choice import choose
 
     check_outputs(options.output or (), (".png", ".svg", ".html"))
     source = model_source(reference, assignments or (), options.weights)
     spec = source.spec
-    stacks = [name for name in (part.strip() for part in options.stack.split(",")) if name]
-    layers = None if options.layer is None else _numbers("--layer", options.layer)
-    heads = None if options.head in (None, MEAN) else _numbers("--head", options.head)
-    inputs = AttendInputs(
-        options.text or [], options.ids, options.target_text, options.target_ids, options.image, options.audio
-    )
-    choice = choose(spec, stacks or inputs.stacks(spec), layers, heads)
+    inputs, choice = options.inputs(), options.choice(spec)
     text_codec = find_text(source.origin, options.tokenizer, needed=bool(options.text or options.target_text))
     reading = inputs.reading(source, text_codec, choice)
     new_tokens = inputs.new_tokens(spec, options.max_new_tokens)
@@ -128,26 +138,32 @@ def attend(
     model, description = source.model(options.seed)
     steps = read(model, reading, choice, new_tokens, source.ends)
     images = patch_images(spec, reading)
-    shown = MapStyle(text_codec, options.head == MEAN, layers is None and heads is None, lengths, images)
+    whole = options.layer is None and options.head in (None, MEAN)
+    shown = MapStyle(text_codec, options.head == MEAN, whole, lengths, images)
     if not screen.silent:
         say(f"{spec.name}, weights: {description}\n")
     attended = Attended.of(list(steps)) if screen.silent else print_growing(shown, steps, choice)
-    labels = shown.labels(attended)
-    for path in options.output or ():
-        kind = path.suffix.lower()
-        drawn = _file(kind, attended, spec.name, printable(description), labels, images, mean=shown.mean)
-        write_own(path, drawn, kind)
+    _write_maps(options.output or (), attended, spec.name, description, shown)
     if screen.as_json:
         print_data(shown, attended, {"name": spec.name, "weights": description})
-        return
+    else:
+        _print_end(context, screen, attended, options.output or ())
+
+
+def _print_end(context: typer.Context, screen: Screen, attended: Attended, output: Sequence[Path]) -> None:
+    """Print what follows the maps: entropies, the files that were written, and what to do next."""
+    from cli.attending.output import print_entropies
+    from cli.options.given import typed
+    from cli.terminal.render import print_written
+
     if screen.tables:
         print_entropies(attended)
     if not screen.silent:
-        print_written(options.output)
+        print_written(output)
     screen.done(f"{_maps(attended)} read")
     screen.next(
         *([] if screen.tables else [(typed(context, "-v"), "the entropy of every head")]),
-        *([] if options.output else [(typed(context, "-o", "maps.html"), "every head, as a page")]),
+        *([] if output else [(typed(context, "-o", "maps.html"), "every head, as a page")]),
     )
 
 
@@ -157,26 +173,37 @@ def _maps(attended: Attended) -> str:
     return f"{count:,} attention map{'' if count == 1 else 's'}"
 
 
+def _write_maps(
+    paths: Sequence[Path], attended: Attended, name: str, description: str, shown: MapStyle
+) -> None:
+    """Write the maps to files, as pictures or pages."""
+    from cli.options.files import write_own
+    from specs.base.printable import printable
+
+    labels = shown.labels(attended)
+    for path in paths:
+        kind = path.suffix.lower()
+        write_own(path, _file(kind, attended, name, printable(description), labels, shown), kind)
+
+
 def _file(
     suffix: str,
     attended: Attended,
     name: str,
     description: str,
     labels: Mapping[Reader, Sequence[str]],
-    images: Mapping[Reader, PatchImage],
-    *,
-    mean: bool,
+    shown: MapStyle,
 ) -> bytes:
     """The maps encoded as a picture or a page."""
     if suffix == ".html":
         from zoo.pages.attention_page import attention_page
 
-        return attention_page(attended, name, description, labels, images).encode()
+        return attention_page(attended, name, description, labels, shown.images).encode()
     from zoo.attention_maps.pictures import grids
     from zoo.pictures.heat_map import heat_maps
     from zoo.pictures.style import png, svg
 
-    figure = heat_maps(grids(attended, name, labels, images, mean=mean))
+    figure = heat_maps(grids(attended, name, labels, shown.images, mean=shown.mean))
     return png(figure) if suffix == ".png" else svg(figure).encode()
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -16,7 +16,22 @@ from cli.terminal.option import option
 from cli.terminal.option_groups import MACHINE, RUNS, SIZES
 from cli.terminal.screen import Screen
 
+if TYPE_CHECKING:
+    from exporters.benchmark.variant import BenchModel, VariantChoice
+    from exporters.benchmark.workload import WorkloadGrid
+
 Name = TypeVar("Name", bound=str)
+
+
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SPEC|DIR",
+        help="Models: presets, files, checkpoints, hub repositories, or directories of exports.",
+        autocompletion=complete_spec,
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -48,18 +63,28 @@ class BenchOptions:
     ] = 2.0
     provider: ProviderName = None
 
+    def variants(self) -> VariantChoice:
+        """The exports and the modes of PyTorch to time."""
+        from exporters.benchmark.variant import AGAINST, VariantChoice
+        from exporters.graph.precisions import PRECISIONS
+        from exporters.target.targets import TARGETS
+
+        modes = [_known("--baselines", name, AGAINST) for name in _names(self.baselines)]
+        targets = [_known("--targets", name, [*TARGETS]) for name in _names(self.targets)]
+        precisions = [_known("--precisions", name, [*PRECISIONS]) for name in _names(self.precisions)]
+        return VariantChoice(targets, precisions, self.logits, modes)
+
+    def workloads(self) -> WorkloadGrid:
+        """The sizes to time them on."""
+        from exporters.benchmark.workload import WorkloadGrid
+
+        batches, pasts = _numbers("--batches", self.batches, 1), _numbers("--pasts", self.pasts, 0)
+        return WorkloadGrid(batches, tuple(_names(self.lengths)), pasts, self.new_tokens)
+
 
 def bench(
     context: typer.Context,
-    specs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SPEC|DIR",
-            help="Models: presets, files, checkpoints, hub repositories, or directories of exports.",
-            autocompletion=complete_spec,
-            show_default=False,
-        ),
-    ],
+    specs: Models,
     assignments: Assignments = None,
     *,
     options: BenchOptions,
@@ -87,29 +112,40 @@ def bench(
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
     from exporters.benchmark.bench import bench as time_all
-    from exporters.benchmark.variant import AGAINST, VariantChoice, referred, variants
-    from exporters.benchmark.workload import WorkloadGrid
-    from exporters.graph.precisions import PRECISIONS
+    from exporters.benchmark.variant import referred, variants
     from exporters.target.providers import on_provider
-    from exporters.target.targets import TARGETS
-    from specs.base.errors import UserError
 
-    ways = [_known("--baselines", name, AGAINST) for name in _names(options.baselines)]
-    choice = VariantChoice(
-        [_known("--targets", name, [*TARGETS]) for name in _names(options.targets)],
-        [_known("--precisions", name, [*PRECISIONS]) for name in _names(options.precisions)],
-        options.logits,
-        ways,
-    )
-    grid = WorkloadGrid(
-        _numbers("--batches", options.batches, 1),
-        tuple(_names(options.lengths)),
-        _numbers("--pasts", options.pasts, 0),
-        options.new_tokens,
-    )
+    choice, grid = options.variants(), options.workloads()
     if options.provider is not None:
         on_provider(options.provider)  # fails before anything is exported
     models = referred(specs, assignments or ())
+    _check(models, choice, grid, options)
+    with TemporaryDirectory() as folder, screen.progress() as progress:
+        exported = list(variants(models, choice, Path(folder), progress))
+        threads = options.threads or os.cpu_count() or 1
+        report = time_all(exported, grid, threads, options.seconds, options.provider, progress)
+    if screen.as_json:
+        print_json({"passed": not any(loaded.fault for loaded in report.loaded), **report.as_dict()})
+    elif not screen.silent:
+        print_report(screen, report)
+        screen.done(f"{len(report.loaded)} variant{'s' * (len(report.loaded) > 1)} timed")
+        compared = len(report.loaded) > 1 or options.baselines
+        screen.next(
+            *([] if screen.tables else [(typed(context, "-v"), "percentiles, rates and providers")]),
+            *([] if compared else [(typed(context, "--baselines", "eager"), "next to PyTorch")]),
+        )
+    faults = [(loaded.variant.label, loaded.fault) for loaded in report.loaded if loaded.fault]
+    if faults:
+        screen.failed(f"{len(faults)} failed:", [(f"{label}: {fault}", "") for label, fault in faults])
+        raise typer.Exit(FAILED)
+
+
+def _check(
+    models: Sequence[BenchModel], choice: VariantChoice, grid: WorkloadGrid, options: BenchOptions
+) -> None:
+    """Raise :class:`specs.base.errors.UserError` for options that do not fit the models, before anything is exported."""
+    from specs.base.errors import UserError
+
     encoders = [model.spec.name for model in models if model.spec.decoder is None]
     if len(encoders) == len(models) and (options.pasts or options.new_tokens):
         option = "--pasts" if options.pasts else "--new-tokens"
@@ -119,35 +155,7 @@ def bench(
     for model in models:
         grid.workloads(model.spec)
     if any(model.exported is None for model in models):
-        choice.options()  # fails before anything is exported
-    with TemporaryDirectory() as folder, screen.progress() as progress:
-        exported = list(variants(models, choice, Path(folder), progress))
-        report = time_all(
-            exported,
-            grid,
-            options.threads or os.cpu_count() or 1,
-            options.seconds,
-            options.provider,
-            progress,
-        )
-    if screen.as_json:
-        print_json({"passed": not any(loaded.fault for loaded in report.loaded), **report.as_dict()})
-    elif not screen.silent:
-        print_report(screen, report)
-        screen.done(f"{len(report.loaded)} variant{'s' * (len(report.loaded) > 1)} timed")
-        alone = len(report.loaded) == 1
-        screen.next(
-            *([] if screen.tables else [(typed(context, "-v"), "percentiles, rates and providers")]),
-            *(
-                [(typed(context, "--baselines", "eager"), "next to PyTorch")]
-                if alone and not options.baselines
-                else []
-            ),
-        )
-    faults = [(loaded.variant.label, loaded.fault) for loaded in report.loaded if loaded.fault]
-    if faults:
-        screen.failed(f"{len(faults)} failed:", [(f"{label}: {fault}", "") for label, fault in faults])
-        raise typer.Exit(FAILED)
+        choice.options()
 
 
 def _names(text: str) -> list[str]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cli.options.export_options import Output, with_export_options
 from cli.options.options import Assignments, Depth, Name, SpecArgument
 from cli.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from specs.model.model import Model
+    from zoo.checks import BehaviourReport, ShapeReport
+    from zoo.reports.parameters import ParameterReport
 
 
 @with_export_options
@@ -40,13 +45,9 @@ def build(
     from cli.commands.export import advice_on, run_export, show_export
     from cli.options.default_directory import export_directory
     from cli.options.given import with_set
-    from cli.options.sizes import file_sizes
-    from cli.tables.check_tables import print_behaviour, print_shapes
     from cli.tables.failures import failures_of
-    from cli.tables.model_rows import behaviour_row, parameter_row, shape_row, title
-    from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.render import print_json, say
+    from cli.terminal.render import print_json
     from specs.language.catalog import preset_names
     from zoo.configs.named_model import named_model
 
@@ -54,74 +55,78 @@ def build(
     model_spec = named.spec
     from exporters.steps.options import ExportOptions
     from exporters.steps.request import Request
-    from zoo.builder import assemble
-    from zoo.checks import check_behaviour, check_shapes
-    from zoo.core.progress import Stage
-    from zoo.reports.folding import Folded
-    from zoo.reports.parameters import folded_report
-    from zoo.reports.roles import roles
 
-    model = assemble(model_spec)
     weights = named.weights(options.get("weights"))
     checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     Request.of_spec(model_spec, checked, destination)
-    folded = Folded.of(model_spec)
-    parameters = folded_report(folded)
-    title(screen, model_spec)
-    parameter_row(
-        screen,
-        parameters,
-        roles(folded),
-        published=spec in preset_names() and not assignments and name is None,
-    )
-    if screen.tables:
-        sizes = file_sizes(model_spec, checked.target)
-        print_parameters(parameters, (), sizes, checked.target, depth=depth)
-        say()
-    with screen.progress() as progress:
-        progress(Stage("check shapes"))
-        shapes = check_shapes(model, model_spec)
-    shape_row(screen, shapes)
-    if screen.tables:
-        print_shapes(shapes, depth=depth)
-    behaviour = None
-    if shapes.passed:
-        with screen.progress() as progress:
-            behaviour = check_behaviour(model_spec, seed=checked.seed, progress=progress)
-        behaviour_row(screen, behaviour)
-        if screen.tables:
-            print_behaviour(behaviour)
-            say()
+    published = spec in preset_names() and not assignments and name is None
+    parameters = _counted(screen, model_spec, checked.target, depth, published=published)
+    shapes, behaviour = _checked(screen, model_spec, checked.seed, depth)
     passed = parameters.met and behaviour is not None and behaviour.passed
     written = run_export(screen, model_spec, destination, checked) if passed else None
     if screen.as_json:
-        print_json(
-            {
-                "name": model_spec.name,
-                "passed": passed,
-                "parameters": parameters.as_dict(),
-                "shapes": shapes.as_dict(),
-                "behaviour": None if behaviour is None else behaviour.as_dict(),
-                "export": None
-                if written is None
-                else {"directory": str(written.directory), **written.as_dict()},
-            }
-        )
+        exported = None if written is None else {"directory": str(written.directory), **written.as_dict()}
+        results = {
+            "parameters": parameters.as_dict(),
+            "shapes": shapes.as_dict(),
+            "behaviour": None if behaviour is None else behaviour.as_dict(),
+        }
+        print_json({"name": model_spec.name, "passed": passed, **results, "export": exported})
     elif written is not None:
         command = ["build", *with_set(spec, assignments, name)]
-        show_export(
-            screen,
-            model_spec,
-            written,
-            checked,
-            command,
-            output,
-            advice_on(model_spec, written, checked),
-            named.own_weights,
-        )
+        changes = advice_on(model_spec, written, checked)
+        show_export(screen, model_spec, written, checked, command, output, changes, named.own_weights)
     else:
         failures = failures_of(parameters, shapes, behaviour, named.document)
         screen.failed(f"Nothing was exported. {len(failures)} failed:", failures)
     if not passed:
         raise typer.Exit(FAILED)
+
+
+def _counted(screen: Screen, spec: Model, target: str, depth: int, *, published: bool) -> ParameterReport:
+    """The counts of the parameters, printed; ``published``: whether the spec's expected count is that of a publication."""
+    from cli.options.sizes import file_sizes
+    from cli.tables.model_rows import parameter_row, title
+    from cli.tables.parameter_table import print_parameters
+    from cli.terminal.render import say
+    from zoo.reports.folding import Folded
+    from zoo.reports.parameters import folded_report
+    from zoo.reports.roles import roles
+
+    folded = Folded.of(spec)
+    report = folded_report(folded)
+    title(screen, spec)
+    parameter_row(screen, report, roles(folded), published=published)
+    if screen.tables:
+        print_parameters(report, (), file_sizes(spec, target), target, depth=depth)
+        say()
+    return report
+
+
+def _checked(
+    screen: Screen, spec: Model, seed: int, depth: int
+) -> tuple[ShapeReport, BehaviourReport | None]:
+    """The checks of shapes and, if these passed, of behaviour, printed."""
+    from cli.tables.check_tables import print_behaviour, print_shapes
+    from cli.tables.model_rows import behaviour_row, shape_row
+    from cli.terminal.render import say
+    from zoo.builder import assemble
+    from zoo.checks import check_behaviour, check_shapes
+    from zoo.core.progress import Stage
+
+    with screen.progress() as progress:
+        progress(Stage("check shapes"))
+        shapes = check_shapes(assemble(spec), spec)
+    shape_row(screen, shapes)
+    if screen.tables:
+        print_shapes(shapes, depth=depth)
+    if not shapes.passed:
+        return shapes, None
+    with screen.progress() as progress:
+        behaviour = check_behaviour(spec, seed=seed, progress=progress)
+    behaviour_row(screen, behaviour)
+    if screen.tables:
+        print_behaviour(behaviour)
+        say()
+    return shapes, behaviour

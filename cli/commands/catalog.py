@@ -12,7 +12,6 @@ from cli.terminal.option_groups import OUTPUT
 from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
-    from cli.terminal.screen import Screen
     from exporters.making.catalog import Catalog
 
 
@@ -57,36 +56,15 @@ def catalog(
       zoo catalog build --digests
       zoo catalog build --json
     """
-    from datetime import UTC, datetime
-
-    from cli.options.files import check_place, write_own
     from cli.options.given import typed
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
-    from specs.base.errors import UserError
     from specs.files.zoo_file import ZOO_FILE
 
-    if output.suffix.lower() != ".html":
-        raise UserError(
-            f"--output must end in .html.\n  value: {str(output)!r}\n  {output.with_suffix('.html')} would work."
-        )
-    check_place(output, ".html", "--output")
     path = source or Path()
     if (path / ZOO_FILE).is_file():
         path = path / ZOO_FILE
-    earlier = _earlier(output)
-    from exporters.making.catalog import catalog as catalog_of
-
-    with screen.progress() as progress:
-        listed = catalog_of(
-            path,
-            earlier,
-            datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            contents=digests,
-            progress=progress,
-        )
-        text = listed.page(output.absolute().parent, progress)
-    write_own(output, text.encode(), ".html")
+    listed = _written(screen, path, output, digests=digests)
     passed = not listed.problems and all(entry.state != "changed" for entry in listed.entries)
     if screen.as_json:
         print_json({"page": str(output), "passed": passed, **listed.as_dict()})
@@ -100,6 +78,29 @@ def catalog(
         _print_failures(screen, listed)
     if not passed:
         raise typer.Exit(FAILED)
+
+
+def _written(screen: Screen, path: Path, output: Path, *, digests: bool) -> Catalog:
+    """The artefacts at a path, of which a page is written."""
+    from datetime import UTC, datetime
+
+    from cli.options.files import check_place, write_own
+    from specs.base.errors import UserError
+
+    if output.suffix.lower() != ".html":
+        raise UserError(
+            f"--output must end in .html.\n  value: {str(output)!r}\n  {output.with_suffix('.html')} would work."
+        )
+    check_place(output, ".html", "--output")
+    earlier = _earlier(output)
+    from exporters.making.catalog import catalog as catalog_of
+
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    with screen.progress() as progress:
+        listed = catalog_of(path, earlier, now, contents=digests, progress=progress)
+        text = listed.page(output.absolute().parent, progress)
+    write_own(output, text.encode(), ".html")
+    return listed
 
 
 def _earlier(output: Path) -> Any:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from cli.options.options import Assignments, Depth, Seed, SpecArgument, Unfold, Weights
 from cli.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from specs.model.model import Model
+    from zoo.checks import BehaviourReport, ShapeReport
 
 
 def check(
@@ -34,15 +40,13 @@ def check(
       zoo check t5-small --depth 6
       zoo check llama-3-8b --json
     """
-    from cli.options.given import given, typed, with_set
+    from cli.options.given import given
 
     screen.tabulate_if(given(context, "depth", "unfold"))
     from cli.tables.check_screen import print_behaviour_row, print_shapes_row
     from cli.tables.check_tables import print_behaviour, print_shapes
-    from cli.tables.failures import failures_of
     from cli.tables.model_rows import title
     from cli.terminal.exit_status import FAILED
-    from cli.terminal.render import print_json
     from zoo.configs.named_model import named_model
 
     named = named_model(spec, assignments or ())
@@ -67,28 +71,41 @@ def check(
     if shapes.passed:
         with screen.progress() as progress:
             behaviour = check_behaviour(model_spec, source, seed=seed, progress=progress)
-    passed = behaviour is not None and behaviour.passed
-    if screen.as_json:
-        print_json(
-            {
-                "name": model_spec.name,
-                "passed": passed,
-                "shapes": shapes.as_dict(),
-                "behaviour": None if behaviour is None else behaviour.as_dict(),
-            }
-        )
-    elif behaviour is not None:
+    if behaviour is not None:
         print_behaviour_row(screen, behaviour)
         if screen.tables:
             print_behaviour(behaviour)
-    if passed:
-        screen.done(f"{model_spec.name} behaves as its spec says, checked")
+    if not _print_verdict(context, screen, model_spec, shapes, behaviour):
+        raise typer.Exit(FAILED)
+
+
+def _print_verdict(
+    context: typer.Context,
+    screen: Screen,
+    spec: Model,
+    shapes: ShapeReport,
+    behaviour: BehaviourReport | None,
+) -> bool:
+    """Print the result as JSON, or what to do next, or the failures; return whether all checks passed."""
+    from cli.options.given import typed, with_set
+    from cli.tables.failures import failures_of
+    from cli.terminal.render import print_json
+
+    passed = behaviour is not None and behaviour.passed
+    if screen.as_json:
+        results = {
+            "shapes": shapes.as_dict(),
+            "behaviour": None if behaviour is None else behaviour.as_dict(),
+        }
+        print_json({"name": spec.name, "passed": passed, **results})
+    elif passed:
+        screen.done(f"{spec.name} behaves as its spec says, checked")
+        again = with_set(context.params["spec"], context.params["assignments"])
         screen.next(
             *([] if screen.tables else [(typed(context, "-v"), "every shape, every figure")]),
-            (["build", *with_set(spec, assignments)], "export it"),
+            (["build", *again], "export it"),
         )
-    elif not screen.as_json:
+    else:
         failures = failures_of(shapes=shapes, behaviour=behaviour)
         screen.failed(f"{len(failures)} failed:", failures)
-    if not passed:
-        raise typer.Exit(FAILED)
+    return passed

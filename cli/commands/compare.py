@@ -18,6 +18,7 @@ from cli.terminal.option_groups import MODEL, OUTPUT, TASK, TRAINING
 from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
+    from zoo.training.comparison import TrainingComparison
     from zoo.training.contender import Contender
 
 _KEPT = BUILD / "compare"
@@ -113,47 +114,17 @@ def compare(
       zoo compare tiny-gpt nano-gpt --corpus book.txt --steps 1000
     """
     from cli.comparing.output import SUFFIXES, write_output
-    from cli.comparing.progress import training_progress
     from cli.options.files import check_outputs
     from cli.options.given import typed
     from cli.tables.compare_tables import print_comparison, warnings
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json, print_written
-    from specs.base.errors import UserError
-    from zoo.training.names import NEXT_BYTE, REVERSE
 
-    if not 0 < options.rate < 1e3:
-        raise UserError(
-            f"--lr must be between 0 and 1000.\n  value: {options.rate:g}\n  Pass a rate such as 0.003."
-        )
-    if (ranks := int(os.environ.get("WORLD_SIZE", "1"))) > 1 and "TORCHELASTIC_RUN_ID" in os.environ:
-        raise UserError(
-            f"zoo compare must be started once, without torchrun\n  value: {ranks} processes\n"
-            f"  Pass --jobs {ranks}, which starts a process for each model."
-        )
+    _check(options)
     check_outputs(options.output or (), SUFFIXES)
-    named = _contenders(specs, options.assignments or (), options.variants or ())
-    from zoo.training.comparison import compare as train_all
-    from zoo.training.comparison import contenders
-    from zoo.training.contender import Contender
-    from zoo.training.settings import Settings
-    from zoo.training.shrinking import shrunk
-    from zoo.training.tasks import find_task
-
-    chosen = find_task(
-        options.task or (NEXT_BYTE if options.corpus else REVERSE),
-        options.corpus,
-        options.task_length,
-        [contender.spec for contender in named],
+    comparison = _trained(
+        screen, _contenders(specs, options.assignments or (), options.variants or ()), options
     )
-    small = [
-        Contender(contender.label, shrunk(contender.spec, options.num_layers, options.width))
-        for contender in named
-    ]
-    fit = contenders(small, chosen, options.jobs)
-    settings = Settings(options.steps, options.batch, options.rate, options.seed)
-    with training_progress(quiet=screen.silent) as progress:
-        comparison = train_all(fit, chosen, settings, _KEPT, progress, fresh=options.force, jobs=options.jobs)
     for path in options.output or ():
         write_output(path, comparison)
     if screen.as_json:
@@ -172,6 +143,43 @@ def compare(
         screen.failed("\n".join(messages))
     if not comparison.sound:
         raise typer.Exit(FAILED)
+
+
+def _check(options: CompareOptions) -> None:
+    """Raise :class:`specs.base.errors.UserError` for a learning rate out of range, and for a start by torchrun."""
+    from specs.base.errors import UserError
+
+    if not 0 < options.rate < 1e3:
+        raise UserError(
+            f"--lr must be between 0 and 1000.\n  value: {options.rate:g}\n  Pass a rate such as 0.003."
+        )
+    if (ranks := int(os.environ.get("WORLD_SIZE", "1"))) > 1 and "TORCHELASTIC_RUN_ID" in os.environ:
+        raise UserError(
+            f"zoo compare must be started once, without torchrun\n  value: {ranks} processes\n"
+            f"  Pass --jobs {ranks}, which starts a process for each model."
+        )
+
+
+def _trained(screen: Screen, named: Sequence[Contender], options: CompareOptions) -> TrainingComparison:
+    """The comparison of some specs, each trained or read from what was kept."""
+    from cli.comparing.progress import training_progress
+    from zoo.training.comparison import compare, contenders
+    from zoo.training.contender import Contender
+    from zoo.training.names import NEXT_BYTE, REVERSE
+    from zoo.training.settings import Settings
+    from zoo.training.shrinking import shrunk
+    from zoo.training.tasks import find_task
+
+    name = options.task or (NEXT_BYTE if options.corpus else REVERSE)
+    task = find_task(name, options.corpus, options.task_length, [contender.spec for contender in named])
+    small = [
+        Contender(contender.label, shrunk(contender.spec, options.num_layers, options.width))
+        for contender in named
+    ]
+    fit = contenders(small, task, options.jobs)
+    settings = Settings(options.steps, options.batch, options.rate, options.seed)
+    with training_progress(quiet=screen.silent) as progress:
+        return compare(fit, task, settings, _KEPT, progress, fresh=options.force, jobs=options.jobs)
 
 
 def _contenders(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cli.options.export_options import flag
 from cli.options.options import Assignments, Name, SpecArgument, Weights
 from cli.terminal.option import option, switch
 from cli.terminal.option_groups import OUTPUT, PRECISION
 from cli.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from zoo.checkpoints.converting import Conversion
 
 
 def complete_family(incomplete: str) -> list[str]:
@@ -61,6 +64,22 @@ class CheckpointOptions:
             raise UserError(f"--dtype {self.dtype!r} is unknown\n  {suggestion(self.dtype, DTYPES)}")
         return self.output or checkpoint_directory(name, self.dtype, self.family)
 
+    def show(
+        self,
+        screen: Screen,
+        command: list[str],
+        written: Conversion,
+        path: Path,
+        *,
+        remote_code: bool = False,
+    ) -> None:
+        """Print what was written to a path, and the ``command`` that exports it."""
+        from cli.tables.conversion_rows import checkpoint_rows
+
+        checkpoint_rows(screen, written, path, remote_code=remote_code)
+        screen.done(f"{path} is ready")
+        screen.next(([*command, "--weights", str(path)], "export these weights"))
+
 
 @dataclass(frozen=True)
 class ConvertOptions(CheckpointOptions):
@@ -99,7 +118,6 @@ def convert(
       zoo convert my-variant.yaml --remote-code -o my-variant
     """
     from cli.options.given import with_set
-    from cli.tables.conversion_rows import checkpoint_rows
     from cli.tables.model_rows import title
     from cli.terminal.render import Column, print_json, print_table
     from specs.base.errors import UserError
@@ -139,11 +157,5 @@ def convert(
             ["file", Column("size", right=True)],
             [(name, byte_text(size)) for name, size in written.files.items()],
         )
-    checkpoint_rows(screen, written, destination, remote_code=options.remote_code)
-    screen.done(f"{destination} is ready")
-    screen.next(
-        (
-            ["build", *with_set(spec, assignments, options.name), "--weights", str(destination)],
-            "export these weights",
-        )
-    )
+    command = ["build", *with_set(spec, assignments, options.name)]
+    options.show(screen, command, written, destination, remote_code=options.remote_code)

@@ -57,17 +57,9 @@ def diff(
       zoo diff bert-base my-bert.yaml --quiet
       zoo diff build/gpt2 build/gpt2-int8 --json
     """
-    from cli.options.given import given, typed
+    from cli.options.given import given
 
     screen.tabulate_if(given(context, "depth"))
-    from cli.tables.diff_screen import print_difference
-    from cli.tables.diff_tables import print_models, print_specs
-    from cli.tables.export_differences import (
-        print_changes,
-        print_exports,
-        print_uncompared,
-        print_weights,
-    )
     from cli.terminal.exit_status import FAILED
     from cli.terminal.progress import working
     from cli.terminal.render import print_json, say
@@ -90,29 +82,52 @@ def diff(
     elif screen.as_json and whole is not None:
         print_json(whole.as_dict())
     else:
-        if screen.tables:
-            print_specs(difference)
-            if whole is not None:
-                print_models(whole, depth=options.depth, typed=b is None)
-            if difference.exports:
-                print_exports(difference.exports)
-            if difference.weights is not None:
-                print_weights(difference.weights)
-        else:
-            print_difference(screen, difference, whole, typed=b is None)
-        sides = [
-            (side.label, integrity)
-            for side, integrity in zip((difference.a, difference.b), difference.integrity, strict=True)
-            if integrity is not None
-        ]
-        for label, integrity in sides:
-            print_uncompared(label, integrity)
-        screen.done("Compared")
-        screen.next(*([] if screen.tables else [(typed(context, "-v"), "module by module")]))
-        for label, integrity in sides:
-            print_changes(screen, label, integrity)
+        _print(context, screen, difference, whole, depth=options.depth)
     if not difference.same:
         raise typer.Exit(FAILED)
+
+
+def _print(
+    context: typer.Context,
+    screen: Screen,
+    difference: SpecDifference,
+    whole: ModelDifference | None,
+    *,
+    depth: int,
+) -> None:
+    """Print the differences between two models, ``whole`` with their modules and costs."""
+    from cli.options.given import typed
+    from cli.tables.diff_screen import print_difference
+    from cli.tables.diff_tables import print_models, print_specs
+    from cli.tables.export_differences import (
+        print_changes,
+        print_exports,
+        print_uncompared,
+        print_weights,
+    )
+
+    changed = context.params["b"] is None
+    if screen.tables:
+        print_specs(difference)
+        if whole is not None:
+            print_models(whole, depth=depth, typed=changed)
+        if difference.exports:
+            print_exports(difference.exports)
+        if difference.weights is not None:
+            print_weights(difference.weights)
+    else:
+        print_difference(screen, difference, whole, typed=changed)
+    sides = [
+        (side.label, integrity)
+        for side, integrity in zip((difference.a, difference.b), difference.integrity, strict=True)
+        if integrity is not None
+    ]
+    for label, integrity in sides:
+        print_uncompared(label, integrity)
+    screen.done("Compared")
+    screen.next(*([] if screen.tables else [(typed(context, "-v"), "module by module")]))
+    for label, integrity in sides:
+        print_changes(screen, label, integrity)
 
 
 def _whole(difference: SpecDifference, batch: int, length: int | None) -> ModelDifference:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.options.options import Assignments, SpecArgument
 from cli.terminal.option import AsJson, Quiet, option
 from cli.terminal.option_groups import OUTPUT
+from cli.terminal.screen import Screen
 from zoo.drawing import FORMATS
+
+if TYPE_CHECKING:
+    from specs.model.model import Model
 
 LARGEST_SCALE = 16.0
 
 
-def draw(
-    spec: SpecArgument,
-    assignments: Assignments = None,
+@dataclass(frozen=True)
+class DrawOptions:
+    """The options of ``zoo draw``."""
+
     output: Annotated[
         str | None,
         option(
@@ -28,7 +34,7 @@ def draw(
             "--output",
             "-o",
         ),
-    ] = None,
+    ] = None
     format_: Annotated[
         str | None,
         option(
@@ -37,13 +43,15 @@ def draw(
             OUTPUT,
             "--format",
         ),
-    ] = None,
+    ] = None
     scale: Annotated[
         float, option("X", "Scale of a PNG, in pixels per SVG unit.", min=0.1, max=LARGEST_SCALE)
-    ] = 2.0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
+    ] = 2.0
+    quiet: Quiet = False
+    as_json: AsJson = False
+
+
+def draw(spec: SpecArgument, assignments: Assignments = None, *, options: DrawOptions) -> None:
     """Draw an architecture as SVG, PNG or Mermaid.
 
     Shows the residual stream, norms, attention and feed-forward of each distinct block, cross-attention, shapes, shared
@@ -57,41 +65,58 @@ def draw(
       zoo draw gpt2 --set decoder.block.kind=post_norm -o - > post-norm.svg
     """
     from cli.options.given import with_set
-    from cli.terminal.screen import Screen
 
-    screen = Screen(False, quiet, as_json)
-    from cli.terminal.render import emit, print_json
+    screen = Screen(False, options.quiet, options.as_json)
+    from cli.terminal.render import print_json
     from specs.base.errors import UserError
     from zoo.configs.named_model import named_model
 
-    kind = _format(output, format_)
-    if kind == "png" and output == "-" and is_terminal():
+    kind = _format(options.output, options.format_)
+    if kind == "png" and options.output == "-" and is_terminal():
         raise UserError(
             "A PNG cannot be printed to a terminal.\n  Pass --output FILE, or redirect the output."
         )
-    from zoo.core.progress import Stage
-
     model = named_model(spec, assignments or ()).spec
-    if as_json:
+    if options.as_json:
         from zoo.drawing import draw_scene
 
         print_json({"name": model.name, **draw_scene(model).as_dict()})
-        if output in (None, "-"):
+        if options.output in (None, "-"):
             return
-    if output == "-":
-        from zoo.drawing import content_of
-
-        with screen.progress() as progress:
-            progress(Stage(f"draw {model.name}"))
-            content = content_of(model, kind, scale)
-        if is_terminal():
-            emit(content.decode())
-        else:
-            typer.get_binary_stream("stdout").write(content)
+    if options.output == "-":
+        _print_drawing(screen, model, kind, options.scale)
         return
+    path = _write_drawing(screen, model, options.output, kind, options.scale)
+    from cli.tables.model_rows import title
+
+    title(screen, model)
+    screen.done(f"{path} is drawn")
+    page = str(path.with_suffix(".html"))
+    screen.next(
+        (["report", *with_set(spec, assignments), "--html", page], "a page of the drawing and its costs")
+    )
+
+
+def _print_drawing(screen: Screen, model: Model, kind: str, scale: float) -> None:
+    """Write a drawing to standard output."""
+    from cli.terminal.render import emit
+    from zoo.core.progress import Stage
+    from zoo.drawing import content_of
+
+    with screen.progress() as progress:
+        progress(Stage(f"draw {model.name}"))
+        content = content_of(model, kind, scale)
+    if is_terminal():
+        emit(content.decode())
+    else:
+        typer.get_binary_stream("stdout").write(content)
+
+
+def _write_drawing(screen: Screen, model: Model, output: str | None, kind: str, scale: float) -> Path:
+    """Write a drawing to a file, and return its path."""
     from cli.options.default_directory import BUILD
     from cli.options.files import check_place, write_own
-    from cli.tables.model_rows import title
+    from zoo.core.progress import Stage
     from zoo.drawing import drawn
 
     suffix = next(suffix for suffix, meant in FORMATS.items() if meant == kind)
@@ -103,12 +128,7 @@ def draw(
         progress(Stage(f"draw {model.name}"))
         content = drawn(model, path.with_suffix(suffix), scale)
     write_own(path, content, suffix)
-    page = path.with_suffix(".html")
-    title(screen, model)
-    screen.done(f"{path} is drawn")
-    screen.next(
-        (["report", *with_set(spec, assignments), "--html", str(page)], "a page of the drawing and its costs")
-    )
+    return path
 
 
 def is_terminal() -> bool:

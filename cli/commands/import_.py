@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,7 @@ import typer
 from cli.options.options import Force
 from cli.terminal.option import AsJson, Quiet, option, switch
 from cli.terminal.option_groups import MODEL, OUTPUT
+from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from specs.base.errors import UserError
@@ -24,6 +27,26 @@ _LISTED = 10
 _NOT_DEFINED = "Ignored fields that transformers does not define"
 
 
+@dataclass(frozen=True)
+class ImportOptions:
+    """The options of ``zoo import``."""
+
+    output: Annotated[
+        Path | None, option("FILE", "Output file.  [default: standard output]", OUTPUT, "--output", "-o")
+    ] = None
+    name: Annotated[str | None, option("NAME", "Name of the spec.  [default: the directory's]", MODEL)] = None
+    ignore: Annotated[
+        list[str] | None,
+        option("FIELD", "Ignore a config field that does not affect the computation; repeatable.", MODEL),
+    ] = None
+    strict: Annotated[
+        bool, switch("--strict", "Refuse config fields that transformers does not define.", MODEL)
+    ] = False
+    force: Force = False
+    quiet: Quiet = False
+    as_json: AsJson = False
+
+
 def import_checkpoint(
     checkpoint: Annotated[
         str,
@@ -32,22 +55,7 @@ def import_checkpoint(
             help="Checkpoint directory, config.json, GGUF file, or Hugging Face repository (ORG/NAME).",
         ),
     ],
-    output: Annotated[
-        Path | None, option("FILE", "Output file.  [default: standard output]", OUTPUT, "--output", "-o")
-    ] = None,
-    name: Annotated[
-        str | None, option("NAME", "Name of the spec.  [default: the directory's]", MODEL)
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        option("FIELD", "Ignore a config field that does not affect the computation; repeatable.", MODEL),
-    ] = None,
-    strict: Annotated[
-        bool, switch("--strict", "Refuse config fields that transformers does not define.", MODEL)
-    ] = False,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    options: ImportOptions,
 ) -> None:
     """Convert a checkpoint's config to a spec.
 
@@ -63,53 +71,89 @@ def import_checkpoint(
       zoo import meta-llama/Llama-3.2-1B -o my-llama.yaml
       zoo build my-llama.yaml --weights path/to/checkpoint
     """
-    from cli.terminal.screen import Screen
-
-    screen = Screen(False, quiet, as_json)
-    from cli.options.default_directory import BUILD
+    screen = Screen(False, options.quiet, options.as_json)
     from cli.options.files import write_new
-    from cli.tables.model_rows import title
-    from cli.terminal.render import emit, print_json, say
-    from cli.terminal.screen import doubtful, good
+    from cli.terminal.render import emit, print_json
     from specs.forms.resolved import resolved
-    from specs.language.reference import is_hub_id
     from specs.language.writing import dump
-    from zoo.configs.importing import import_spec
     from zoo.core.progress import Stage
-    from zoo.families.common.config import UnsupportedFieldsError, listed
-    from zoo.weights.hub import located
 
-    path = located(checkpoint, weights=False)
-    name = name or (checkpoint.rpartition("/")[2] if is_hub_id(checkpoint) else None)
-    passed_over: list[str] = []
-    try:
-        spec = import_spec(path, name=name, ignored=ignore or (), strict=strict, tell=passed_over.extend)
-    except UnsupportedFieldsError as error:
-        raise _with_remedy(error) from None
+    path, spec, passed_over = _read(checkpoint, options)
     matched = None
     if _has_weights(path):
         with screen.progress() as progress:
             progress(Stage("match the tensors"))
             spec, matched = _matched(spec, path)
     data = resolved(spec)
-    if output is not None:
-        write_new(output, dump(data), force, "--output")
-    if as_json:
-        target = None if output is None else str(output)
+    if options.output is not None:
+        write_new(options.output, dump(data), options.force, "--output")
+    if options.as_json:
+        target = None if options.output is None else str(options.output)
         print_json({"name": spec.name, "spec": data, "output": target, "ignored_fields": passed_over})
         return
-    if output is None:
+    if options.output is None:
         emit(dump(data))
-        if not quiet:
-            counted = (
-                "no weights to match"
-                if matched is None
-                else f"all {spec.expect.parameters:,} parameters found"
-            )
-            say(f"{spec.name}: {_class_of(path)}, {counted}", err=True)
-            if passed_over:
-                say(f"{_NOT_DEFINED}: {listed(passed_over)}\n  Pass --strict to refuse them.", err=True)
-        return
+        if not options.quiet:
+            _say_import(spec, path, matched, passed_over)
+    else:
+        _print_import(screen, spec, path, matched, passed_over)
+        screen.done(f"{options.output} is ready")
+        weights = [] if matched is None else _weights_of(spec, path)
+        screen.next(
+            (["build", str(options.output), *weights], "check, export and verify it"),
+            (["report", str(options.output)], "sizes, FLOPs, memory"),
+        )
+
+
+def _read(checkpoint: str, options: ImportOptions) -> tuple[Path, Model, list[str]]:
+    """The path of a checkpoint, the spec of its config, and the fields that were ignored."""
+    from specs.language.reference import is_hub_id
+    from zoo.configs.importing import import_spec
+    from zoo.families.common.config import UnsupportedFieldsError
+    from zoo.weights.hub import located
+
+    path = located(checkpoint, weights=False)
+    name = options.name or (checkpoint.rpartition("/")[2] if is_hub_id(checkpoint) else None)
+    ignored: list[str] = []
+    try:
+        spec = import_spec(
+            path, name=name, ignored=options.ignore or (), strict=options.strict, tell=ignored.extend
+        )
+    except UnsupportedFieldsError as error:
+        raise _with_remedy(error) from None
+    return path, spec, ignored
+
+
+def _weights_of(spec: Model, path: Path) -> list[str]:
+    """The options of ``zoo build`` for the weights at a path, and for another directory if that is the usual one."""
+    from cli.options.default_directory import BUILD
+
+    usual = BUILD / spec.name
+    elsewhere = ["-o", f"{usual}-onnx"] if usual.exists() and usual.samefile(path) else []
+    return ["--weights", str(path), *elsewhere]
+
+
+def _say_import(
+    spec: Model, path: Path, matched: CheckpointWeights | None, passed_over: Sequence[str]
+) -> None:
+    """Print about an import on standard error: its class, the match of the tensors, and ignored fields."""
+    from cli.terminal.render import say
+    from zoo.families.common.config import listed
+
+    counted = "no weights to match" if matched is None else f"all {spec.expect.parameters:,} parameters found"
+    say(f"{spec.name}: {_class_of(path)}, {counted}", err=True)
+    if passed_over:
+        say(f"{_NOT_DEFINED}: {listed(passed_over)}\n  Pass --strict to refuse them.", err=True)
+
+
+def _print_import(
+    screen: Screen, spec: Model, path: Path, matched: CheckpointWeights | None, passed_over: Sequence[str]
+) -> None:
+    """Print the class of an import, the match of the tensors, and ignored fields."""
+    from cli.tables.model_rows import title
+    from cli.terminal.screen import doubtful, good
+    from zoo.families.common.config import listed
+
     title(screen, spec)
     screen.row("class", _class_of(path))
     if matched is None:
@@ -122,14 +166,6 @@ def import_checkpoint(
         screen.row(
             "fields", doubtful(f"{_NOT_DEFINED}: {listed(passed_over)}"), "Pass --strict to refuse them."
         )
-    screen.done(f"{output} is ready")
-    weights = [] if matched is None else ["--weights", str(path)]
-    if (directory := BUILD / spec.name).exists() and directory.samefile(path):
-        weights += ["-o", f"{directory}-onnx"]
-    screen.next(
-        (["build", str(output), *weights], "check, export and verify it"),
-        (["report", str(output)], "sizes, FLOPs, memory"),
-    )
 
 
 def _with_remedy(error: UnsupportedFieldsError) -> UserError:

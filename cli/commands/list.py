@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +16,59 @@ if TYPE_CHECKING:
     from specs.language.catalog import Preset
 
 
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options of ``zoo list``."""
+
+    architecture: Annotated[
+        str | None,
+        option(
+            "NAME",
+            "List only this architecture: encoder, decoder, encoder-decoder, dual-encoder or vision-language.",
+            SEARCH,
+        ),
+    ] = None
+    least: Annotated[
+        str | None, option("SIZE", "At least this many parameters, such as 500m.", SEARCH, "--min")
+    ] = None
+    most: Annotated[
+        str | None, option("SIZE", "At most this many parameters, such as 1b.", SEARCH, "--max")
+    ] = None
+    since: Annotated[int | None, option("YEAR", "Published in this year or later.", SEARCH)] = None
+    until: Annotated[int | None, option("YEAR", "Published in this year or before.", SEARCH)] = None
+
+    def matches(self, words: Sequence[str]) -> list[Preset]:
+        """The presets that match all words and options.  Raises :class:`specs.base.errors.UserError` if none does."""
+        from specs.base.errors import UserError
+        from specs.base.suggest import nearest, suggestion
+        from specs.language.catalog import ARCHITECTURES, preset_names, presets
+
+        if self.architecture is not None and self.architecture not in ARCHITECTURES:
+            raise UserError(
+                f"--architecture {self.architecture!r} is unknown\n  {suggestion(self.architecture, ARCHITECTURES)}"
+            )
+        matches = presets(
+            *words,
+            architecture=self.architecture,
+            min_parameters=_count(self.least, "--min"),
+            max_parameters=_count(self.most, "--max"),
+            since=self.since,
+            until=self.until,
+        )
+        if matches:
+            return [*matches]
+        if not words:
+            raise UserError("No preset matches\n  Leave out an option.")
+        text = " ".join(words)
+        near = nearest(text, preset_names())
+        remedy = (
+            "Use fewer or other words; zoo list shows all presets."
+            if near is None
+            else f"Did you mean {near!r}?"
+        )
+        raise UserError(f"No preset matches {text!r}\n  {remedy}")
+
+
 def list_presets(
     words: Annotated[
         list[str] | None,
@@ -23,22 +78,8 @@ def list_presets(
             show_default=False,
         ),
     ] = None,
-    architecture: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "List only this architecture: encoder, decoder, encoder-decoder, dual-encoder or vision-language.",
-            SEARCH,
-        ),
-    ] = None,
-    least: Annotated[
-        str | None, option("SIZE", "At least this many parameters, such as 500m.", SEARCH, "--min")
-    ] = None,
-    most: Annotated[
-        str | None, option("SIZE", "At most this many parameters, such as 1b.", SEARCH, "--max")
-    ] = None,
-    since: Annotated[int | None, option("YEAR", "Published in this year or later.", SEARCH)] = None,
-    until: Annotated[int | None, option("YEAR", "Published in this year or before.", SEARCH)] = None,
+    *,
+    options: SearchOptions,
     as_json: AsJson = False,
 ) -> None:
     """List the presets that match all words and options.
@@ -59,34 +100,8 @@ def list_presets(
 
     from cli.terminal.render import Column, print_json, print_table, say
     from cli.terminal.screen import Screen
-    from specs.base.errors import UserError
-    from specs.base.suggest import nearest, suggestion
-    from specs.language.catalog import ARCHITECTURES, preset_names, presets
 
-    if architecture is not None and architecture not in ARCHITECTURES:
-        raise UserError(
-            f"--architecture {architecture!r} is unknown\n  {suggestion(architecture, ARCHITECTURES)}"
-        )
-    matches = presets(
-        *(words or ()),
-        architecture=architecture,
-        min_parameters=_count(least, "--min"),
-        max_parameters=_count(most, "--max"),
-        since=since,
-        until=until,
-    )
-    if not matches:
-        text = " ".join(words or ())
-        near = nearest(text, preset_names())
-        if near is not None:
-            remedy = f"Did you mean {near!r}?"
-        else:
-            remedy = (
-                "Use fewer or other words; zoo list shows all presets." if words else "Leave out an option."
-            )
-        raise UserError(
-            f"No preset matches {text!r}\n  {remedy}" if words else f"No preset matches\n  {remedy}"
-        )
+    matches = options.matches(words or ())
     if as_json:
         print_json([asdict(preset) for preset in matches])
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,23 +31,25 @@ Names = Annotated[
 ]
 
 
-def make(
-    names: Names = None,
+@dataclass(frozen=True)
+class MakeOptions:
+    """The options of ``zoo make``."""
+
     plan_only: Annotated[
         bool, switch("--plan", "Print what would be built and why, and build nothing.", ACTION)
-    ] = False,
+    ] = False
     check: Annotated[
         bool,
         switch("--check", "Build nothing; exit with status 1 if an artefact or the lock is stale.", ACTION),
-    ] = False,
-    jobs: Jobs = 1,
-    executor: Annotated[str, option("local|ray|slurm", "Where builds run.", ACTION, "--executor")] = "local",
+    ] = False
+    jobs: Jobs = 1
+    executor: Annotated[str, option("local|ray|slurm", "Where builds run.", ACTION, "--executor")] = "local"
     update: Annotated[
         bool, switch("--update", "Move hub repositories from the locked commit to the newest one.", ACTION)
-    ] = False,
-    *,
-    screen: Screen,
-) -> None:
+    ] = False
+
+
+def make(names: Names = None, *, options: MakeOptions, screen: Screen) -> None:
     """Build the artefacts of a zoo file that are not up to date.
 
     A zoo file names models, and the targets, precisions and layouts wanted of each. An artefact is rebuilt when its spec,
@@ -63,7 +66,7 @@ def make(
       zoo make --check
       zoo make --executor ray
     """
-    from cli.making.output import print_failures, print_made, print_plan
+    from cli.making.output import print_failures, print_made
     from cli.making.progress import make_progress
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
@@ -75,18 +78,10 @@ def make(
 
     path, chosen = zoo_path(names or [])
     cache, limit = Cache.default(), cache_limit()
-    runner = executor_of(executor, jobs)
-    plan = make_plan(read_zoo(path), chosen, cache, update=update)
-    again = names or []
-    if plan_only or check:
-        if screen.as_json:
-            print_json({**({"passed": not plan.unlocked} if check else {}), **_plan_data(plan)})
-        else:
-            print_plan(screen, plan, checked=check)
-            if plan.stale and not check:
-                screen.next((["make", *again], "build them"))
-        if check and plan.unlocked:
-            raise typer.Exit(FAILED)
+    runner = executor_of(options.executor, options.jobs)
+    plan = make_plan(read_zoo(path), chosen, cache, update=options.update)
+    if options.plan_only or options.check:
+        _show_plan(screen, plan, names or [], checked=options.check)
         return
     made: list[BuildResult] = []
     with make_progress(plan, quiet=screen.silent) as (on_stage, done):
@@ -107,6 +102,22 @@ def make(
             )
         print_failures(screen, made)
     if failed:
+        raise typer.Exit(FAILED)
+
+
+def _show_plan(screen: Screen, plan: MakePlan, names: list[str], *, checked: bool) -> None:
+    """Print the plan of the artefacts with some names; exit with status 1 if it was to be ``checked`` and is stale."""
+    from cli.making.output import print_plan
+    from cli.terminal.exit_status import FAILED
+    from cli.terminal.render import print_json
+
+    if screen.as_json:
+        print_json({**({"passed": not plan.unlocked} if checked else {}), **_plan_data(plan)})
+    else:
+        print_plan(screen, plan, checked=checked)
+        if plan.stale and not checked:
+            screen.next((["make", *names], "build them"))
+    if checked and plan.unlocked:
         raise typer.Exit(FAILED)
 
 

@@ -71,8 +71,7 @@ def params(
                 *([] if screen.tables else [(typed(context, "-v"), "every module")]),
                 (["report", *with_set(spec, assignments)], "what it costs to run and to train"),
             )
-        else:
-            failures = failures_of(report)
+        elif failures := failures_of(report):
             screen.failed(f"{len(failures)} failed:", failures)
     if not report.met:
         raise typer.Exit(FAILED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,12 @@ from cli.options.options import Assignments, Batch, Depth, Digests, Length, Mode
 from cli.terminal.option import option, switch
 from cli.terminal.option_groups import DECODING, MACHINE, RUNS, TREE
 from cli.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from zoo.record.integrity import Integrity
+    from zoo.reports.lengths import Lengths
+    from zoo.reports.report import Report
+    from zoo.reports.side import Side
 
 
 def complete_device(incomplete: str) -> list[str]:
@@ -108,69 +114,92 @@ def report(
       zoo report build/t5-small --html t5.html
       zoo report llama-3-70b --mesh dp=8,tp=8 --device h100 --precision bf16
     """
-    from cli.options.given import given, typed
+    from cli.options.given import given
 
     screen.tabulate_if(given(context, "symbolic", "depth"))
-    from cli.options.files import check_place, write_own
-    from cli.options.sizes import file_sizes
-    from cli.tables.export_differences import print_changes
+    from cli.options.files import check_place
     from cli.tables.mesh_report import report_mesh
-    from cli.tables.model_rows import title
-    from cli.tables.report_screen import DEVICES, print_costs
-    from cli.tables.report_tables import print_advice, print_report
-    from cli.terminal.exit_status import FAILED
-    from cli.terminal.progress import working
-    from cli.terminal.render import print_json
-    from specs.files.device import device_names
-    from zoo.record.integrity import check_integrity
     from zoo.reports.side import read_side
 
     if options.html is not None:
         check_place(options.html, ".html", "--html")
     side = read_side(spec, assignments or ())
-    model_spec = side.spec
-    from zoo.pages.report_page import report_page
     from zoo.reports.lengths import Lengths
+
+    lengths = Lengths.of(side.spec, options.batch, options.length, options.past, options.source_length)
+    if options.mesh is not None or options.fit is not None:
+        devices = options.devices or ()
+        report_mesh(screen, side.spec, lengths, options.precision, devices, options.mesh, options.fit)
+        return
+    target = options.target or (side.export.manifest.target if side.export else "portable")
+    costs, integrity = _measured(screen, side, lengths, target, options)
+    if screen.as_json:
+        from cli.terminal.render import print_json
+
+        kept = None if integrity is None else integrity.as_dict()
+        intact = integrity is None or integrity.intact
+        print_json({**costs.as_dict(), "passed": intact, "target": target, "integrity": kept})
+    else:
+        _print(context, screen, costs, target, options)
+    if integrity is not None and not integrity.intact:
+        from cli.tables.export_differences import print_changes
+        from cli.terminal.exit_status import FAILED
+
+        print_changes(screen, side.label, integrity)
+        raise typer.Exit(FAILED)
+
+
+def _measured(
+    screen: Screen, side: Side, lengths: Lengths, target: str, options: ReportOptions
+) -> tuple[Report, Integrity | None]:
+    """The costs of a model and the integrity of its export, with the page written if one is wanted."""
+    from cli.options.files import write_own
+    from cli.options.sizes import file_sizes
+    from cli.tables.report_screen import DEVICES
+    from cli.terminal.progress import working
+    from specs.files.device import device_names
+    from zoo.pages.report_page import report_page
+    from zoo.record.integrity import check_integrity
     from zoo.reports.report import report as report_on
 
-    lengths = Lengths.of(model_spec, options.batch, options.length, options.past, options.source_length)
-    if options.mesh is not None or options.fit is not None:
-        report_mesh(
-            screen, model_spec, lengths, options.precision, options.devices or (), options.mesh, options.fit
-        )
-        return
-    target_name = options.target or (side.export.manifest.target if side.export else "portable")
-    default = DEVICES if screen.rows and options.html is None else [*device_names(), "this"]
-    with working(f"trace {model_spec.name}", quiet=screen.silent):
-        sizes = file_sizes(model_spec, target_name, needed=options.precision in ("int8", "int4", "q4f16"))
-        costs = report_on(model_spec, lengths, options.precision, options.devices or default, sizes)
+    html = options.html
+    default = DEVICES if screen.rows and html is None else [*device_names(), "this"]
+    with working(f"trace {side.spec.name}", quiet=screen.silent):
+        sizes = file_sizes(side.spec, target, needed=options.precision in ("int8", "int4", "q4f16"))
+        costs = report_on(side.spec, lengths, options.precision, options.devices or default, sizes)
         integrity = None
         if side.export is not None:
             # Only the page shows the verification, and digests tie it to the files.
-            contents = options.digests if options.digests is not None or options.html is not None else False
+            contents = options.digests if options.digests is not None or html is not None else False
             integrity = check_integrity(side.export, contents=contents)
-        if options.html is not None:
+        if html is not None:
             export = None if side.export is None or integrity is None else (side.export, integrity)
-            write_own(options.html, report_page(costs, export).encode(), ".html", "--html")
-    if screen.as_json:
-        kept = None if integrity is None else integrity.as_dict()
-        intact = integrity is None or integrity.intact
-        print_json({**costs.as_dict(), "passed": intact, "target": target_name, "integrity": kept})
-    elif options.html is not None:
-        title(screen, model_spec)
+            write_own(html, report_page(costs, export).encode(), ".html", "--html")
+    return costs, integrity
+
+
+def _print(
+    context: typer.Context, screen: Screen, costs: Report, target: str, options: ReportOptions
+) -> None:
+    """Print the costs of a model, or where their page is."""
+    from cli.options.given import typed
+    from cli.tables.model_rows import title
+    from cli.tables.report_screen import print_costs
+    from cli.tables.report_tables import print_advice, print_report
+
+    spec = costs.spec
+    if options.html is not None:
+        title(screen, spec)
         screen.done(f"{options.html} is ready")
-    else:
-        if screen.rows:
-            print_costs(screen, costs, target_name)
-        elif screen.tables:
-            print_report(costs, target_name, symbolic=options.symbolic, depth=options.depth)
-            print_advice(model_spec, target_name, options.precision)
-        screen.done(f"{model_spec.name} traced and counted")
-        page = f"{model_spec.name}.html" if spec == model_spec.name else "report.html"
-        screen.next(
-            *([] if screen.tables else [(typed(context, "-v"), "all modules and devices")]),
-            (typed(context, "--html", page, without=("symbolic", "depth")), "a page with sliders"),
-        )
-    if integrity is not None and not integrity.intact:
-        print_changes(screen, side.label, integrity)
-        raise typer.Exit(FAILED)
+        return
+    if screen.rows:
+        print_costs(screen, costs, target)
+    elif screen.tables:
+        print_report(costs, target, symbolic=options.symbolic, depth=options.depth)
+        print_advice(spec, target, options.precision)
+    screen.done(f"{spec.name} traced and counted")
+    page = f"{spec.name}.html" if context.params["spec"] == spec.name else "report.html"
+    screen.next(
+        *([] if screen.tables else [(typed(context, "-v"), "all modules and devices")]),
+        (typed(context, "--html", page, without=("symbolic", "depth")), "a page with sliders"),
+    )

@@ -12,6 +12,7 @@ from cli.terminal.option_groups import DECODING, INPUTS
 
 if TYPE_CHECKING:
     from cli.running.output import RunContext
+    from specs.model.model import Model
     from zoo.generation.sampling import Sampling
     from zoo.generation.settings import GenerationSettings
 
@@ -64,6 +65,41 @@ class RunOptions:
     quiet: Quiet = False
     as_json: AsJson = False
 
+    def check(self, spec: Model) -> None:
+        """Raise :class:`specs.base.errors.UserError` for options of decoders with a spec of another model."""
+        from specs.base.errors import UserError
+
+        generating = {
+            "--max-new-tokens": self.max_new_tokens,
+            "--temperature": self.temperature,
+            "--top-k": self.top_k,
+            "--top-p": self.top_p,
+            "--seed": self.seed,
+            "--stop": self.stop,
+            "--start": self.start,
+        }
+        used = [option for option, value in generating.items() if value is not None]
+        if used and not spec.decodes:
+            raise UserError(
+                f"{used[0]} applies only to decoders, and {spec.name} is an encoder.\n  Remove the option."
+            )
+
+    def sampling(self, settings: GenerationSettings) -> Sampling:
+        """The sampling settings: greedy unless an option sets one, and then the checkpoint's for those that none sets."""
+        from zoo.generation.sampling import Sampling
+
+        defaults, temperature = settings.sampling, self.temperature
+        if temperature is None:
+            draws = (self.top_k, self.top_p, self.seed) != (None, None, None)
+            temperature = defaults.get("temperature", 1.0) if draws else 0.0
+        return Sampling(
+            temperature,
+            (defaults.get("top_k") or None) if self.top_k is None else self.top_k,
+            defaults.get("top_p") if self.top_p is None else self.top_p,
+            self.seed or 0,
+            defaults.get("min_p"),
+        )
+
 
 def run(options: RunOptions) -> None:
     """Run an export in ONNX Runtime.
@@ -90,27 +126,13 @@ def run(options: RunOptions) -> None:
     from cli.terminal.render import say
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
-    from specs.base.errors import UserError
 
     exported = open_export(options.directory, options.provider)
     text_codec = find_text(options.directory, options.tokenizer, needed=bool(options.text))
     if text_codec is not None:
         text_codec.use(exported.sentences)
     inputs = GivenOptions(options.text or [], options.ids or [], options.image or [], options.audio or [])
-    generating = {
-        "--max-new-tokens": options.max_new_tokens,
-        "--temperature": options.temperature,
-        "--top-k": options.top_k,
-        "--top-p": options.top_p,
-        "--seed": options.seed,
-        "--stop": options.stop,
-        "--start": options.start,
-    }
-    used = [option for option, value in generating.items() if value is not None]
-    if used and not exported.spec.decodes:
-        raise UserError(
-            f"{used[0]} applies only to decoders, and {exported.spec.name} is an encoder.\n  Remove the option."
-        )
+    options.check(exported.spec)
     if exported.spec.architecture == "dual-encoder":
         print_matches(
             exported, *read_pair(inputs, exported, text_codec), as_json=options.as_json, quiet=options.quiet
@@ -120,12 +142,8 @@ def run(options: RunOptions) -> None:
         exported, text_codec, read_inputs(inputs, exported, text_codec), options.as_json, options.quiet
     )
     if exported.spec.decodes:
-        sampling = _sampling(
-            options.temperature, options.top_k, options.top_p, options.seed, exported.settings
-        )
-        print_generated(
-            shown, sampling, options.max_new_tokens or 64, _stop_ids(options.stop, shown), options.start
-        )
+        sampling, stop = options.sampling(exported.settings), _stop_ids(options.stop, shown)
+        print_generated(shown, sampling, options.max_new_tokens or 64, stop, options.start)
     else:
         print_encoded(shown)
     if text_codec is not None and text_codec.cut:
@@ -135,29 +153,6 @@ def run(options: RunOptions) -> None:
             "yellow",
             err=True,
         )
-
-
-def _sampling(
-    temperature: float | None,
-    top_k: int | None,
-    top_p: float | None,
-    seed: int | None,
-    settings: GenerationSettings,
-) -> Sampling:
-    """The sampling settings: greedy unless an option sets one, and then the checkpoint's for those that none sets."""
-    from zoo.generation.sampling import Sampling
-
-    defaults = settings.sampling
-    if temperature is None:
-        draws = (top_k, top_p, seed) != (None, None, None)
-        temperature = defaults.get("temperature", 1.0) if draws else 0.0
-    return Sampling(
-        temperature,
-        (defaults.get("top_k") or None) if top_k is None else top_k,
-        defaults.get("top_p") if top_p is None else top_p,
-        seed or 0,
-        defaults.get("min_p"),
-    )
 
 
 def _stop_ids(stop: list[str] | None, shown: RunContext) -> list[int] | None:
