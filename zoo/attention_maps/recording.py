@@ -54,12 +54,11 @@ class Recording(FollowedAttentions):
         value: Tensor,
         bias: Tensor | None,
         *,
-        scale: float,
         dropout: float = 0.0,
-        softcap: float | None = None,
         sinks: Tensor | None = None,
+        **options: Any,
     ) -> AttentionCall:
-        weights = functional.attention_weights(query, key, bias, scale=scale, softcap=softcap, sinks=sinks)
+        weights = functional.attention_weights(query, key, bias, sinks=sinks, **options)
         batch, _, queries, _ = weights.shape
         seen = torch.ones((batch, queries, key.shape[2]), dtype=torch.bool, device=weights.device)
         if bias is not None:  # what is forbidden is so for all heads

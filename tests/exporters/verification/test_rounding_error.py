@@ -60,7 +60,7 @@ def test_a_draw_in_which_a_router_chooses_otherwise_does_not_count(monkeypatch: 
 
     monkeypatch.setattr(rounding_error, "_neighbours", turned)
     assert errors(spec)["logits"] < 1e-4
-    monkeypatch.setattr(rounding_error, "_routers", lambda model: iter(()))
+    monkeypatch.setattr(rounding_error, "routers_of", lambda model: [])
     assert errors(spec)["logits"] > 1e-3
 
 

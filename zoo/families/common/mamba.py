@@ -73,31 +73,22 @@ def mamba2(
     head_dim: Field,
     expand: tuple[str, int] | None,
     d_model: f.Int,
-    state_size: Field,
-    groups: Field,
-    kernel_size: Field,
-    activation: Field,
-    bias: Field,
-    convolution_bias: Field,
-    eps: Field,
-    **more: Template,
+    eps: Template,
+    **keys: Template,
 ) -> dict[str, Template]:
-    """A Mamba-2 mixer; the arguments are a family's fields.  ``expand``: the field that its width must follow, and its default."""
+    """A Mamba-2 mixer with a family's fields; ``keys`` are the others of its spec.
+
+    ``expand``: the field that its width must follow, and its default.
+    """
     width = {} if expand is None else {"*": Expand(*expand, heads, head_dim, d_model)}
     return {
         "kind": "mamba2",
         "heads": heads,
         "head_dim": head_dim,
         **width,
-        "state_size": state_size,
-        "groups": groups,
-        "kernel_size": kernel_size,
-        "activation": activation,
-        "bias": bias,
-        "convolution_bias": convolution_bias,
         "norm": {"eps": eps},
         "step_limit": Steps(),
-        **more,
+        **keys,
     }
 
 

@@ -96,10 +96,10 @@ _MIXER = mamba2(
     state_size=f.Int("mamba_d_state", default=64),
     groups=f.Int("mamba_ngroups", default=1),
     kernel_size=f.Int("mamba_d_conv", default=4),
-    activation="silu",  # type: ignore[arg-type]
+    activation="silu",
     bias=_BIAS,
-    convolution_bias=True,  # type: ignore[arg-type]
-    eps=1e-5,  # type: ignore[arg-type]
+    convolution_bias=True,
+    eps=1e-5,
     step_limit=_LEAST,
 )
 _HYBRID = {
