@@ -7,29 +7,30 @@ from typing import Any
 
 from zoo.components.pooling import TokenSequence
 from zoo.functional import attention, attention_bias
-from zoo.remote_code import model_template, seq2seq_template, serving_template
 from zoo.remote_code.attentions import cached_windows, state_names
 from zoo.remote_code.expressions import Expression, Group, call, formatted
+from zoo.remote_code.source_template import render
 from zoo.remote_code.subject import Subject
 
 _MODELS = {
-    "decoder": model_template.DECODER_MODEL,
-    "vision-language": model_template.DECODER_MODEL,
-    "encoder": model_template.ENCODER_MODEL,
-    "encoder-decoder": seq2seq_template.MODEL,
-    "dual-encoder": model_template.DUAL_MODEL,
+    "decoder": "decoder_model",
+    "vision-language": "decoder_model",
+    "encoder": "encoder_model",
+    "encoder-decoder": "seq2seq_model",
+    "dual-encoder": "dual_model",
 }
+"""The template of the model of each architecture."""
 
 
 def serving(subject: Subject, name_of: Callable[[Any], str]) -> list[str]:
     """The code that the classes of transformers use.  ``name_of``: the names of functions and classes in the file."""
     names = {"attention": name_of(attention), "attention_bias": name_of(attention_bias)}
-    parts = [serving_template.MAKING, serving_template.SERVING.format(**names)]
+    parts = [render("making"), render("serving", **names)]
     for table in [*subject.tables.values()][:1]:
-        parts.append(serving_template.TOKENS.format(table=name_of(type(table))))
+        parts.append(render("tokens", table=name_of(type(table))))
     if subject.spec.decodes:
         windows = cached_windows(subject.stack, subject.attentions)
-        parts.append(serving_template.CACHES.format(states=_states(subject), windows=windows))
+        parts.append(render("caches", states=_states(subject), windows=windows))
     return parts
 
 
@@ -62,8 +63,7 @@ def classes(
         "sdpa": all(attention.softcap is None and not attention.has_sinks for attention in calls),
         "blocks": sorted(blocks),
     }
-    texts = [serving_template.PRETRAINED, _MODELS[subject.spec.architecture]]
-    written = [text.format(**fields) for text in texts]
+    written = [render(name, **fields) for name in ("pretrained", _MODELS[subject.spec.architecture])]
     if subject.head is None:
         return written
     fields["ties"] = {stored[name]: stored[ties[name]] for name in of_head}
@@ -73,7 +73,6 @@ def classes(
 def _fields(subject: Subject, name_of: Callable[[Any], str]) -> dict[str, Any]:
     """The values that fill most templates."""
     seq2seq = subject.spec.architecture == "encoder-decoder"
-    images = subject.spec.architecture == "vision-language"
     tables = [*subject.tables]
     shared = len({id(table) for table in subject.tables.values()}) == 1
     targets = [f"self.{name}.token = " for name in (tables if shared else tables[:1])]
@@ -88,20 +87,13 @@ def _fields(subject: Subject, name_of: Callable[[Any], str]) -> dict[str, Any]:
         "token": f"self.{tables[0]}.token" if tables else "None",
         "set_token": f"{''.join(targets)}value" if tables else "pass",
         "cache": "StateCache()" if subject.own_cache else new_cache,
-        "stateful": serving_template.STATEFUL.lstrip("\n") if subject.own_cache else "",
-        "embeds": "inputs_embeds=None, " if reads_tokens else "",
-        "pass_embeds": "inputs_embeds, " if reads_tokens else "",
-        "given_embeds": "inputs_embeds" if reads_tokens else "None",
-        "or_embeds": ", or inputs_embeds: B T and the table's width" if reads_tokens else "",
+        "own_cache": subject.own_cache,
+        "reads_tokens": reads_tokens,
         "inputs": f'one_of("{input_name} or inputs_embeds", {input_name}, inputs_embeds)'
         if reads_tokens
         else input_name,
-        "image_inputs": "\n        pixel_values=None," if images else "",
-        "images": model_template.IMAGES if images else "",
-        "passed_images": ", pixel_values=pixel_values" if images else "",
-        "own": "decoder_" if seq2seq else "",
-        "others": f"{input_name}=None, attention_mask=None, " if seq2seq else "",
-        "passed": f"{input_name}={input_name}, attention_mask=attention_mask, " if seq2seq else "",
+        "images": subject.spec.architecture == "vision-language",
+        "seq2seq": seq2seq,
     }
 
 
@@ -123,14 +115,15 @@ def _head(
     kind = subject.spec.head.kind
     seq2seq = subject.spec.architecture == "encoder-decoder"
     if kind == "language_modeling":
-        template = seq2seq_template.HEAD if seq2seq else model_template.CAUSAL_HEAD
+        template = "seq2seq_head" if seq2seq else "causal_head"
     else:
-        template = model_template.DECODER_HEAD if subject.spec.decodes else model_template.HEAD
+        template = "decoder_head" if subject.spec.decodes else "head"
     scores_tokens = kind in ("language_modeling", "masked_language_modeling")
-    return template.format(
+    return render(
+        template,
         **fields,
         head="\n".join(lines),
-        outputs=model_template.OUTPUT_EMBEDDINGS.format(output=stored.output) if scores_tokens else "",
+        output=stored.output if scores_tokens else "",
         suffix=subject.head.suffix,
         result=subject.head.result,
         doc=subject.head.doc,

@@ -15,7 +15,6 @@ from specs.base.printable import printable
 from specs.model.model import Model
 from zoo.components.pooling import TokenSequence
 from zoo.functional import attention, attention_bias
-from zoo.remote_code import seq2seq_template, serving_template
 from zoo.remote_code.bindings import Key
 from zoo.remote_code.classes import classes, serving
 from zoo.remote_code.closure import Closure
@@ -23,6 +22,7 @@ from zoo.remote_code.configs import config_of, configuration_class
 from zoo.remote_code.expressions import WIDTH, Expression, Group, call, formatted
 from zoo.remote_code.plans import pipeline_plan, tensor_plan
 from zoo.remote_code.render import Renderer, import_lines
+from zoo.remote_code.source_template import render, template
 from zoo.remote_code.subject import Subject
 from zoo.remote_code.tree import Tree
 
@@ -42,6 +42,10 @@ _IMPORTS = [
 ]
 _CALLED = {"forward", "positions", "decode", "encoder_output", "keys_values", "vector"}
 """The methods of a model and of its parts that the classes of transformers call."""
+
+
+_SHARED = ("making", "serving", "tokens", "caches", "pretrained", "seq2seq_model")
+"""The templates whose definitions have names that do not depend on the model."""
 
 
 @dataclass(frozen=True)
@@ -156,16 +160,13 @@ def _loaded_by(subject: Subject) -> dict[str, Any]:
 def _header(spec: Model, version: str) -> str:
     title = f"{spec.name}{f': {spec.summary}' if spec.summary else ''}"
     shown = printable(title, keep="\t\n").replace("\\", "").replace('"', "'")
-    return serving_template.HEADER.format(title=shown, version=version)
+    return render("header", title=shown, version=version)
 
 
 def _reserved() -> set[str]:
     """The names that the templates bind."""
-    texts = [*vars(serving_template).values(), seq2seq_template.MODEL]
     bound = r"^(?:class |def )?(\w+)(?= =|\()"
-    names = {
-        name for text in texts if isinstance(text, str) for name in re.findall(bound, text, re.MULTILINE)
-    }
+    names = {name for text in map(template, _SHARED) for name in re.findall(bound, text, re.MULTILINE)}
     return names | {name for line in _IMPORTS for name in re.findall(r"\w+", line.rpartition("import ")[2])}
 
 
