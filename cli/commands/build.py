@@ -85,7 +85,7 @@ def build(
 
 
 def _counted(screen: Screen, spec: Model, target: str, depth: int, *, published: bool) -> ParameterReport:
-    """The counts of the parameters, printed; ``published``: whether the spec's expected count is that of a publication."""
+    """Count the parameters, and print them; ``published``: whether the spec's expected count was published."""
     from cli.options.sizes import file_sizes
     from cli.tables.model_rows import parameter_row, title
     from cli.tables.parameter_table import print_parameters
@@ -107,7 +107,7 @@ def _counted(screen: Screen, spec: Model, target: str, depth: int, *, published:
 def _checked(
     screen: Screen, spec: Model, seed: int, depth: int
 ) -> tuple[ShapeReport, BehaviourReport | None]:
-    """The checks of shapes and, if these passed, of behaviour, printed."""
+    """Check shapes and, if they pass, behaviour, and print the results."""
     from cli.tables.check_tables import print_behaviour, print_shapes
     from cli.tables.model_rows import behaviour_row, shape_row
     from cli.terminal.render import say

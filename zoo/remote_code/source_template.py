@@ -8,9 +8,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
-def render(name: str, **values: Any) -> str:
+def render(template: str, /, **values: Any) -> str:
     """Return the source of a template with some values."""
-    return _environment().get_template(f"{name}.py.jinja").render(**values)
+    return _environment().get_template(f"{template}.py.jinja").render(**values)
 
 
 def template(name: str) -> str:
