@@ -16,9 +16,8 @@ from cli.terminal.screen import Screen
 
 @dataclass(frozen=True)
 class EvaluationOptions:
-    """The options of ``zoo evaluate``."""
+    """The options of ``zoo eval``."""
 
-    directory: ExportDirectory
     against: Annotated[
         str | None,
         option(
@@ -46,7 +45,9 @@ class EvaluationOptions:
     )
 
 
-def evaluate(context: typer.Context, options: EvaluationOptions, screen: Screen) -> None:
+def evaluate(
+    context: typer.Context, directory: ExportDirectory, options: EvaluationOptions, screen: Screen
+) -> None:
     """Measure the quality of an export on text, audio or arrays.
 
     Reports the perplexity of a decoder and, with --against, its KL divergence and top-token agreement. Models that return
@@ -75,7 +76,7 @@ def evaluate(context: typer.Context, options: EvaluationOptions, screen: Screen)
         raise UserError(
             f"{option} applies only to the spec of --against.\n  Add --against, or remove the option."
         )
-    exported = open_export(options.directory, options.provider)
+    exported = open_export(directory, options.provider)
     other = (
         None
         if options.against is None
@@ -86,16 +87,16 @@ def evaluate(context: typer.Context, options: EvaluationOptions, screen: Screen)
             exported, other, options.data, options.tokenizer, progress, costs=options.per_layer
         )
     if screen.as_json:
-        print_json({"name": exported.spec.name, "directory": str(options.directory), **quality.as_dict()})
+        print_json({"name": exported.spec.name, "directory": str(directory), **quality.as_dict()})
         return
     manifest = exported.manifest
     by_layer = other is not None and other.exported is None and not options.per_layer
-    screen.title(str(options.directory), "", f"{manifest.precision}, {manifest.target}")
+    screen.title(str(directory), "", f"{manifest.precision}, {manifest.target}")
     print_quality_rows(screen, quality)
     if screen.tables:
         print_quality(quality)
-    screen.done(f"{options.directory} measured")
+    screen.done(f"{directory} measured")
     screen.next(
         *([(typed(context, "--per-layer"), "what rounding each layer costs")] if by_layer else []),
-        (["bench", str(options.directory)], "its speed and memory"),
+        (["bench", str(directory)], "its speed and memory"),
     )

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 class RunOptions:
     """The options of ``zoo run``."""
 
-    directory: ExportDirectory
     text: Annotated[list[str] | None, option("TEXT", "Input text; repeatable.", INPUTS)] = None
     ids: Annotated[
         list[str] | None, option("1,2,3", "Input token ids, instead of --text; repeatable.", INPUTS)
@@ -101,7 +100,7 @@ class RunOptions:
         )
 
 
-def run(options: RunOptions) -> None:
+def run(directory: ExportDirectory, options: RunOptions) -> None:
     """Run an export in ONNX Runtime.
 
     Decoders and encoder-decoders continue each text, or say what is in each image or recording, greedily unless a
@@ -127,8 +126,8 @@ def run(options: RunOptions) -> None:
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
 
-    exported = open_export(options.directory, options.provider)
-    text_codec = find_text(options.directory, options.tokenizer, needed=bool(options.text))
+    exported = open_export(directory, options.provider)
+    text_codec = find_text(directory, options.tokenizer, needed=bool(options.text))
     if text_codec is not None:
         text_codec.use(exported.sentences)
     inputs = GivenOptions(options.text or [], options.ids or [], options.image or [], options.audio or [])
