@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options.export_options import Output, with_export_options
+from cli.options.export_options import ExportFlags, Output
 from cli.options.options import Assignments, Depth, Name, SpecArgument
 from cli.terminal.screen import Screen
 
@@ -17,14 +16,13 @@ if TYPE_CHECKING:
     from zoo.reports.parameters import ParameterReport
 
 
-@with_export_options
 def build(
     spec: SpecArgument,
     assignments: Assignments = None,
     name: Name = None,
     output: Output = None,
     *,
-    options: Mapping[str, Any],
+    options: ExportFlags,
     depth: Depth = 4,
     screen: Screen,
 ) -> None:

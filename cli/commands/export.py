@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cli.options.export_options import Output, with_export_options
+from cli.options.export_options import ExportFlags, Output
 from cli.options.options import Assignments, Name, SpecArgument
 from cli.terminal.screen import Screen
 
@@ -20,14 +19,13 @@ if TYPE_CHECKING:
     from specs.model.model import Model
 
 
-@with_export_options
 def export(
     spec: SpecArgument,
     assignments: Assignments = None,
     name: Name = None,
     output: Output = None,
     *,
-    options: Mapping[str, Any],
+    options: ExportFlags,
     screen: Screen,
 ) -> None:
     """Export a model to ONNX and verify the files.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import sys
@@ -109,28 +108,19 @@ def _type(name: str) -> Any:
     return plain | None if optional else plain
 
 
+class ExportFlags(dict[str, Any]):
+    """The options of an export that are set, by name; a command that takes them has a flag for each option."""
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__({name: value for name, value in values.items() if value is not None})
+
+    @classmethod
+    def parameters(cls) -> dict[str, inspect.Parameter]:
+        """A parameter for each option."""
+        return {name: _parameter(name) for name in OptionTable.model_fields}
+
+
 def _parameter(name: str) -> inspect.Parameter:
-    default = _OPEN.get(name, default_of(name))
     annotation: Any = Annotated[_type(name), flag(name)]
-    return inspect.Parameter(
-        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation
-    )
-
-
-def with_export_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with one flag for each option of an export in place of its parameter ``options``, which it gets as
-    a mapping of those that are set."""
-    names = [*OptionTable.model_fields]
-
-    @functools.wraps(command)
-    def run(**values: Any) -> None:
-        options = {name: values.pop(name) for name in names}
-        command(options={name: value for name, value in options.items() if value is not None}, **values)
-
-    signature = inspect.signature(command, eval_str=True)
-    parameters: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        parameters += map(_parameter, names) if parameter.name == "options" else [parameter]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
+    default = _OPEN.get(name, default_of(name))
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -29,35 +29,41 @@ Quiet = Annotated[bool, switch("--quiet", "Print failures only.", OUTPUT, "-q")]
 
 
 def with_values(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each field of its parameters that are dataclasses, in place of the parameter."""
+    """The command with the options of each parameter that is a value of options in place of the parameter.
+
+    These are dataclasses, with an option for each field, and classes with a method ``parameters`` that returns the options.
+    """
     parameters = inspect.signature(command, eval_str=True).parameters
-    classes = {
-        name: parameter.annotation
-        for name, parameter in parameters.items()
-        if isinstance(parameter.annotation, type) and dataclasses.is_dataclass(parameter.annotation)
-    }
-    fields = {name: _parameters(kind) for name, kind in classes.items()}
+    classes = {name: parameter.annotation for name, parameter in parameters.items()}
+    options = {name: found for name, kind in classes.items() if (found := _options(kind)) is not None}
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
         made = {
-            name: kind(**{field: values.pop(field) for field in fields[name]})
-            for name, kind in classes.items()
+            name: classes[name](**{option: values.pop(option) for option in of_value})
+            for name, of_value in options.items()
         }
         command(**values, **made)
 
     spread = [
-        field.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for name, parameter in parameters.items()
-        for field in (fields[name].values() if name in fields else [parameter])
+        for option in (options[name].values() if name in options else [parameter])
     ]
     run.__signature__ = inspect.Signature(spread)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
     return run
 
 
-def _parameters(kind: type) -> dict[str, inspect.Parameter]:
-    """The fields of a dataclass as parameters."""
+def _options(kind: Any) -> Mapping[str, inspect.Parameter] | None:
+    """The options of a class as parameters by name; None for the type of a single option."""
+    if not isinstance(kind, type):
+        return None
+    if hasattr(kind, "parameters"):
+        stated: Mapping[str, inspect.Parameter] = kind.parameters()
+        return stated
+    if not dataclasses.is_dataclass(kind):
+        return None
     hints = get_type_hints(kind, include_extras=True)
-    parameters = inspect.signature(kind).parameters
-    return {name: parameter.replace(annotation=hints[name]) for name, parameter in parameters.items()}
+    fields = inspect.signature(kind).parameters
+    return {name: field.replace(annotation=hints[name]) for name, field in fields.items()}
