@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from tests.docs.prose import headings, sentences, word_count, written
 from tests.house import NOUNLESS, PACKAGES, REFUSED, first_sentences, sources
 
-PUBLIC = "specs/kinds/embedding.py:158: place"
+PUBLIC = "specs/kinds/embedding.py: place"
 """The key ``embedding.projection.place`` of the spec language."""
 
 LONGEST = 38

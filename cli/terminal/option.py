@@ -35,7 +35,7 @@ def with_values(command: Callable[..., None]) -> Callable[..., None]:
     """
     parameters = inspect.signature(command, eval_str=True).parameters
     classes = {name: parameter.annotation for name, parameter in parameters.items()}
-    options = {name: found for name, kind in classes.items() if (found := _options(kind)) is not None}
+    options = {name: listed for name, kind in classes.items() if (listed := _options(kind)) is not None}
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
@@ -60,8 +60,8 @@ def _options(kind: Any) -> Mapping[str, inspect.Parameter] | None:
     if not isinstance(kind, type):
         return None
     if hasattr(kind, "parameters"):
-        stated: Mapping[str, inspect.Parameter] = kind.parameters()
-        return stated
+        parameters: Mapping[str, inspect.Parameter] = kind.parameters()
+        return parameters
     if not dataclasses.is_dataclass(kind):
         return None
     hints = get_type_hints(kind, include_extras=True)
