@@ -275,7 +275,7 @@ with_parts(
     F.embedding, lambda table, x: F.embedding(x.abs(), table.weight[:6]), "s B T", a=nn.Embedding(9, 4)
 )
 for bias in (True, False):
-    held = Matrices(4, 6, 5, bias=bias)
+    held = Matrices(4, nn.Linear(6, 5, bias=bias))
     for parameter in held.parameters():
         nn.init.normal_(parameter)
     with_parts(

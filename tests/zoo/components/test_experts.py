@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from specs.kinds.feed_forward import TwoLayer
+import specs.kinds.feed_forward as spec
 from specs.kinds.mixture import Mixture
 from zoo import registry
 from zoo.components.feed_forward import MLP, Inner
 from zoo.context import BuildContext
 
 
-class HalvedSpec(TwoLayer):
+class HalvedSpec(spec.TwoLayer):
     """A feed-forward that halves its hidden layer."""
 
     kind: Literal["halved"] = "halved"
@@ -31,24 +31,21 @@ class HalvedInner(Inner):
 class Halved(MLP):
     """down(inner(up(x)) / 2)."""
 
-    def __init__(self, spec: HalvedSpec, context: BuildContext) -> None:
-        super().__init__(spec, context)  # type: ignore[arg-type]
-        self.inner = HalvedInner(spec)
+    def __init__(self, halved: HalvedSpec, context: BuildContext) -> None:
+        super().__init__(halved, context)  # type: ignore[arg-type]
+        self.inner = HalvedInner(halved)
 
 
 def test_a_plugins_feed_forward_computes_its_own_formula_as_an_expert(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(registry._builders, HalvedSpec, Halved)
+    builders: dict[Any, Any] = registry._builders
+    monkeypatch.setitem(builders, HalvedSpec, Halved)
     expert = HalvedSpec(hidden=6, activation="relu", bias=True)
-    spec = Mixture.model_construct(
-        **{
-            **dict(Mixture(experts=3, top_k=2, expert={"kind": "mlp", "hidden": 6, "activation": "relu"})),
-            "expert": expert,
-        }
-    )
+    usual = Mixture(experts=3, top_k=2, expert=spec.MLP(hidden=6, activation="relu"))
+    mixed = usual.model_copy(update={"expert": expert})
     context = BuildContext(4, None, causal=True, cross=False)
-    mixture: Any = registry.build_component(spec, context)
+    mixture: Any = registry.build_component(mixed, context)
     torch.manual_seed(0)
     for parameter in mixture.parameters():
         nn.init.normal_(parameter)
