@@ -48,7 +48,7 @@ def _settings(value: Any, path: str, share: float) -> Iterator[tuple[str, Any, f
     elif isinstance(value, list):
         for inner in distinct(value):
             yield from _settings(inner, path, share)
-    elif value not in (None, False, ""):
+    elif value is not None and value is not False and value != "":
         yield path, value, share
 
 

@@ -270,11 +270,6 @@ class SequenceHead(TransformingHead):
     """Input of the dense layer and norm."""
 
     @property
-    def sequence_output(self) -> str | None:
-        """The output that holds one vector per sequence, or None."""
-        return None
-
-    @property
     def token_to_find(self) -> int | None:
         token = self.pooling.token if isinstance(self.pooling, AtToken) else None
         return token if isinstance(token, int) else None
