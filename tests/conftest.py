@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.parity.families.recorded import RECORDED, Parity
-from tests.thinned import mark_slow
+from tests.thinned import TABLES, mark_slow
 
 # As many processes as processors run at once: threads of PyTorch that spin while they wait would take them from each other.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -61,7 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    mark_slow(items)
+    config.stash[TABLES] = mark_slow(items)
     if (passed := config.getoption("--resume")) and passed.is_file():
         known = set(passed.read_text(encoding="utf-8").splitlines())
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in known])
