@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import pytest
@@ -18,7 +19,7 @@ def table(*lengths: int) -> list[Case]:
     ]
 
 
-def shown(cases: list[Case], count: int) -> dict[str, set[object]]:
+def shown(cases: Sequence[Case], count: int) -> dict[str, set[object]]:
     """The values of each axis that the quick cases have."""
     quick = spread(cases, count)
     return {name: {cases[number][name] for number in quick} for name in axes(cases)}
@@ -40,7 +41,7 @@ def test_a_step_that_divides_an_axis_hides_none_of_its_values() -> None:
 
 
 def test_a_table_that_is_no_product_shows_its_axes_whole_with_more_cases_if_need_be() -> None:
-    cases = [{"name": name, "side": "left"} for name in "abcaa"] + [{"name": "a", "side": "right"}]
+    cases: list[Case] = [{"name": name, "side": "left"} for name in "abcaa"] + [{"name": "a", "side": "right"}]
     cases += [{"name": "a", "side": "left"}] * 3
     assert shown(cases, 3) == {"name": set("abc"), "side": {"left", "right"}}
     assert len(spread(cases, 3)) == 4
