@@ -133,7 +133,6 @@ class Machine:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=120,
         )
 
 
