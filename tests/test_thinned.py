@@ -41,8 +41,8 @@ def test_a_step_that_divides_an_axis_hides_none_of_its_values() -> None:
 
 
 def test_a_table_that_is_no_product_shows_its_axes_whole_with_more_cases_if_need_be() -> None:
-    cases: list[Case] = [{"name": name, "side": "left"} for name in "abcaa"] + [{"name": "a", "side": "right"}]
-    cases += [{"name": "a", "side": "left"}] * 3
+    pairs = [*((name, "left") for name in "abcaa"), ("a", "right"), *[("a", "left")] * 3]
+    cases: list[Case] = [{"name": name, "side": side} for name, side in pairs]
     assert shown(cases, 3) == {"name": set("abc"), "side": {"left", "right"}}
     assert len(spread(cases, 3)) == 4
 
