@@ -16,6 +16,9 @@ GPU_PYTHON ?= python3
 GPU = PYTHONPATH=.gpu-kit/site:. $(GPU_PYTHON)
 GPU_UNTIL := $(or $(UNTIL),$(shell expr $$(date +%s) + 480))
 
+# The bytecode of tests is kept for the next run: a fifth of collecting them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test quick test-slow test-all test-browser test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests studio-editor docs bench peers clean
 
 run: $(VENV)/.installed

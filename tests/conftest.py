@@ -37,6 +37,14 @@ settings.register_profile(
 settings.load_profile("as drawn")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _without_flushing() -> Iterator[None]:
+    """Write files without waiting until they are on the disk: a machine that loses power loses nothing of worth here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 _RESUME: list[Path] = []
 """The file of ``--resume``, if it was given."""
 
