@@ -99,13 +99,15 @@ def test_a_killed_run_resumes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_ray_cluster_that_loses_a_node_loses_no_build(tmp_path: Path) -> None:
+def test_a_ray_cluster_that_loses_a_node_loses_no_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
     two_models(tmp_path)
     zoo, cache = read_zoo(tmp_path / "zoo.yaml"), Cache(tmp_path / "cache")
-    os.environ["PYTHONPATH"] = str(Path.cwd())
+    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
     memory = 80 * 2**20
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": memory})
     lost = cluster.add_node(num_cpus=1, object_store_memory=memory)

@@ -459,7 +459,7 @@ def test_progress_names_the_steps_and_counts_the_bytes(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------------- the weights
 
 
-@one_in(3)
+@one_in(2)
 @pytest.mark.parametrize("make", MAKES)
 @pytest.mark.parametrize("verify", [True, False])
 def test_the_graph_alone_has_no_data_file(make: Any, verify: bool, tmp_path: Path) -> None:
