@@ -7,6 +7,7 @@ import pytest
 from exporters.verification.module_checks import check_module
 from specs.language.load import load
 from zoo import build
+from zoo.components.mamba2 import Mamba2
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,8 @@ from zoo import build
 )
 def test_steps_begin_between_their_bounds(limit: str, size: float) -> None:
     changes = ["decoder.layers=1", "vocab_size=64", f"decoder.block.mixer.step_limit={limit}"]
-    mixer = build(load("mamba2-130m", changes), weights="random").decoder.blocks[0].mixer
+    mixer = build(load("mamba2-130m", changes), weights="random").get_submodule("decoder.blocks.0.mixer")
+    assert isinstance(mixer, Mamba2)
     steps = mixer._step(mixer.step_bias.new_zeros(()))
     assert steps.tolist() == pytest.approx([size] * mixer.heads, rel=1e-4)
 
