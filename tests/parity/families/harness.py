@@ -8,6 +8,7 @@ those of the exported files in ONNX Runtime, and with those of the checkpoint th
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import json
 import math
@@ -331,6 +332,7 @@ def _cache(outputs: Outputs) -> dict[str, Tensor]:
     return {past_of(name): value for name, value in outputs.items() if is_present(name)}
 
 
+@functools.lru_cache(maxsize=2)  # a model is run on texts padded on each side
 def _session(path: Path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
