@@ -32,7 +32,7 @@ def check(
     seed: int = 1,
     prepare: Prepare | None = None,
     onnx: bool = True,
-    verify: bool = True,
+    verify: bool = False,
     fuzzed: bool = False,
 ) -> Model:
     """Compare one configuration with its reference: PyTorch, ONNX Runtime, gradients and conversion."""
