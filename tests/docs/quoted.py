@@ -78,7 +78,7 @@ def printed(command: Command, directory: Path) -> tuple[int, str]:
         _run_earlier(line, directory)
     arguments = [part for argument in command.arguments for part in _expanded(argument)]
     added = [option for part, options in _QUICKER.items() if part in line for option in options]
-    done = zoo(*arguments, *added, cwd=directory, env=environment(), timeout=600)
+    done = zoo(*arguments, *added, cwd=directory, env=environment())
     return done.returncode, done.stdout + done.stderr
 
 
@@ -89,7 +89,7 @@ def _run_earlier(line: str, directory: Path) -> None:
         if written in line and not (directory / written).exists():
             if not earlier.startswith("import"):
                 _run_earlier(earlier.replace(written, ""), directory)
-            done = zoo(*shlex.split(earlier), cwd=directory, env=environment(), timeout=600)
+            done = zoo(*shlex.split(earlier), cwd=directory, env=environment())
             assert done.returncode == 0, done.stderr
             assert (directory / written).exists(), earlier
 

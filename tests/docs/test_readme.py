@@ -107,7 +107,7 @@ def test_the_python_examples_run(tmp_path):
 def _run(directory: Path, name: str) -> str:
     done = subprocess.run(
         [sys.executable, name],
-        cwd=directory, env=environment(), capture_output=True, encoding="utf-8", check=False, timeout=300,
+        cwd=directory, env=environment(), capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -23,7 +23,7 @@ def started(*command: str) -> subprocess.CompletedProcess[str]:
         "OMP_NUM_THREADS": "1",
     }
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=600, cwd=ROOT
+        [sys.executable, *command], capture_output=True, text=True, env=environment, cwd=ROOT
     )
 
 

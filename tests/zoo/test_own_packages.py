@@ -30,7 +30,7 @@ def _python(project: Path, *arguments: str, **variables: str) -> subprocess.Comp
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
         [sys.executable, *arguments],
-        cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=100,
+        cwd=project, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def test_processes_of_the_program_are_those_of_this_installation(hostile: Path) 
     done = subprocess.run(
         command_of("exporters.benchmark.worker"),
         cwd=hostile, env={**os.environ, "PYTHONPATH": str(hostile)}, input="", capture_output=True, text=True,
-        check=False, timeout=100,
+        check=False,
     )  # fmt: skip
     assert "of the project" not in done.stdout
     assert "Error" not in done.stderr

@@ -16,8 +16,15 @@ from zoo.core.initialization import Distribution
 RATES = Distribution(bound=math.log(16))
 """Logarithms of rates between 1/16 and 16 (Mamba; Gu and Dao, 2023)."""
 
-STEPS = Distribution(constant=math.log(math.expm1(0.01)))
-"""Biases of step sizes near 0.01, which are the softplus of what is projected."""
+
+def step_biases(least: float = 0.0, most: float = math.inf) -> Distribution:
+    """Biases of step sizes near 0.01, or between the bounds: a step that is clamped gives its bias no gradient.
+
+    A step size is the softplus of its projection plus its bias.
+    """
+    middle = 2 * least if math.isinf(most) else (least + most) / 2
+    size = 0.01 if least < 0.01 < most else middle
+    return Distribution(constant=size + math.log(-math.expm1(-size)))  # the inverse of softplus
 
 
 def log_decays(decay: Component, heads: int, layer: int, layers: int) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.block_linear import BlockLinear
 from zoo.components.causal_convolution import CausalConvolution
-from zoo.components.decay import RATES, STEPS
+from zoo.components.decay import RATES, step_biases
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.context import BuildContext
@@ -125,7 +125,7 @@ class StepSizeOfHeads(BlockLinear):
 
     def initial(self, leaf: str) -> Distribution | None:
         """Step sizes near 0.01."""
-        return STEPS if leaf == "bias" else None
+        return step_biases() if leaf == "bias" else None
 
     def forward(self, x: Tensor) -> Tensor:
         return F.softplus(wide(self.of_blocks(x)))
@@ -139,7 +139,7 @@ class StepSize(Linear):
 
     def initial(self, leaf: str) -> Distribution | None:
         """Step sizes near 0.01."""
-        return STEPS if leaf == "bias" else None
+        return step_biases() if leaf == "bias" else None
 
     def forward(self, x: Tensor) -> Tensor:
         return F.softplus(wide(super().forward(x)))

@@ -5,6 +5,8 @@ Shapes: batch B, tokens T, heads H, their width P, groups of heads G, state widt
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,7 +15,7 @@ import specs.kinds.mamba2 as spec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.causal_convolution import CausalConvolution
-from zoo.components.decay import RATES, STEPS
+from zoo.components.decay import RATES, step_biases
 from zoo.components.gated_norm import Gate, GatedRMSNorm
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
@@ -46,8 +48,10 @@ class Mamba2(Mixer):
         self.output = Linear(spec.width, context.d_model, bias=spec.bias)
 
     def initial(self, leaf: str) -> Distribution | None:
-        """Rates of decay between 1/16 and 16, and step sizes near 0.01."""
-        return {"step_bias": STEPS, "rate_log": RATES}.get(leaf)
+        """Rates of decay between 1/16 and 16, and step sizes near 0.01 or between their bounds."""
+        limit = self.limit
+        bounds = () if limit is None else (limit.least, math.inf if limit.most is None else limit.most)
+        return {"step_bias": step_biases(*bounds), "rate_log": RATES}.get(leaf)
 
     @property
     def state(self) -> tuple[StateTensor, ...]:

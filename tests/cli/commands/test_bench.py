@@ -175,7 +175,7 @@ def test_ctrl_c_ends_the_workers_too(exported: Path) -> None:
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate()
     assert (process.returncode, output, errors) == (130, b"", b"interrupted\n")
     for pid in under_way:
         wait_for_end(int(pid))

@@ -376,7 +376,7 @@ def shell(command: str, cwd: Path, **variables: str) -> subprocess.CompletedProc
     program = f'zoo() {{ "{sys.executable}" -c "from cli.main import main; main()" "$@"; }}'
     return subprocess.run(
         ["bash", "-c", f"{program}\n{command}"], cwd=cwd, env=environment(**variables), capture_output=True,
-        text=True, timeout=60, check=False,
+        text=True, check=False,
     )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def test_existing_files_survive(exported: Path, moment: str, number: signal.Sign
     wait_for(exported, moment, process)
     process.send_signal(number)
     process.send_signal(number)  # as a wrapper does that passes on what the whole group gets
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate()
     assert (process.returncode, errors, output) == (*ENDINGS[number], "")
     assert contents(exported) == before
     assert [path.name for path in exported.iterdir()] == ["out"]
@@ -101,7 +101,7 @@ def test_an_end_while_starting_up_or_tracing(tmp_path: Path, seconds: float, num
     wait_for_handlers(process)
     time.sleep(seconds)
     process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate()
     assert (process.returncode, errors, output) == (*ENDINGS[number], "")
     assert not list(tmp_path.iterdir())
 
@@ -121,9 +121,7 @@ def test_an_end_that_a_callback_swallows_is_asked_for_again() -> None:
         "sys.meta_path.insert(0, App())\n"
         "main.main()"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (143, "", "terminated\n")
 
 
@@ -143,9 +141,7 @@ def test_an_end_waits_while_torch_starts(tmp_path: Path) -> None:
         "sys.meta_path.insert(0, App())\n"
         "main.main()"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (143, "started\n", "terminated\n")
 
 
@@ -161,7 +157,7 @@ def test_an_end_at_any_moment(exported: Path, command: str, seed: int) -> None:
         wait_for_handlers(process)
         time.sleep(chance.uniform(0, 3 if command == "export" else 5))
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate()
         assert [path.name for path in exported.iterdir()] == ["out"]
         assert (process.returncode, errors) in (ENDINGS[number], (0, ""), (-number, "")), (
             errors

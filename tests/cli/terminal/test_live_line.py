@@ -28,7 +28,7 @@ def test_it_shows_the_step_and_its_progress_in_one_line(tmp_path: Path) -> None:
     frames = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", err).split("\r")
     assert any("tracing" in frame for frame in frames)
     assert any(
-        "writing model.onnx.data" in frame and "25%  5.0 MB of 20.0 MB  0 s" in frame for frame in frames
+        re.search(r"writing model\.onnx\.data .*25%  5\.0 MB of 20\.0 MB  \d+ s", frame) for frame in frames
     )
     assert max(map(len, frames)) <= 80
 

@@ -133,7 +133,7 @@ def test_rotations_inside_the_operation_are_run_in_all_cases(
         written(spec, tmp_path)
 
 
-@one_in(3)
+@one_in(2)
 @pytest.mark.parametrize(
     ("router", "precision", "from_logits"),
     [

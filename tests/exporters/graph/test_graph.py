@@ -228,7 +228,7 @@ def test_operations_came_with_the_opset_that_the_table_says() -> None:
             assert onnx.defs.get_schema(name, operation.since).since_version == operation.since
 
 
-@one_in(3)
+@one_in(2)
 @pytest.mark.parametrize("weights", ["random", "none"])
 @pytest.mark.parametrize("make", [bert, gpt2, t5])
 def test_written_files_pass_the_checker_and_strict_shape_inference(

@@ -20,7 +20,7 @@ def seeing(kind: str, **embedding: Any) -> Model:
     """A tiny encoder of images with two registers."""
     return vit(
         embedding={"kind": "patches", "image_size": 7, "patch_size": 3, "registers": 2, **embedding},
-        encoder={"layers": 2, "block": {**BLOCK, "kind": kind, "layer_scale": 1e-5}},
+        encoder={"layers": 2, "block": {**BLOCK, "kind": kind, "layer_scale": 0.1}},
     )
 
 

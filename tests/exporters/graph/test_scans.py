@@ -47,7 +47,7 @@ def read_outside(node: NodeProto) -> set[str]:
     return read - own
 
 
-@one_in(3)
+@one_in(2)
 @pytest.mark.parametrize("precision", ["fp32", "int4"])
 @pytest.mark.parametrize("preset", RECURRENT)
 def test_a_scan_reads_only_constants_from_outside(preset: str, precision: str) -> None:

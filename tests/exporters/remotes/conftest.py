@@ -89,7 +89,7 @@ def registry(registry_place: Path) -> Iterator[str]:
         yield host
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        process.wait()
 
 
 def _listens(process: subprocess.Popen[bytes], log: Path) -> bool:

@@ -29,7 +29,7 @@ def manifest(address: str) -> requests.Response:
     host, _, rest = address.removeprefix("oci://").partition("/")
     name, _, reference = rest.rpartition(":") if "@" not in rest else rest.partition("@")
     url = f"http://{host}/v2/{name}/manifests/{reference}"
-    return requests.get(url, headers={"Accept": IMAGE}, timeout=20)
+    return requests.get(url, headers={"Accept": IMAGE}, timeout=200)
 
 
 def test_a_pulled_export_equals_the_pushed_one(copy, tag, tmp_path, key):
@@ -122,11 +122,11 @@ def test_an_image_for_several_machines_is_not_overwritten(exports, tag):
     kind = "application/vnd.oci.image.index.v1+json"
     index = json.dumps({"schemaVersion": 2, "mediaType": kind, "manifests": []})
     url = f"http://{host}/v2/{name}/manifests/v1"
-    requests.put(url, index, headers={"Content-Type": kind}, timeout=20).raise_for_status()
+    requests.put(url, index, headers={"Content-Type": kind}, timeout=200).raise_for_status()
     for more in ((), ("--force",)):
         said = refused("push", exports / "first", "--to", tag, *more)
         assert said == f"{tag} is not an artifact of files.\n  Choose another tag.\n"
-    assert requests.get(url, headers={"Accept": kind}, timeout=20).text == index
+    assert requests.get(url, headers={"Accept": kind}, timeout=200).text == index
 
 
 def test_a_damaged_registry_is_not_pulled(copy, tag, registry_place, tmp_path):

@@ -44,7 +44,7 @@ class Gate(BaseHTTPRequestHandler):
         if given != f"Bearer {self.server.issued}" or self.server.uses > USES:
             realm = f'Bearer realm="http://{self.server.host}/token",service="test"'
             return self._send(b"{}", 401, {"Www-Authenticate": realm})
-        registry = http.client.HTTPConnection(self.server.registry, timeout=30)
+        registry = http.client.HTTPConnection(self.server.registry, timeout=200)
         passed = {
             key: value for key, value in self.headers.items() if key.lower() not in ("host", "authorization")
         }

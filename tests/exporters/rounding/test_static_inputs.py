@@ -154,7 +154,7 @@ def wrong_rest_scale(patch: Patch) -> None:
     operation(patch, op)
 
 
-@one_in(3)
+@one_in(2)
 @pytest.mark.parametrize("target", ["cpu", pytest.param("portable", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "sabotage",

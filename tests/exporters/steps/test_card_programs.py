@@ -72,7 +72,7 @@ def _run(directory: Path, path: Path) -> str:
     """What a program prints in an export's directory, in a process of its own."""
     done = subprocess.run(
         [sys.executable, str(path)],
-        cwd=directory, env=environment(), capture_output=True, encoding="utf-8", check=False, timeout=120,
+        cwd=directory, env=environment(), capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -29,7 +29,7 @@ from specs.kinds.mixture import Mixture
 from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.models import GRAPH_ONLY
-from tests.thinned import thinned
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, clip, gpt2, t5, vit, whisper
 from zoo import functional
 from zoo.components.router import Router
@@ -596,7 +596,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
 EVERY = [(sabotage, spec) for sabotage, specs in CASES for spec in specs]
 
 
-@thinned(lambda number: number % 15 == 0)
+@one_in(15)
 @pytest.mark.parametrize(
     ("sabotage", "spec"),
     EVERY,

@@ -39,7 +39,7 @@ def rule(*inputs: Any) -> Any:
     return functional.gated_delta_rule(*inputs)
 
 
-@one_in(3)
+@one_in(2)
 @pytest.mark.parametrize("per_channel", [False, True], ids=["per head", "per channel"])
 @pytest.mark.parametrize("target", [*TARGETS, "portable-27"])
 def test_delta_rules_of_any_length(target: str, per_channel: bool) -> None:
@@ -83,7 +83,7 @@ def test_a_delta_rule_in_half_precision_computes_in_float32(target: str) -> None
         torch.testing.assert_close(state.double(), exact[1], **EXACT)
 
 
-@one_in(3)
+@one_in(2)
 @pytest.mark.parametrize("target", ["portable", "portable-27", "cpu", "cuda"])
 @pytest.mark.parametrize("started", [True, False])
 def test_generalized_delta_rules_of_any_length(target: str, started: bool) -> None:

@@ -8,6 +8,7 @@ those of the exported files in ONNX Runtime, and with those of the checkpoint th
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import json
 import math
@@ -76,6 +77,7 @@ def check_reference(
     steps: bool = True,
     position_ids: bool = True,
     onnx: bool = True,
+    verify: bool = False,
     fuzzed: bool = False,
     without: tuple[str, ...] = (),
 ) -> Model:
@@ -83,8 +85,9 @@ def check_reference(
 
     ``sides`` are where padding is tried: a family whose reference counts positions from the padding on, and takes no
     position_ids, is tried on the right alone; ``position_ids=False`` leaves positions to a reference that counts real
-    tokens.  Fuzz tests leave out what takes long with ``onnx=False`` for most of their draws.  ``length`` is to exceed
-    every window; ``steps=False`` leaves out the steps after a prompt, where the outputs depend on how long the input is
+    tokens.  Fuzz tests leave out what takes long with ``onnx=False`` for most of their draws; ``verify`` also verifies the
+    export as every export is, which takes as long as the comparison with the reference.  ``length`` is to exceed every
+    window; ``steps=False`` leaves out the steps after a prompt, where the outputs depend on how long the input is
     altogether.  ``without`` begin the names of the reference's tensors that no output depends on.
     """
     reference.save_pretrained(directory / "reference")
@@ -100,7 +103,7 @@ def check_reference(
     allowed = _allowed(result.pytorch, reference, ours, batches)
     assert result.pytorch <= allowed, f"PyTorch differs by {result.pytorch:.2e}, and {allowed:.2e} is allowed"
     if onnx:
-        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference")))
+        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference"), verify=verify))
         for batch in batches:
             expected = batch.reference(reference)
             for outputs in batch.onnx(directory / "onnx"):
@@ -330,6 +333,7 @@ def _cache(outputs: Outputs) -> dict[str, Tensor]:
     return {past_of(name): value for name, value in outputs.items() if is_present(name)}
 
 
+@functools.lru_cache(maxsize=2)  # a model is run on texts padded on each side
 def _session(path: Path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -32,6 +32,7 @@ def check(
     seed: int = 1,
     prepare: Prepare | None = None,
     onnx: bool = True,
+    verify: bool = False,
     fuzzed: bool = False,
 ) -> Model:
     """Compare one configuration with its reference: PyTorch, ONNX Runtime, gradients and conversion."""
@@ -49,7 +50,7 @@ def check(
     assert result.pytorch <= TOLERANCE
     _check_gradients(reference, ours, given)
     if onnx:
-        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference")))
+        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference"), verify=verify))
         whole = run(directory / "onnx/model.onnx", given)
         parts = {
             name: value

@@ -42,6 +42,7 @@ def check(
     seed: int = 1,
     prepare: Prepare | None = None,
     onnx: bool = True,
+    verify: bool = False,
     fuzzed: bool = False,
     without: Sequence[str] = (),
     by_row: bool = False,
@@ -73,7 +74,7 @@ def check(
     _assert_allowed(result.pytorch, ours, given)
     _check_gradients(reference, ours, given, theirs)
     if onnx:
-        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference")))
+        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference"), verify=verify))
         exported = open_export(directory / "onnx")
         result.onnx = _exported_scores(exported, given, expected)
         _assert_allowed(result.onnx, ours, given)

@@ -133,7 +133,6 @@ class Machine:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=120,
         )
 
 
@@ -309,9 +308,9 @@ def test_weights_of_a_repository(machine, hub, tmp_path):
     tensors = {n: torch.cat(list(source.pieces(n))).view(p.shape) for n, p in model.named_parameters()}
     save_file(tensors, tmp_path / SINGLE)
     hub.files = {SINGLE: (tmp_path / SINGLE).read_bytes(), "config.json": b'{"model_type": "zoo"}'}
-    done = zoo("check", "tiny-gpt", "--weights", "org/tiny", cwd=tmp_path, env=machine.environment)
+    done = zoo("check", "tiny-gpt", "--weights", "org/tiny", "--json", cwd=tmp_path, env=machine.environment)
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"snapshots/{COMMIT}" in done.stdout
+    assert json.loads(done.stdout)["behaviour"]["weights"] == f"org/tiny@{COMMIT[:7]}"
     done = zoo("check", "tiny-gpt", "--weights", "org/gone", cwd=tmp_path, env=machine.environment)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("org/gone is neither a path nor a public repository on the hub")

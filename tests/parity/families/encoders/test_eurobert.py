@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import FLAG
 from tests.parity.families.encoder_tests import EncoderTests
 from tests.parity.families.family import SPECIAL
-from tests.parity.families.harness import check
 from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
@@ -20,7 +19,7 @@ from zoo.families.common.config import Config
 @pytest.mark.parametrize("pooling", ["bos", "mean"])
 def test_other_poolings(pooling, tmp_path):
     config = TestEuroBert.configured("grouped", classifier_pooling=pooling, num_labels=3)
-    check(hf.EuroBertForSequenceClassification, config, tmp_path)
+    TestEuroBert().check(hf.EuroBertForSequenceClassification, config, tmp_path)
 
 
 def test_a_pooling_that_it_has_not_is_refused():

@@ -62,6 +62,7 @@ def check(
     *,
     seed: int = 1,
     onnx: bool = True,
+    verify: bool = False,
     fuzzed: bool = False,
     **_: Any,
 ) -> Model:
@@ -75,7 +76,7 @@ def check(
         result.pytorch = largest(ours(**inputs), expected)
     assert result.pytorch <= TOLERANCE
     if onnx:
-        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference")))
+        export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference"), verify=verify))
         graphs = {"model": OUTPUTS, "vision_model": OUTPUTS[1:3], "text_model": OUTPUTS[3:4]}
         for graph, names in graphs.items():
             outputs = pairs.run(directory / "onnx" / f"{graph}.onnx", inputs)
