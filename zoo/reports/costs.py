@@ -20,7 +20,7 @@ from zoo.builder import ZooModel, assemble
 from zoo.core.collector import collector_paused
 from zoo.core.graph_names import VISION_ENCODER
 from zoo.core.reduced import fewer_layers
-from zoo.core.roles import ROLES, PartlyActive
+from zoo.core.roles import ROLES, active_share_of
 from zoo.core.state_names import is_present
 from zoo.ops.saved import NodeInfos
 from zoo.reports.flops import operations_without_entry
@@ -210,7 +210,7 @@ def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> Sprea
 def _expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
     """By path of a mixture's experts: the number selected per token and the total."""
     return {
-        path: module.active_share
+        path: share
         for path, module in model.named_modules()
-        if isinstance(module, PartlyActive)
+        if (share := active_share_of(module)) is not None
     }

@@ -92,7 +92,7 @@ class Trace:
                 self._known[values] = self._interpolation.polynomial(values)
             except ValueError as error:
                 raise UserError(
-                    f"The cost of {node.meta['path'] or 'the model'} is {error}\n  value: {target_name(node.target)}"
+                    f"The cost of {node.meta.get('path') or 'the model'} is {error}\n  value: {target_name(node.target)}"
                 ) from None
         return self._known[values]
 

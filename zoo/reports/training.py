@@ -10,9 +10,9 @@ layer's contribution.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
@@ -25,10 +25,11 @@ from zoo.core.reduced import fewer_layers
 from zoo.ops import TensorInfo
 from zoo.ops.saved import SavedTensor
 from zoo.reports.flops import matmul_flops_at
-from zoo.reports.layers import layer_kinds, with_another
+from zoo.reports.layers import layer_kinds, with_second_layers
 from zoo.reports.polynomial import Polynomial
-from zoo.reports.saved_tensors import root, saved_tensors, trained_values
-from zoo.reports.trace import Trace, outputs_by_name, traced
+from zoo.reports.folding import layer_path
+from zoo.reports.saved_tensors import add_outputs, root, saved_tensors, trained_values
+from zoo.reports.trace import Trace, traced
 from zoo.tracing.tasks import training_task
 
 
@@ -101,77 +102,76 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     Raises the errors of :func:`zoo.reports.costs.costs`.
     """
     small = fewer_layers(spec, layers=1)
-    base = _Step.of(small, dtype)
-    total, kinds = base.sums, layer_kinds(spec, small)
-    for kind, layers in kinds.items():
-        if len(layers) > 1:
-            longer = _Step.of(with_another(small, kind), dtype).sums
-            total = {
-                name: total[name] + (longer[name] - base.sums[name]) * (len(layers) - 1) for name in total
-            }
-    passes = Passes(*(total[part] for part in ("forward", "backward", "layers")))
-    checkpointed = Checkpointed(total["inputs"], tuple(dict.fromkeys(base.recomputed())))
-    return Training(passes, total["kept"], total["unfused"], checkpointed)
+    step = _Step(*with_second_layers(small, layer_kinds(spec, small)), dtype)
+    fused = saved_tensors(step.graph, step.trained, fused=True)
+    unfused = saved_tensors(step.graph, step.trained, fused=False)
+    inputs = _inputs(step.graph, fused, step.layer_of)
+    there = {kept.value for kept in inputs if kept.extra is None}
+    inner = [kept for kept in fused if step.layer_of[kept.by] and (kept.extra or kept.value not in there)]
+    recomputed = dict.fromkeys(step.bytes_by_layer(inner))
+    return Training(
+        step.passes(), step.bytes(fused), step.bytes(unfused), Checkpointed(step.bytes(inputs), tuple(recomputed))
+    )
 
 
-@dataclass(frozen=True)
 class _Step:
-    """The sums of one trace by name, and a function for the bytes that each layer saves in addition to its inputs."""
+    """The trace of a training step of a reduced model, with the number of layers that each of its layers represents."""
 
-    sums: dict[str, Polynomial]
-    recomputed: Callable[[], list[Polynomial]]
-
-    @classmethod
-    def of(cls, spec: Model, dtype: torch.dtype) -> _Step:
+    def __init__(self, spec: Model, counts: Mapping[str, int], dtype: torch.dtype) -> None:
         model = assemble(spec, dtype)
         model.train()
         task = training_task(spec)
-        trace = Trace(traced(model, task), task)
-        blocks = [f"{name}.blocks.{layer}" for name, stack in spec.stacks() for layer in range(stack.depth)]
-        layer_of = {node: _layer(node, blocks) for node in trace.graph.nodes}
-        trained = trained_values(trace.graph)
-        sums = _passes(trace, layer_of, trained)
+        self._trace = Trace(traced(model, task), task)
+        self._counts = counts
+        self.layer_of = {node: _layer(node, counts) for node in self.graph.nodes}
+        self.trained = trained_values(self.graph)
+        self._bytes: dict[SavedTensor, Polynomial] = {}
 
-        @cache
-        def bytes_of(tensor: SavedTensor) -> Polynomial:
-            return trace.polynomial(tensor.by, tensor.bytes_at)
+    @property
+    def graph(self) -> fx.Graph:
+        return self._trace.graph
 
-        def size(kept: Iterable[SavedTensor]) -> Polynomial:
-            return Polynomial.sum(map(bytes_of, kept))
+    def bytes(self, kept: Iterable[SavedTensor]) -> Polynomial:
+        """The bytes of tensors in the whole model."""
+        return Polynomial.sum(self._size(tensor) * self._count(tensor.by) for tensor in kept)
 
-        def recomputed() -> list[Polynomial]:
-            return [size(kept for kept in inner if layer_of[kept.by] == block) for block in blocks]
+    def bytes_by_layer(self, kept: Sequence[SavedTensor]) -> list[Polynomial]:
+        """The bytes of tensors that each layer saves, for one layer of each kind."""
+        return [
+            Polynomial.sum(self._size(tensor) for tensor in kept if self.layer_of[tensor.by] == layer)
+            for layer in self._counts
+        ]
 
-        fused = saved_tensors(trace.graph, trained, fused=True)
-        inputs = _inputs(trace.graph, fused, layer_of)
-        there = {kept.value for kept in inputs if kept.extra is None}
-        inner = [kept for kept in fused if layer_of[kept.by] and (kept.extra or kept.value not in there)]
-        sums |= {
-            "kept": size(fused),
-            "unfused": size(saved_tensors(trace.graph, trained, fused=False)),
-            "inputs": size(inputs),
-        }
-        return cls(sums, recomputed)
+    def passes(self) -> Passes:
+        """FLOPs of the matrix products in the whole model."""
+        parts: dict[str, list[Polynomial]] = {part: [] for part in ("forward", "backward", "layers")}
+        for node in self._trace.calls:
+            products = self._trace.polynomial(node, partial(matmul_flops_at, node)) * self._count(node)
+            if not products:
+                continue
+            parts["forward"].append(products)
+            parts["backward"].append(products * _gradients(node, self.trained))
+            if self.layer_of[node]:
+                parts["layers"].append(products)
+        return Passes(**{name: Polynomial.sum(part) for name, part in parts.items()})
+
+    def _count(self, node: fx.Node) -> int:
+        """The number of layers that a call's layer represents; 1 outside layers.
+
+        A call outside the forward pass of a layer, with the layer's weights, is the layer's too: the keys and values of cross-attention.
+        """
+        layer = self.layer_of[node] or layer_path(node.meta.get("path", ""))
+        return self._counts.get(layer, 1)
+
+    def _size(self, tensor: SavedTensor) -> Polynomial:
+        if tensor not in self._bytes:
+            self._bytes[tensor] = self._trace.polynomial(tensor.by, tensor.bytes_at)
+        return self._bytes[tensor]
 
 
 def _layer(node: fx.Node, blocks: Iterable[str]) -> str | None:
     """The layer whose forward pass computes a value, or None."""
     return next((block for block in blocks if block in node.meta.get("within", ())), None)
-
-
-def _passes(
-    trace: Trace, layer_of: dict[fx.Node, str | None], trained: Set[fx.Node]
-) -> dict[str, Polynomial]:
-    parts: dict[str, list[Polynomial]] = {part: [] for part in ("forward", "backward", "layers")}
-    for node in trace.calls:
-        products = trace.polynomial(node, partial(matmul_flops_at, node))
-        if not products:
-            continue
-        parts["forward"].append(products)
-        parts["backward"].append(products * _gradients(node, trained))
-        if layer_of[node]:
-            parts["layers"].append(products)
-    return {name: Polynomial.sum(part) for name, part in parts.items()}
 
 
 def _gradients(node: fx.Node, trained: Set[fx.Node]) -> int:
@@ -195,6 +195,5 @@ def _inputs(
             outside = layer_of[operand] != layer_of[node] and operand.op != "get_attr"
             if outside and isinstance(operand.meta["info"][0], TensorInfo):
                 tensors.setdefault(root(operand), SavedTensor(node, root(operand)))
-    for result in outputs_by_name(graph).values():
-        tensors.setdefault(root(result), SavedTensor(result, root(result)))
+    add_outputs(tensors, graph)
     return list(tensors.values())

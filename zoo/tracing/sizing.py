@@ -9,6 +9,7 @@ from torch import fx
 
 from zoo.ops import TensorInfo, result_info
 from zoo.tracing.symbols import Placeholder, summands
+from zoo.tracing.tracer import is_static
 
 
 def infos_at(
@@ -29,6 +30,8 @@ def infos_at(
                     tuple(_number(dim, numbers) for dim in placeholder.dims), placeholder.dtype
                 )
             case "get_attr":
+                infos[node] = node.meta["info"][0]
+            case "call_function" | "call_method" if is_static(node):
                 infos[node] = node.meta["info"][0]
             case "call_function" | "call_method":
                 infos[node] = result_info(node.target, of(node.args), of(node.kwargs))

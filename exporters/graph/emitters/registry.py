@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -139,6 +140,10 @@ class Call:
         return tuple(size.info) if isinstance(size, Operand) else int(size)
 
 
+_signature = cache(signature)
+"""The signature of an emitter; there are as many as operations."""
+
+
 def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> Any:
     """Write one traced call, given the ``values`` of its arguments, and return its value.
 
@@ -154,7 +159,7 @@ def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> A
     args, kwargs = fx.map_arg((node.args, node.kwargs), operand)
     call = Call(graph, node)
     try:
-        signature(emitter).bind(call, *args, **kwargs)
+        _signature(emitter).bind(call, *args, **kwargs)
     except TypeError as error:
         raise NotImplementedError(f"{str(error).capitalize()}: write an emitter that takes it") from None
     return emitter(call, *args, **kwargs)
