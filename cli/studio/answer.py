@@ -18,6 +18,7 @@ from specs.language.catalog import presets
 from specs.language.editing import spans
 from specs.language.load import load
 from specs.model.model import Model
+from zoo.core.collector import collector_paused
 from zoo.reports.lengths import Lengths
 from zoo.reports.parameter_check import ParameterCheck
 from zoo.reports.report import Report
@@ -47,7 +48,14 @@ class Answers:
         self._published = {preset.name: (preset.parameters, preset.active_parameters) for preset in presets()}
 
     def parts(self, question: Question, is_current: Callable[[], bool] = lambda: True) -> Iterator[Part]:
-        """The parts of an answer by name.  A wrong text is answered by its problems alone."""
+        """The parts of an answer by name.  A wrong text is answered by its problems alone.
+
+        Garbage is left for later: collecting it takes as long as a tenth of an answer.
+        """
+        with collector_paused():
+            yield from self._parts(question, is_current)
+
+    def _parts(self, question: Question, is_current: Callable[[], bool]) -> Iterator[Part]:
         try:
             typed = TypedSpec.read(question.text, self.folder)
         except UserError as error:
@@ -73,23 +81,26 @@ class Answers:
         lengths, clamped = _lengths(spec, question)
 
         def costs() -> Iterator[Part]:
-            report = figures.report(lengths, question.precision)
-            yield "costs", {**_costs(report), "clamped": clamped, "cache": cache_data(report, base)}
-
-        def devices() -> Iterator[Part]:
-            report = figures.report(lengths, question.precision)
-            yield "devices", {"roofline": roofline_data(report), "fits": fitting(figures, lengths)}
+            report = figures.computed(lengths, question.precision)
+            yield (
+                "costs",
+                {**_costs(report, question.precision), "clamped": clamped, "cache": cache_data(report, base)},
+            )
 
         def training() -> Iterator[Part]:
             yield "training", training_data(figures.training(lengths, question.precision))
+
+        def devices() -> Iterator[Part]:
+            report = figures.report(lengths, question.precision)
+            yield "devices", {**roofline_data(report), "fits": fitting(figures, lengths)}
 
         yield lambda: iter([("counts", self._counts(typed, figures, question.base))])
         yield lambda: iter([("drawing", figures.drawing)])
         yield lambda: iter([("comparison", comparison(base, figures, question.batch, question.length))])
         yield costs
-        yield devices
-        yield lambda: iter([("nearest", self.nearest.to(figures))])
         yield training
+        yield lambda: iter([("nearest", self.nearest.to(figures))])
+        yield devices  # which needs the size of the files in each precision
 
     def _spec(self, typed: TypedSpec) -> dict[str, Any]:
         spec = typed.model
@@ -144,10 +155,10 @@ def _lengths(spec: Model, question: Question) -> tuple[Lengths, bool]:
     return Lengths.of(spec, question.batch, longest if clamped else wanted), clamped
 
 
-def _costs(report: Report) -> dict[str, Any]:
+def _costs(report: Report, precision: str) -> dict[str, Any]:
     lengths = report.lengths
     return {
-        "precision": report.precision,
+        "precision": precision,
         "sizes": {
             "batch": lengths.batch,
             "length": lengths.length,
@@ -156,7 +167,6 @@ def _costs(report: Report) -> dict[str, Any]:
         },
         "stages": {name: _stage(report, name) for name in report.costs.stages},
         "roles": [role.as_dict() for role in report.roles],
-        "weights": dict(report.weights),
         "note": report.estimate_note,
     }
 
@@ -167,5 +177,5 @@ def _stage(report: Report, name: str) -> Mapping[str, Any]:
         "matmul": stage.total.at(**symbols),
         "other": stage.total_elements.at(**symbols),
         "roles": {role: part.at(**symbols) for role, part in report.costs.by_role(name).items()},
-        **report.demand(name).as_dict(),
+        "tokens": report.lengths.tokens(name),
     }

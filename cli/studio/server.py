@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -220,6 +221,7 @@ async def _in_thread(
             loop.call_soon_threadsafe(queue.put_nowait, {"part": "fault", "data": fault})
         finally:
             loop.call_soon_threadsafe(queue.put_nowait, None)
+            gc.collect(0)  # while the page draws
 
     worker.submit(run)
     while (item := await queue.get()) is not None:

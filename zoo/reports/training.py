@@ -10,7 +10,8 @@ layer's contribution.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,12 +23,13 @@ from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
+from zoo.core.remembering import remembered
 from zoo.ops import TensorInfo
 from zoo.ops.saved import SavedTensor
 from zoo.reports.flops import matmul_flops_at
+from zoo.reports.folding import layer_path
 from zoo.reports.layers import layer_kinds, with_second_layers
 from zoo.reports.polynomial import Polynomial
-from zoo.reports.folding import layer_path
 from zoo.reports.saved_tensors import add_outputs, root, saved_tensors, trained_values
 from zoo.reports.trace import Trace, traced
 from zoo.tracing.tasks import training_task
@@ -102,28 +104,63 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     Raises the errors of :func:`zoo.reports.costs.costs`.
     """
     small = fewer_layers(spec, layers=1)
-    step = _Step(*with_second_layers(small, layer_kinds(spec, small)), dtype)
+    longer, counts = with_second_layers(small, layer_kinds(spec, small))
+    step = _reduced(longer, dtype)
+
+    def whole(parts: ByLayer) -> Polynomial:
+        return Polynomial.sum(part * counts.get(layer, 1) for layer, part in parts.items())
+
+    passes = Passes(whole(step.forward), whole(step.backward), whole(step.layers))
+    checkpointed = Checkpointed(whole(step.inputs), step.recomputed)
+    return Training(passes, whole(step.fused), whole(step.unfused), checkpointed)
+
+
+ByLayer = Mapping[str, Polynomial]
+"""A figure by the path of a layer; of everything outside layers, by the empty path."""
+
+
+@dataclass(frozen=True)
+class _ReducedStep:
+    """A training step of a reduced model: FLOPs of its passes, and bytes of the tensors that each layer saves."""
+
+    forward: ByLayer
+    backward: ByLayer
+    layers: ByLayer
+    fused: ByLayer
+    unfused: ByLayer
+    inputs: ByLayer
+    recomputed: tuple[Polynomial, ...]
+
+
+@remembered
+def _reduced(spec: Model, dtype: torch.dtype) -> _ReducedStep:
+    step = _Step(spec, dtype)
     fused = saved_tensors(step.graph, step.trained, fused=True)
     unfused = saved_tensors(step.graph, step.trained, fused=False)
     inputs = _inputs(step.graph, fused, step.layer_of)
     there = {kept.value for kept in inputs if kept.extra is None}
     inner = [kept for kept in fused if step.layer_of[kept.by] and (kept.extra or kept.value not in there)]
-    recomputed = dict.fromkeys(step.bytes_by_layer(inner))
-    return Training(
-        step.passes(), step.bytes(fused), step.bytes(unfused), Checkpointed(step.bytes(inputs), tuple(recomputed))
+    return _ReducedStep(
+        **step.passes(),
+        fused=step.bytes(fused),
+        unfused=step.bytes(unfused),
+        inputs=step.bytes(inputs),
+        recomputed=tuple(dict.fromkeys(step.recomputed(inner))),
     )
 
 
 class _Step:
-    """The trace of a training step of a reduced model, with the number of layers that each of its layers represents."""
+    """The trace of a training step of a reduced model."""
 
-    def __init__(self, spec: Model, counts: Mapping[str, int], dtype: torch.dtype) -> None:
+    def __init__(self, spec: Model, dtype: torch.dtype) -> None:
         model = assemble(spec, dtype)
         model.train()
         task = training_task(spec)
         self._trace = Trace(traced(model, task), task)
-        self._counts = counts
-        self.layer_of = {node: _layer(node, counts) for node in self.graph.nodes}
+        self._layers = [
+            f"{name}.blocks.{layer}" for name, stack in spec.stacks() for layer in range(stack.depth)
+        ]
+        self.layer_of = {node: _layer(node, self._layers) for node in self.graph.nodes}
         self.trained = trained_values(self.graph)
         self._bytes: dict[SavedTensor, Polynomial] = {}
 
@@ -131,42 +168,50 @@ class _Step:
     def graph(self) -> fx.Graph:
         return self._trace.graph
 
-    def bytes(self, kept: Iterable[SavedTensor]) -> Polynomial:
-        """The bytes of tensors in the whole model."""
-        return Polynomial.sum(self._size(tensor) * self._count(tensor.by) for tensor in kept)
+    def bytes(self, kept: Iterable[SavedTensor]) -> ByLayer:
+        """The bytes of tensors, by the layer whose calls save them."""
+        return _by_layer((self._owner(tensor.by), self._size(tensor)) for tensor in kept)
 
-    def bytes_by_layer(self, kept: Sequence[SavedTensor]) -> list[Polynomial]:
-        """The bytes of tensors that each layer saves, for one layer of each kind."""
-        return [
-            Polynomial.sum(self._size(tensor) for tensor in kept if self.layer_of[tensor.by] == layer)
-            for layer in self._counts
-        ]
+    def recomputed(self, kept: Iterable[SavedTensor]) -> list[Polynomial]:
+        """The bytes of the tensors that each layer saves within."""
+        sizes = _by_layer((self.layer_of[tensor.by] or "", self._size(tensor)) for tensor in kept)
+        return [sizes.get(layer, Polynomial({})) for layer in self._layers]
 
-    def passes(self) -> Passes:
-        """FLOPs of the matrix products in the whole model."""
-        parts: dict[str, list[Polynomial]] = {part: [] for part in ("forward", "backward", "layers")}
+    def passes(self) -> dict[str, ByLayer]:
+        """FLOPs of the matrix products: forward, backward, and of the layers' forward pass."""
+        parts: dict[str, list[tuple[str, Polynomial]]] = {
+            part: [] for part in ("forward", "backward", "layers")
+        }
         for node in self._trace.calls:
-            products = self._trace.polynomial(node, partial(matmul_flops_at, node)) * self._count(node)
+            products = self._trace.polynomial(node, partial(matmul_flops_at, node))
             if not products:
                 continue
-            parts["forward"].append(products)
-            parts["backward"].append(products * _gradients(node, self.trained))
+            owner = self._owner(node)
+            parts["forward"].append((owner, products))
+            parts["backward"].append((owner, products * _gradients(node, self.trained)))
             if self.layer_of[node]:
-                parts["layers"].append(products)
-        return Passes(**{name: Polynomial.sum(part) for name, part in parts.items()})
+                parts["layers"].append((owner, products))
+        return {name: _by_layer(part) for name, part in parts.items()}
 
-    def _count(self, node: fx.Node) -> int:
-        """The number of layers that a call's layer represents; 1 outside layers.
+    def _owner(self, node: fx.Node) -> str:
+        """The layer of a call, or an empty path.
 
         A call outside the forward pass of a layer, with the layer's weights, is the layer's too: the keys and values of cross-attention.
         """
         layer = self.layer_of[node] or layer_path(node.meta.get("path", ""))
-        return self._counts.get(layer, 1)
+        return layer if layer in self._layers else ""
 
     def _size(self, tensor: SavedTensor) -> Polynomial:
         if tensor not in self._bytes:
             self._bytes[tensor] = self._trace.polynomial(tensor.by, tensor.bytes_at)
         return self._bytes[tensor]
+
+
+def _by_layer(parts: Iterable[tuple[str, Polynomial]]) -> dict[str, Polynomial]:
+    terms = defaultdict[str, list[Polynomial]](list)
+    for layer, part in parts:
+        terms[layer].append(part)
+    return {layer: Polynomial.sum(part) for layer, part in terms.items()}
 
 
 def _layer(node: fx.Node, blocks: Iterable[str]) -> str | None:

@@ -202,7 +202,9 @@ class Tracer(fx.Tracer):
         if kind not in CALLS:
             return super().create_node(kind, target, args, kwargs, name, type_expr)
         node = self.graph.create_node(kind, target, (), {}, name or _label(self.graph, target))
-        node.args, node.kwargs = args, kwargs
+        node.args = args
+        if kwargs:
+            node.kwargs = kwargs
         return node
 
     def proxy(self, node: fx.Node) -> fx.Proxy:

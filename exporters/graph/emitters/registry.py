@@ -140,8 +140,14 @@ class Call:
         return tuple(size.info) if isinstance(size, Operand) else int(size)
 
 
-_signature = cache(signature)
-"""The signature of an emitter; there are as many as operations."""
+@cache
+def _refused(emitter: Emitter, positional: int, named: tuple[str, ...]) -> str:
+    """The reason why an emitter does not take some arguments after the call; empty if it takes them."""
+    try:
+        signature(emitter).bind(None, *(None,) * positional, **dict.fromkeys(named))
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> Any:
@@ -158,8 +164,6 @@ def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> A
 
     args, kwargs = fx.map_arg((node.args, node.kwargs), operand)
     call = Call(graph, node)
-    try:
-        _signature(emitter).bind(call, *args, **kwargs)
-    except TypeError as error:
-        raise NotImplementedError(f"{str(error).capitalize()}: write an emitter that takes it") from None
+    if fault := _refused(emitter, len(args), tuple(kwargs)):
+        raise NotImplementedError(f"{fault.capitalize()}: write an emitter that takes it")
     return emitter(call, *args, **kwargs)
