@@ -63,6 +63,13 @@ class Studio:
         """The address of the page."""
         return f"http://127.0.0.1:{self.port}/{self.token}/"
 
+    def warm_up(self) -> None:
+        """Answer the page's first question ahead, while the browser opens: torch is loaded, and the figures are kept."""
+        first = Question(
+            self.first.text, self.first.preset, "" if self.first.preset else self.first.text, 1, None, "fp16"
+        )
+        self._worker.submit(lambda: list(self.answers.parts(first, lambda: not self._latest)))
+
     async def _page(self, request: Request) -> Response:
         return page_file("index.html", self.nonce)
 
