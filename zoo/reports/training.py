@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -26,7 +25,6 @@ from zoo.core.reduced import fewer_layers
 from zoo.core.remembering import remembered
 from zoo.ops import TensorInfo
 from zoo.ops.saved import SavedTensor
-from zoo.reports.flops import matmul_flops_at
 from zoo.reports.folding import layer_path
 from zoo.reports.layers import layer_kinds, with_second_layers
 from zoo.reports.polynomial import Polynomial
@@ -183,7 +181,7 @@ class _Step:
             part: [] for part in ("forward", "backward", "layers")
         }
         for node in self._trace.calls:
-            products = self._trace.polynomial(node, partial(matmul_flops_at, node))
+            products, _ = self._trace.flops(node)
             if not products:
                 continue
             owner = self._owner(node)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from torch import fx
 
@@ -13,29 +13,59 @@ from zoo.tracing.tracer import is_static
 
 
 def infos_at(
-    graph: fx.Graph, inputs: Sequence[Placeholder], numbers: Mapping[str, int]
-) -> dict[fx.Node, Any]:
-    """TensorInfo, size or tuple of every value except the outputs, with a number for each symbol in the inputs' dims."""
+    graph: fx.Graph, inputs: Sequence[Placeholder], points: Sequence[Mapping[str, int]]
+) -> list[dict[fx.Node, Any]]:
+    """TensorInfo, size or tuple of every value except the outputs at each point: with numbers for the symbols in the inputs' dims.
+
+    Equal values are one object, and a call is worked out once for equal arguments: most depend on few of the symbols.
+    """
     placeholders = {placeholder.name: placeholder for placeholder in inputs}
-    infos: dict[fx.Node, Any] = {}
-
-    def of(argument: Any) -> Any:
-        return fx.map_arg(argument, infos.__getitem__)
-
+    found: list[dict[fx.Node, Any]] = [{} for _ in points]
+    same: dict[tuple[type, Any], Any] = {}
     for node in graph.nodes:
         match node.op:
             case "placeholder":
                 placeholder = placeholders[str(node.target)]
-                infos[node] = TensorInfo(
-                    tuple(_number(dim, numbers) for dim in placeholder.dims), placeholder.dtype
-                )
+                for infos, numbers in zip(found, points, strict=True):
+                    shape = tuple(_number(dim, numbers) for dim in placeholder.dims)
+                    info = TensorInfo(shape, placeholder.dtype)
+                    infos[node] = same.setdefault((type(info), info), info)
             case "get_attr":
-                infos[node] = node.meta["info"][0]
-            case "call_function" | "call_method" if is_static(node):
-                infos[node] = node.meta["info"][0]
+                for infos in found:
+                    infos[node] = node.meta["info"][0]
             case "call_function" | "call_method":
-                infos[node] = result_info(node.target, of(node.args), of(node.kwargs))
-    return infos
+                for infos, info in zip(found, once_each(node, found, _result), strict=True):
+                    infos[node] = same.setdefault((type(info), info), info)
+    return found
+
+
+Number = TypeVar("Number")
+
+
+def once_each(
+    node: fx.Node,
+    found: Sequence[Mapping[fx.Node, Any]],
+    reading: Callable[[fx.Node, Mapping[fx.Node, Any]], Number],
+) -> list[Number]:
+    """A reading of a call's arguments and result at each point, taken once for the same arguments."""
+    if is_static(node):
+        return [reading(node, found[0])] * len(found)
+    operands = node.all_input_nodes
+    known: dict[tuple[int, ...], Number] = {}
+    results = []
+    for infos in found:
+        key = tuple(id(infos[operand]) for operand in operands)
+        if key not in known:
+            known[key] = reading(node, infos)
+        results.append(known[key])
+    return results
+
+
+def _result(node: fx.Node, infos: Mapping[fx.Node, Any]) -> Any:
+    if is_static(node):
+        return node.meta["info"][0]
+    args, kwargs = fx.map_arg((node.args, node.kwargs), infos.__getitem__)
+    return result_info(node.target, args, kwargs)
 
 
 def _number(dim: int | str, numbers: Mapping[str, int]) -> int:
