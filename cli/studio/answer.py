@@ -14,6 +14,7 @@ from cli.studio.nearest import NearestPresets
 from cli.studio.problems import problem_data
 from cli.studio.typed_spec import TypedSpec
 from specs.base.errors import UserError, with_flags
+from specs.forms.canonical import distinct
 from specs.language.catalog import presets
 from specs.language.editing import spans
 from specs.language.load import load
@@ -24,6 +25,10 @@ from zoo.reports.parameter_check import ParameterCheck
 from zoo.reports.report import Report
 
 Part = tuple[str, Any]
+
+_COUNTED, _COSTED = 100, 16
+"""The most kinds of layers whose parameters are counted, and whose costs are traced, while someone types; published models have at
+most 6."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +67,14 @@ class Answers:
             yield "problems", problem_data(question.text, error, self.folder)
             return
         yield "spec", self._spec(typed)
-        try:
-            steps = list(self._steps(typed, question))
-        except UserError as error:  # sizes that the model does not take
-            yield "fault", {"message": with_flags(error.text)}
-            return
-        for step in steps:
-            if not is_current():
-                return
+        steps = self._steps(typed, question)
+        while is_current():
             try:
+                step = next(steps, None)
+                if step is None:
+                    return
                 yield from step()
-            except UserError as error:
+            except UserError as error:  # such as sizes that the model does not take, which ends the steps
                 yield "fault", {"message": with_flags(error.text)}
 
     def _steps(self, typed: TypedSpec, question: Question) -> Iterator[Callable[[], Iterator[Part]]]:
@@ -94,8 +96,13 @@ class Answers:
             report = figures.report(lengths, question.precision)
             yield "devices", {**roofline_data(report), "fits": fitting(figures, lengths)}
 
+        kinds = sum(len(distinct(stack.layer_blocks())) for _, stack in spec.stacks())
+        if kinds > _COUNTED:
+            raise UserError(_too_many(spec, kinds, "counts parameters of", _COUNTED, "params"))
         yield lambda: iter([("counts", self._counts(typed, figures, question.base))])
         yield lambda: iter([("drawing", figures.drawing)])
+        if kinds > _COSTED:
+            raise UserError(_too_many(spec, kinds, "shows costs of", _COSTED, "report"))
         yield lambda: iter([("comparison", comparison(base, figures, question.batch, question.length))])
         yield costs
         yield training
@@ -134,6 +141,10 @@ class Answers:
             "expected": [check.as_dict() for check in _expected(typed.model, figures)],
             "treemap": figures.treemap,
         }
+
+
+def _too_many(spec: Model, kinds: int, what: str, most: int, command: str) -> str:
+    return f"{spec.name} has {kinds} kinds of layers; the page {what} at most {most}.\n  Use zoo {command}."
 
 
 def _expected(spec: Model, figures: ModelFigures) -> list[ParameterCheck]:
