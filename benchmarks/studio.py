@@ -1,8 +1,8 @@
 """The time in which the studio answers an edit, in the browser: 30 edits of each of some presets, one after the other.
 
-``python -m benchmarks studio`` measures one preset in five; ``python -m benchmarks.studio --every 1`` measures all. Wall time is that of the page,
-from the edit to the part on the screen, with the 25 ms in which it waits for another key. Processor time is the server's, which a busy machine
-can measure, too.
+``python -m benchmarks studio`` measures one preset in five; ``python -m benchmarks.studio --every 1`` measures all. Wall time runs
+from the edit to the part on the screen, with the 25 ms in which the page waits for another key. Processor time is the server's,
+which a busy machine can measure, too.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Latency:
-    """The medians of the edits of a preset, in seconds: wall time by stage, the server's processor time, and the number of edits."""
+    """The medians of a preset's edits in seconds: wall time by stage, and the server's processor time."""
 
     name: str
     edits: int

@@ -1,7 +1,7 @@
 """Results of readings of reduced models, kept from one spec to the next.
 
-What a reading of a reduced model gives depends on the parts of the spec alone, not on its name, its published counts or the number of layers, so that
-another depth needs no other trace.
+A reading of a reduced model depends on the parts of the spec alone, not on its name, its published counts or the number of layers, so
+that another depth needs no other trace.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def remembered(
     lock = Lock()
 
     @wraps(reading)
-    def call(spec: Model, *args: Rest.args, **kwargs: Rest.kwargs) -> Result:
+    def call(spec: Model, /, *args: Rest.args, **kwargs: Rest.kwargs) -> Result:
         key = spec.model_dump_json(exclude=_ABOUT), args, tuple(kwargs.items())
         with lock:
             if key in kept:

@@ -194,7 +194,7 @@ class _Step:
     def _owner(self, node: fx.Node) -> str:
         """The layer of a call, or an empty path.
 
-        A call outside the forward pass of a layer, with the layer's weights, is the layer's too: the keys and values of cross-attention.
+        A call outside the forward pass of a layer with the layer's weights is the layer's too, such as keys of cross-attention.
         """
         layer = self.layer_of[node] or layer_path(node.meta.get("path", ""))
         return layer if layer in self._layers else ""

@@ -82,7 +82,7 @@ class Symbols:
     @cached_property
     def _names(self) -> dict[SizePair, str]:
         """The first name with each pair."""
-        return {sizes: name for name, sizes in reversed(self.values.items())}
+        return {sizes: name for name, sizes in list(self.values.items())[::-1]}
 
 
 def summands(name: str) -> list[str]:

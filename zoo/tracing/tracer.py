@@ -46,7 +46,7 @@ class UntraceableError(UserError):
 
 
 def node_infos(node: fx.Node) -> tuple[Any, Any]:
-    """Shape and dtype of a node's result in the two runs, computed from its arguments; one object if no argument has a symbolic size."""
+    """Shape and dtype of a node's result in the two runs, from its arguments; one object if all of them are static."""
 
     def at(run: int) -> Any:
         def of(operand: fx.Node) -> Any:
@@ -197,8 +197,11 @@ class Tracer(fx.Tracer):
     def create_node(
         self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None
     ) -> fx.Node:
-        """Record a call.  Arguments are set after the node is made: torch.fx searches those it makes a node with for its own symbolic
-        sizes, which takes as long as everything else."""
+        """Record a call.
+
+        Arguments are set after the node is made: torch.fx searches those it makes a node with for its own symbolic sizes,
+        which takes as long as everything else.
+        """
         if kind not in CALLS:
             return super().create_node(kind, target, args, kwargs, name, type_expr)
         node = self.graph.create_node(kind, target, (), {}, name or _label(self.graph, target))

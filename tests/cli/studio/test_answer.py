@@ -217,7 +217,7 @@ def test_another_depth_is_answered_without_a_trace(answers: Answers, monkeypatch
 
 def test_a_precision_without_a_name_is_refused(answers: Answers) -> None:
     figures = answer(answers, text_of("tiny-gpt"), "tiny-gpt", precision="int5")
-    assert figures["fault"]["message"].startswith("int5 is no precision.")
+    assert figures["fault"]["message"].startswith("tiny-gpt cannot be stored in int5.")
 
 
 def test_a_base_may_be_a_text_and_a_wrong_base_is_no_fault(answers: Answers) -> None:
