@@ -7,11 +7,13 @@ that another depth needs no other trace.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from specs.base.base import Component, Spec
+from specs.base.registry import kind_of
 from specs.model.model import Model
 
 _ABOUT = {"name", "summary", "source", "year", "expect"}
@@ -33,6 +35,8 @@ def remembered(
 
     @wraps(reading)
     def call(spec: Model, /, *args: Rest.args, **kwargs: Rest.kwargs) -> Result:
+        if _has_plugin(spec):  # its module may count whatever it likes, and be loaded again
+            return reading(spec, *args, **kwargs)
         key = spec.model_dump_json(exclude=_ABOUT), args, tuple(kwargs.items())
         with lock:
             if key in kept:
@@ -46,3 +50,16 @@ def remembered(
         return result
 
     return call
+
+
+def _has_plugin(part: Any) -> bool:
+    """Whether a part of a spec is, or contains, a plugin's component."""
+    if isinstance(part, Mapping):
+        return any(map(_has_plugin, part.values()))
+    if isinstance(part, tuple):
+        return any(map(_has_plugin, part))
+    if not isinstance(part, Spec):
+        return False
+    if isinstance(part, Component) and kind_of(part).implementation is not None:
+        return True
+    return any(_has_plugin(getattr(part, name)) for name in type(part).model_fields)
