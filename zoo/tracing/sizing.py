@@ -20,23 +20,23 @@ def infos_at(
     Equal values are one object, and a call is worked out once for equal arguments: most depend on few of the symbols.
     """
     placeholders = {placeholder.name: placeholder for placeholder in inputs}
-    found: list[dict[fx.Node, Any]] = [{} for _ in points]
+    by_point: list[dict[fx.Node, Any]] = [{} for _ in points]
     same: dict[tuple[type, Any], Any] = {}
     for node in graph.nodes:
         match node.op:
             case "placeholder":
                 placeholder = placeholders[str(node.target)]
-                for infos, numbers in zip(found, points, strict=True):
+                for infos, numbers in zip(by_point, points, strict=True):
                     shape = tuple(_number(dim, numbers) for dim in placeholder.dims)
                     info = TensorInfo(shape, placeholder.dtype)
                     infos[node] = same.setdefault((type(info), info), info)
             case "get_attr":
-                for infos in found:
+                for infos in by_point:
                     infos[node] = node.meta["info"][0]
             case "call_function" | "call_method":
-                for infos, info in zip(found, once_each(node, found, _result), strict=True):
+                for infos, info in zip(by_point, once_each(node, by_point, _result), strict=True):
                     infos[node] = same.setdefault((type(info), info), info)
-    return found
+    return by_point
 
 
 Number = TypeVar("Number")
@@ -44,16 +44,16 @@ Number = TypeVar("Number")
 
 def once_each(
     node: fx.Node,
-    found: Sequence[Mapping[fx.Node, Any]],
+    by_point: Sequence[Mapping[fx.Node, Any]],
     reading: Callable[[fx.Node, Mapping[fx.Node, Any]], Number],
 ) -> list[Number]:
     """A reading of a call's arguments and result at each point, taken once for the same arguments."""
     if is_static(node):
-        return [reading(node, found[0])] * len(found)
+        return [reading(node, by_point[0])] * len(by_point)
     operands = node.all_input_nodes
     known: dict[tuple[int, ...], Number] = {}
     results = []
-    for infos in found:
+    for infos in by_point:
         key = tuple(id(infos[operand]) for operand in operands)
         if key not in known:
             known[key] = reading(node, infos)

@@ -265,9 +265,9 @@ def _label(graph: fx.Graph, target: Any) -> str:
 
 def _tracer_of(values: Any) -> Tracer:
     """The tracer of the first value under trace in a call's arguments."""
-    found = _first(values)
-    assert found is not None
-    return found.tracer
+    value = _first(values)
+    assert value is not None
+    return value.tracer
 
 
 def _first(values: Any) -> SymbolicValue | None:
@@ -276,7 +276,7 @@ def _first(values: Any) -> SymbolicValue | None:
     if isinstance(values, dict):
         return _first(tuple(values.values()))
     if isinstance(values, tuple | list):
-        return next((found for value in values if (found := _first(value)) is not None), None)
+        return next((first for value in values if (first := _first(value)) is not None), None)
     return None
 
 
