@@ -14,15 +14,21 @@ from cli.studio.nearest import NearestPresets
 from cli.studio.problems import problem_data
 from cli.studio.typed_spec import TypedSpec
 from specs.base.errors import UserError, with_flags
+from specs.forms.canonical import distinct
 from specs.language.catalog import presets
 from specs.language.editing import spans
 from specs.language.load import load
 from specs.model.model import Model
+from zoo.core.collector import collector_paused
 from zoo.reports.lengths import Lengths
 from zoo.reports.parameter_check import ParameterCheck
 from zoo.reports.report import Report
 
 Part = tuple[str, Any]
+
+_COUNTED, _COSTED = 100, 16
+"""The most kinds of layers whose parameters are counted, and whose costs are traced, while someone types; published models have at
+most 6."""
 
 
 @dataclass(frozen=True)
@@ -47,24 +53,28 @@ class Answers:
         self._published = {preset.name: (preset.parameters, preset.active_parameters) for preset in presets()}
 
     def parts(self, question: Question, is_current: Callable[[], bool] = lambda: True) -> Iterator[Part]:
-        """The parts of an answer by name.  A wrong text is answered by its problems alone."""
+        """The parts of an answer by name.  A wrong text is answered by its problems alone.
+
+        Garbage is left for later: collecting it takes as long as a tenth of an answer.
+        """
+        with collector_paused():
+            yield from self._parts(question, is_current)
+
+    def _parts(self, question: Question, is_current: Callable[[], bool]) -> Iterator[Part]:
         try:
             typed = TypedSpec.read(question.text, self.folder)
         except UserError as error:
             yield "problems", problem_data(question.text, error, self.folder)
             return
         yield "spec", self._spec(typed)
-        try:
-            steps = list(self._steps(typed, question))
-        except UserError as error:  # sizes that the model does not take
-            yield "fault", {"message": with_flags(error.text)}
-            return
-        for step in steps:
-            if not is_current():
-                return
+        steps = self._steps(typed, question)
+        while is_current():
             try:
+                step = next(steps, None)
+                if step is None:
+                    return
                 yield from step()
-            except UserError as error:
+            except UserError as error:  # such as sizes that the model does not take, which ends the steps
                 yield "fault", {"message": with_flags(error.text)}
 
     def _steps(self, typed: TypedSpec, question: Question) -> Iterator[Callable[[], Iterator[Part]]]:
@@ -73,23 +83,31 @@ class Answers:
         lengths, clamped = _lengths(spec, question)
 
         def costs() -> Iterator[Part]:
-            report = figures.report(lengths, question.precision)
-            yield "costs", {**_costs(report), "clamped": clamped, "cache": cache_data(report, base)}
-
-        def devices() -> Iterator[Part]:
-            report = figures.report(lengths, question.precision)
-            yield "devices", {"roofline": roofline_data(report), "fits": fitting(figures, lengths)}
+            report = figures.computed(lengths, question.precision)
+            yield (
+                "costs",
+                {**_costs(report, question.precision), "clamped": clamped, "cache": cache_data(report, base)},
+            )
 
         def training() -> Iterator[Part]:
             yield "training", training_data(figures.training(lengths, question.precision))
 
+        def devices() -> Iterator[Part]:
+            report = figures.report(lengths, question.precision)
+            yield "devices", {**roofline_data(report), "fits": fitting(figures, lengths)}
+
+        kinds = sum(len(distinct(stack.layer_blocks())) for _, stack in spec.stacks())
+        if kinds > _COUNTED:
+            raise UserError(_too_many(spec, kinds, "counts parameters of", _COUNTED, "params"))
         yield lambda: iter([("counts", self._counts(typed, figures, question.base))])
         yield lambda: iter([("drawing", figures.drawing)])
+        if kinds > _COSTED:
+            raise UserError(_too_many(spec, kinds, "shows costs of", _COSTED, "report"))
         yield lambda: iter([("comparison", comparison(base, figures, question.batch, question.length))])
         yield costs
-        yield devices
-        yield lambda: iter([("nearest", self.nearest.to(figures))])
         yield training
+        yield lambda: iter([("nearest", self.nearest.to(figures))])
+        yield devices  # which needs the size of the files in each precision
 
     def _spec(self, typed: TypedSpec) -> dict[str, Any]:
         spec = typed.model
@@ -125,6 +143,10 @@ class Answers:
         }
 
 
+def _too_many(spec: Model, kinds: int, what: str, most: int, command: str) -> str:
+    return f"{spec.name} has {kinds} kinds of layers; the page {what} at most {most}.\n  Use zoo {command}."
+
+
 def _expected(spec: Model, figures: ModelFigures) -> list[ParameterCheck]:
     """The counts that the text itself expects."""
     report, expect, checks = figures.parameters, spec.expect, list[ParameterCheck]()
@@ -144,10 +166,10 @@ def _lengths(spec: Model, question: Question) -> tuple[Lengths, bool]:
     return Lengths.of(spec, question.batch, longest if clamped else wanted), clamped
 
 
-def _costs(report: Report) -> dict[str, Any]:
+def _costs(report: Report, precision: str) -> dict[str, Any]:
     lengths = report.lengths
     return {
-        "precision": report.precision,
+        "precision": precision,
         "sizes": {
             "batch": lengths.batch,
             "length": lengths.length,
@@ -156,7 +178,6 @@ def _costs(report: Report) -> dict[str, Any]:
         },
         "stages": {name: _stage(report, name) for name in report.costs.stages},
         "roles": [role.as_dict() for role in report.roles],
-        "weights": dict(report.weights),
         "note": report.estimate_note,
     }
 
@@ -167,5 +188,5 @@ def _stage(report: Report, name: str) -> Mapping[str, Any]:
         "matmul": stage.total.at(**symbols),
         "other": stage.total_elements.at(**symbols),
         "roles": {role: part.at(**symbols) for role, part in report.costs.by_role(name).items()},
-        **report.demand(name).as_dict(),
+        "tokens": report.lengths.tokens(name),
     }

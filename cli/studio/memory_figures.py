@@ -58,21 +58,25 @@ def training_data(report: Report) -> dict[str, Any]:
     }
 
 
-def roofline_data(report: Report) -> list[dict[str, Any]]:
-    """The bounds of every call on each device, and the device's own limits."""
+def roofline_data(report: Report) -> dict[str, Any]:
+    """The bytes of the files, the demand of every call, and its bounds on each device, with the device's own limits."""
     computed = COMPUTED_IN[report.precision]
-    return [
-        {
-            "name": bound.device.name,
-            "summary": bound.device.summary,
-            "memory": bound.device.memory,
-            "bandwidth": bound.device.bandwidth,
-            "rate": best_rate(bound.device, computed),
-            "count": bound.count,
-            "roofs": bound.roofs and {name: asdict(roof) for name, roof in bound.roofs.items()},
-        }
-        for bound in report.rooflines
-    ]
+    return {
+        "weights": dict(report.weights),
+        "stages": {name: report.demand(name).as_dict() for name in report.costs.stages},
+        "roofline": [
+            {
+                "name": bound.device.name,
+                "summary": bound.device.summary,
+                "memory": bound.device.memory,
+                "bandwidth": bound.device.bandwidth,
+                "rate": best_rate(bound.device, computed),
+                "count": bound.count,
+                "roofs": bound.roofs and {name: asdict(roof) for name, roof in bound.roofs.items()},
+            }
+            for bound in report.rooflines
+        ],
+    }
 
 
 def fitting(figures: ModelFigures, lengths: Lengths) -> list[dict[str, Any]]:

@@ -83,26 +83,32 @@ class ModelFigures:
         """The precisions in which the weights can be stored."""
         return list(COMPUTED_IN) if self.sizes else list(self._report.weights)
 
+    def computed(self, lengths: Lengths, precision: str) -> Report:
+        """The report at some sizes, computed as with weights in a precision, whose stored size it need not know."""
+        if precision not in COMPUTED_IN:
+            raise UserError(f"{precision} is no precision.\n  Use {', '.join(COMPUTED_IN)}.")
+        _ = self._report.costs  # traced once for all sizes
+        dtype = COMPUTED_IN[precision]
+        if dtype not in self._by_dtype:
+            self._by_dtype[dtype] = self._report.at(lengths, dtype, self._report.weights)
+        base = self._by_dtype[dtype]
+        if base.cache is None:  # an encoder needs the activations of a layer
+            _ = base.training
+        return base.at(lengths, dtype, self._report.weights)
+
     def report(self, lengths: Lengths, precision: str) -> Report:
         """The report at some sizes with weights in a precision, as ``zoo report`` prints it."""
         weights = {**self._report.weights, **self.sizes}
         if precision not in weights:
             raise UserError(f"{self.spec.name} cannot be stored in {precision}.\n  Use {', '.join(weights)}.")
-        _ = self._report.costs  # traced once for all sizes
-        computed = COMPUTED_IN[precision]
-        if computed not in self._by_dtype:
-            self._by_dtype[computed] = self._report.at(lengths, computed, weights)
-        base = self._by_dtype[computed]
-        if base.cache is None:  # an encoder needs the activations of a layer
-            _ = base.training
-        return base.at(lengths, precision, weights)
+        return self.computed(lengths, precision).at(lengths, precision, weights)
 
     def training(self, lengths: Lengths, precision: str) -> Report:
         """The report at some sizes with the costs of a training step."""
-        _ = self.report(lengths, precision)
+        _ = self.computed(lengths, precision)
         base = self._by_dtype[COMPUTED_IN[precision]]
         _ = base.training, base.state
-        return self.report(lengths, precision)
+        return self.computed(lengths, precision)
 
 
 class FigureCache:

@@ -11,7 +11,7 @@ from cli.studio.comparison import change_data
 from cli.studio.model_figures import ModelFigures
 from cli.studio.start_values import prepare_start_values
 from specs.forms.difference import Difference, differences
-from specs.forms.likeness import Features, features, likeness
+from specs.forms.likeness import Likenesses, features
 from specs.language.catalog import preset_names, presets
 from specs.language.load import load
 from specs.model.model import Model
@@ -27,9 +27,9 @@ class NearestPresets:
     """Compares a spec with all presets, which are read in the background."""
 
     def __init__(self) -> None:
-        self._features: dict[str, Features] = {}
         self._specs: dict[str, Model] = {}
         self._about = {preset.name: preset for preset in presets()}
+        self._likenesses = Likenesses({})
         self._ready = Event()
         Thread(target=self._read, daemon=True, name="presets").start()
 
@@ -38,7 +38,7 @@ class NearestPresets:
             prepare_start_values()
             for name in preset_names():
                 self._specs[name] = load(name)
-                self._features[name] = features(self._specs[name])
+            self._likenesses = Likenesses({name: features(spec) for name, spec in self._specs.items()})
             gc.freeze()  # presets and modules stay: collections of garbage need not look at them
         finally:
             self._ready.set()
@@ -46,9 +46,8 @@ class NearestPresets:
     def to(self, figures: ModelFigures) -> list[dict[str, Any]]:
         """The nearest presets, each with its likeness and the largest differences."""
         self._ready.wait()
-        own = figures.features
         shares = sorted(
-            ((likeness(own, other), name) for name, other in self._features.items()), reverse=True
+            ((share, name) for name, share in self._likenesses.to(figures.features).items()), reverse=True
         )
         return [self._data(name, share, figures.spec) for share, name in shares[:_NAMED]]
 

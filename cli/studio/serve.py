@@ -39,6 +39,7 @@ def serve(reference: str | None, port: int | None, *, browser: bool, as_json: bo
         first = replace(first, file=Path(first.file).name)
     with contextlib.closing(_listening(port)) as listener:
         studio = Studio(first, folder, listener.getsockname()[1])
+        studio.warm_up()
         if as_json:
             print_json({"address": studio.address})
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -61,6 +62,13 @@ class Studio:
     def address(self) -> str:
         """The address of the page."""
         return f"http://127.0.0.1:{self.port}/{self.token}/"
+
+    def warm_up(self) -> None:
+        """Answer the page's first question ahead, while the browser opens: torch is loaded, and the figures are kept."""
+        first = Question(
+            self.first.text, self.first.preset, "" if self.first.preset else self.first.text, 1, None, "fp16"
+        )
+        self._worker.submit(lambda: list(self.answers.parts(first, lambda: not self._latest)))
 
     async def _page(self, request: Request) -> Response:
         return page_file("index.html", self.nonce)
@@ -220,6 +228,7 @@ async def _in_thread(
             loop.call_soon_threadsafe(queue.put_nowait, {"part": "fault", "data": fault})
         finally:
             loop.call_soon_threadsafe(queue.put_nowait, None)
+            gc.collect(0)  # while the page draws
 
     worker.submit(run)
     while (item := await queue.get()) is not None:

@@ -6,7 +6,7 @@ requests appears once, named after the first module that requested it.
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -63,7 +63,7 @@ class GraphBuilder:
         self._remainders = _remainders(self._sized)
         self.inputs = {placeholder.name: self._input(placeholder) for placeholder in inputs}
         self._nodes: list[Node] = []
-        self._known: ChainMap[Any, Any] = ChainMap()
+        self._known: dict[Any, Any] = {}
         self._weights: dict[str, tuple[Value, Parameter]] = {}
         self._constants: dict[Value, np.ndarray[Any, Any]] = {}
         self._unrounded: dict[Value, np.ndarray[Any, Any]] = {}
@@ -122,7 +122,7 @@ class GraphBuilder:
         values = [Value(self._unique(f"{self.path}/{name}/{label}"), None, dtype) for label, dtype in inputs]
         body = Body(self._unique(f"{self.path}/{name}"), values)
         outer_nodes, outer_known = self._nodes, self._known
-        self._nodes, self._known = body.nodes, outer_known.new_child()
+        self._nodes, self._known = body.nodes, dict(outer_known)
         try:
             yield body
         finally:

@@ -19,7 +19,9 @@ from exporters.graph.values import Parameter
 from exporters.target.targets import TARGETS, Target
 from specs.model.model import Model
 from zoo.builder import assemble
+from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
+from zoo.core.remembering import remembered
 from zoo.reports.layers import layer_kinds
 from zoo.tracing.task import ENCODER
 from zoo.tracing.tasks import tasks
@@ -44,6 +46,7 @@ class _Item:
         return None if self.kind is None else self.kind.split(".")[0]
 
 
+@collector_paused()
 def stored_sizes(spec: Model, target: str) -> dict[str, int]:
     """The size of the data file that ``zoo export`` writes for a target, in bytes, by precision.
 
@@ -57,8 +60,14 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
     layers: Layers = {
         name: [kinds[name, layer] for layer in dict.fromkeys(stack.owners())] for name, stack in spec.stacks()
     }
-    row, sizes, traced = TARGETS[target], dict[str, int](), dict[Hashable, list[TracedTask]]()
-    floats = dict[Hashable, int]()
+    return {name: _size(items, layers) for name, items in _items_by_precision(small, target).items()}
+
+
+@remembered
+def _items_by_precision(small: Model, target: str) -> dict[str, list[_Item]]:
+    """The stored tensors of a reduced model in the order of its data file, by precision."""
+    row, traced = TARGETS[target], dict[Hashable, list[TracedTask]]()
+    items, floats = dict[str, list[_Item]](), dict[Hashable, list[_Item]]()
     for name, precision in PRECISIONS.items():
         if name in row.unsupported_precisions:
             continue
@@ -68,12 +77,12 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
         if key not in traced:
             traced[key] = _traced(small, row, dtype)
         if precision.bits is None and key in floats:
-            sizes[name] = floats[key]
+            items[name] = floats[key]
             continue
-        sizes[name] = _size(_items(traced[key], precision, row, small), layers)
+        items[name] = _items(traced[key], precision, row, small)
         if precision.bits is None:
-            floats[key] = sizes[name]
-    return sizes
+            floats[key] = items[name]
+    return items
 
 
 def _kinds(spec: Model, small: Model) -> dict[str, list[tuple[str, int]]]:

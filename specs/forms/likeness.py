@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from specs.forms.canonical import canonical, distinct
@@ -74,7 +74,33 @@ def features(model: Model) -> Features:
     return weights
 
 
-def likeness(a: Features, b: Features) -> float:
-    """The weight that two specs share, as a fraction of the weight of both."""
-    shared = sum(min(weight, b[feature]) for feature, weight in a.items() if feature in b)
-    return shared / (sum(a.values()) + sum(b.values()) - shared)
+class Likenesses:
+    """The likeness of a spec to each of many: the weight that two share, as a fraction of the weight of both."""
+
+    def __init__(self, known: Mapping[str, Features]) -> None:
+        self._names = list(known)
+        self._totals = [_total(features.values()) for features in known.values()]
+        self._having = defaultdict[tuple[str, Any], list[tuple[int, float]]](list)
+        for index, features in enumerate(known.values()):
+            for feature, weight in features.items():
+                self._having[feature].append((index, weight))
+
+    def to(self, own: Features) -> dict[str, float]:
+        """The likeness to each, by name, from 0 to 1."""
+        shared = [0.0] * len(self._names)
+        for feature, weight in own.items():
+            for index, other in self._having.get(feature, ()):
+                shared[index] += weight if weight < other else other
+        total = _total(own.values())
+        return {
+            name: part / (total + other - part)
+            for name, part, other in zip(self._names, shared, self._totals, strict=True)
+        }
+
+
+def _total(weights: Iterable[float]) -> float:
+    """The sum in the order of the weights, as shared weights are summed, so that equal specs are wholly alike."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+    return total

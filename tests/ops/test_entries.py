@@ -112,7 +112,7 @@ SIZES = {"B": 2, "T": 3}
 def entry_bytes(model: Applied) -> int:
     """Bytes saved by the entries' rules, without the outputs."""
     graph = Tracer(model, Symbols.of(INPUTS, ())).run(lambda m, values: {"y": m(values["x"])}, INPUTS)
-    infos = infos_at(graph, INPUTS, SIZES)
+    (infos,) = infos_at(graph, INPUTS, [SIZES])
     outputs: set[fx.Node] = {node for node in graph.nodes if any(user.op == "output" for user in node.users)}
     saved = saved_tensors(graph, trained_values(graph), fused=False)
     return sum(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from torch import nn
 
 ROLES = (
     "embedding", "positions", "attention", "cross-attention", "mixer", "feed-forward", "router", "experts", "norms", "head", "other",
@@ -10,15 +10,13 @@ ROLES = (
 """The roles, in the order of reports."""
 
 
-@runtime_checkable
-class HasRole(Protocol):
-    """A module with a role of its own, whatever holds it."""
+def role_of(module: nn.Module) -> str | None:
+    """The role of its own that a module states, whatever holds it; None if it states none."""
+    role: str | None = getattr(module, "parameter_role", None)
+    return role
 
-    parameter_role: str
 
-
-@runtime_checkable
-class PartlyActive(Protocol):
-    """A module of which each token uses a part: the number of experts chosen for it, of their total."""
-
-    active_share: tuple[int, int]
+def active_share_of(module: nn.Module) -> tuple[int, int] | None:
+    """For a module of which each token uses a part: the number of experts chosen for it, and their total; None for any other."""
+    share: tuple[int, int] | None = getattr(module, "active_share", None)
+    return share

@@ -68,7 +68,7 @@ def refuse_clamped_slice(node: fx.Node) -> None:
     The numbers of symbols in a trace are larger than real sizes, so the clamped result would be wrong.
     """
     x, second = node.args[0].meta["info"]  # type: ignore[union-attr]
-    if not isinstance(x, TensorInfo):
+    if not isinstance(x, TensorInfo) or len(node.all_input_nodes) == 1:  # every index is a number
         return
     first_index = fx.map_arg(node.args[1], lambda n: n.meta["info"][0])
     second_index = fx.map_arg(node.args[1], lambda n: n.meta["info"][1])

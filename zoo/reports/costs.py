@@ -20,7 +20,8 @@ from zoo.builder import ZooModel, assemble
 from zoo.core.collector import collector_paused
 from zoo.core.graph_names import VISION_ENCODER
 from zoo.core.reduced import fewer_layers
-from zoo.core.roles import ROLES, PartlyActive
+from zoo.core.remembering import remembered
+from zoo.core.roles import ROLES, active_share_of
 from zoo.core.state_names import is_present
 from zoo.ops.saved import NodeInfos
 from zoo.reports.flops import operations_without_entry
@@ -142,25 +143,61 @@ def costs(spec: Model) -> Costs:
     cost is not a polynomial.
     """
     small = fewer_layers(spec, layers=1)
+    reduced, kinds = _reduced(small), layer_kinds(spec, small)
+    once = _owned(spec, kinds)
+    stages = {
+        name: StageCosts(
+            Spread(stage.modules, kinds),
+            Spread(stage.elements, kinds),
+            Spread(stage.weights, once),
+            stage.outputs,
+            stage.estimated,
+        )
+        for name, stage in reduced.stages.items()
+    }
+    return Costs(spec.name, stages, Spread(reduced.routed, kinds), Spread(reduced.roles, kinds))
+
+
+@dataclass(frozen=True)
+class _ReducedStage:
+    """The fields of :class:`StageCosts` for a model with one layer of each kind."""
+
+    modules: Mapping[str, Polynomial]
+    elements: Mapping[str, Polynomial]
+    weights: Mapping[str, int]
+    outputs: Polynomial
+    estimated: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _ReducedCosts:
+    """The fields of :class:`Costs` for a model with one layer of each kind."""
+
+    stages: Mapping[str, _ReducedStage]
+    routed: Mapping[str, tuple[int, int]]
+    roles: Mapping[str, str]
+
+
+@remembered
+def _reduced(small: Model) -> _ReducedCosts:
     model = assemble(small)
-    stages: dict[str, StageCosts] = {}
+    stages: dict[str, _ReducedStage] = {}
     for task in cost_tasks(model, small):
         graph = traced(model, task)
         if task.name == ENCODER:
-            stages["encode"] = _stage(Trace(graph, task), spec, small)
+            stages["encode"] = _stage(Trace(graph, task))
         elif task.name == VISION_ENCODER:
-            stages["see"] = _stage(Trace(graph, task), spec, small)
-        elif spec.decoder is None:
-            stages["forward"] = _stage(Trace(graph, task), spec, small)
+            stages["see"] = _stage(Trace(graph, task))
+        elif small.decoder is None:
+            stages["forward"] = _stage(Trace(graph, task))
         else:
-            stages["prefill"] = _stage(Trace(graph, task, P=0), spec, small)
-            stages["step"] = _stage(Trace(graph, task, T=1), spec, small)
-    kinds = layer_kinds(spec, small)
+            stages["prefill"] = _stage(Trace(graph, task, P=0))
+            stages["step"] = _stage(Trace(graph, task, T=1))
     roles = {path: role for role, _, path in module_roles(model)}
-    return Costs(spec.name, stages, Spread(_expert_shares(model), kinds), Spread(roles, kinds))
+    return _ReducedCosts(stages, _expert_shares(model), roles)
 
 
-def _stage(trace: Trace, spec: Model, small: Model) -> StageCosts:
+def _stage(trace: Trace) -> _ReducedStage:
     modules, elements = (defaultdict[str, list[Polynomial]](list) for _ in range(2))
     for node in trace.calls:
         path = node.meta["path"]
@@ -169,22 +206,16 @@ def _stage(trace: Trace, spec: Model, small: Model) -> StageCosts:
             modules[path].append(products)
         if other:
             elements[path].append(other)
-    kinds = layer_kinds(spec, small)
     at_modules, at_elements = (
-        Spread({path: Polynomial.sum(terms) for path, terms in part.items()}, kinds)
-        for part in (modules, elements)
+        {path: Polynomial.sum(terms) for path, terms in part.items()} for part in (modules, elements)
     )
     outputs = Polynomial.sum(
         trace.polynomial(node, partial(_values, node))
         for name, node in outputs_by_name(trace.graph).items()
         if not is_present(name)
     )
-    return StageCosts(
-        at_modules,
-        at_elements,
-        _weights(trace, spec, kinds),
-        outputs,
-        operations_without_entry(trace.calls),
+    return _ReducedStage(
+        at_modules, at_elements, _weights(trace), outputs, operations_without_entry(trace.calls)
     )
 
 
@@ -193,24 +224,28 @@ def _values(node: fx.Node, infos: NodeInfos) -> int:
     return elements
 
 
-def _weights(trace: Trace, spec: Model, kinds: Mapping[str, list[int]]) -> Spread[int]:
-    """The sizes of weights, without embedding tables; a shared layer counts once."""
-    owned: dict[str, set[int]] = {name: set(stack.owners()) for name, stack in spec.stacks()}
-    once = {
-        kind: [layer for layer in layers if layer in owned[kind.split(".")[0]]]
-        for kind, layers in kinds.items()
-    }
+def _weights(trace: Trace) -> dict[str, int]:
+    """The sizes of weights by module, without embedding tables."""
     sizes = defaultdict[str, int](int)
     for node in trace.graph.nodes:
         if node.op == "get_attr" and any(user.target is not F.embedding for user in node.users):
             sizes[str(node.target).rpartition(".")[0]] += math.prod(node.meta["info"][0].shape)
-    return Spread(sizes, once)
+    return dict(sizes)
+
+
+def _owned(spec: Model, kinds: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """The layers of each kind with weights of their own: a shared layer counts once."""
+    owned: dict[str, set[int]] = {name: set(stack.owners()) for name, stack in spec.stacks()}
+    return {
+        kind: [layer for layer in layers if layer in owned[kind.split(".")[0]]]
+        for kind, layers in kinds.items()
+    }
 
 
 def _expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
     """By path of a mixture's experts: the number selected per token and the total."""
     return {
-        path: module.active_share
+        path: share
         for path, module in model.named_modules()
-        if isinstance(module, PartlyActive)
+        if (share := active_share_of(module)) is not None
     }

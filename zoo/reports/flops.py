@@ -29,11 +29,6 @@ def flops_at(node: fx.Node, infos: NodeInfos) -> Flops:
     return entry.flops(result, *args, **kwargs)
 
 
-def matmul_flops_at(node: fx.Node, infos: NodeInfos) -> int:
-    """FLOPs of a call's matrix products."""
-    return flops_at(node, infos).matmul
-
-
 def operations_without_entry(calls: Iterable[fx.Node]) -> tuple[str, ...]:
     """The names of the operations whose FLOPs and saved tensors are estimates."""
     unknown = (call.target for call in calls if operation_of(call.target) is None)

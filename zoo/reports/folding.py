@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 from specs.base.base import Component, Spec
 from specs.base.registry import kind_of
@@ -13,6 +14,8 @@ from specs.model.model import Model
 from specs.model.stack import LayerRun, Stack
 from zoo.builder import ZooModel, assemble
 from zoo.components.layer_sum import WeightedLayerSum
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Folded:
     spec: Model
     model: ZooModel
     stacks: dict[str, FoldedStack]
+    readings: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
+    """The results of functions that read the model once: see :func:`once`."""
 
     @classmethod
     def of(cls, spec: Model) -> Folded:
@@ -67,12 +72,12 @@ class Folded:
 
     def copies(self, path: str) -> int:
         """The number of modules or weights in the full model that a path in the folded model represents."""
-        layer = _layer(path)
+        layer = layer_path(path)
         return len(self._layers[layer]) if layer in self._layers else 1
 
     def originals(self, path: str) -> list[str]:
         """The paths in the full model that a path in the folded model represents."""
-        layer = _layer(path)
+        layer = layer_path(path)
         stack = layer.rpartition(".")[0]
         if layer not in self._layers:
             return [path]
@@ -87,7 +92,20 @@ class Folded:
         }
 
 
-def _layer(path: str) -> str:
+def once(function: Callable[[Folded], Result]) -> Callable[[Folded], Result]:
+    """Let a folded model keep the function's result, which every report on it shares."""
+
+    @wraps(function)
+    def call(folded: Folded) -> Result:
+        if function not in folded.readings:
+            folded.readings[function] = function(folded)
+        result: Result = folded.readings[function]
+        return result
+
+    return call
+
+
+def layer_path(path: str) -> str:
     """The path of the layer around a module; outside layers, its own path or a parent's."""
     return ".".join(path.split(".")[:3])
 

@@ -1,10 +1,12 @@
-"""Kinds of layers: a reduced model has one layer of each kind; one more layer shows the kind's contribution."""
+"""Kinds of layers: a reduced model has one layer of each kind; a second one shows what each further layer adds."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from specs.model.model import Model
+from specs.model.stack import LayerRun, Stack
 
 
 def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
@@ -18,10 +20,18 @@ def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
     return kinds
 
 
-def with_another(small: Model, kind: str) -> Model:
-    """The reduced model with one more layer of a kind."""
-    name, _, index = kind.split(".")
-    stack = getattr(small, name)
-    runs = list(stack.runs())
-    runs[int(index)] = runs[int(index)].model_copy(update={"repeat": 2})
-    return small.model_copy(update={name: stack.model_copy(update={"layers": tuple(runs)})})
+def with_second_layers(small: Model, kinds: Mapping[str, Sequence[int]]) -> tuple[Model, dict[str, int]]:
+    """The reduced model with a second layer of each kind that represents several layers, and for each of its layers the number
+    of layers that it then represents: a second one all but the first."""
+    counts: dict[str, int] = {}
+    stacks: dict[str, Stack] = {}
+    for name, stack in small.stacks():
+        runs = list[LayerRun]()
+        represented = list[int]()
+        for index, run in enumerate(stack.runs()):
+            layers = len(kinds[f"{name}.blocks.{index}"])
+            runs.append(run.model_copy(update={"repeat": min(2, layers)}))
+            represented += [1, layers - 1][: min(2, layers)]
+        stacks[name] = stack.model_copy(update={"layers": tuple(runs)})
+        counts |= {f"{name}.blocks.{index}": count for index, count in enumerate(represented)}
+    return small.model_copy(update=stacks), counts

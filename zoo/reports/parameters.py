@@ -17,7 +17,7 @@ from specs.base.result_table import ResultTable, Tabular
 from specs.base.suggest import suggestion
 from specs.model.model import Model
 from zoo.core.units import total_and_active
-from zoo.reports.folding import Folded, FoldedStack
+from zoo.reports.folding import Folded, FoldedStack, once
 from zoo.reports.parameter_check import ParameterCheck
 from zoo.reports.roles import active_parameters
 
@@ -167,6 +167,7 @@ def parameter_report(spec: Model) -> ParameterReport:
     return folded_report(Folded.of(spec))
 
 
+@once
 def folded_report(folded: Folded) -> ParameterReport:
     """The report of a folded spec."""
     report = ParameterReport(

@@ -11,8 +11,8 @@ from torch import nn
 from specs.base.registry import kinds
 from specs.model.stack import STACKS
 from zoo.components.block import Block
-from zoo.core.roles import ROLES, HasRole, PartlyActive
-from zoo.reports.folding import Folded
+from zoo.core.roles import ROLES, active_share_of, role_of
+from zoo.reports.folding import Folded, once
 
 _HEADS = {"head", *(f"{name}_head" for name in STACKS)}
 _PARTS = {
@@ -38,6 +38,7 @@ class RoleParameters:
         return asdict(self)
 
 
+@once
 def roles(folded: Folded) -> list[RoleParameters]:
     """The roles of a model, in order; each parameter counts once, at its first holder."""
     counts = dict.fromkeys(ROLES, (0, 0))
@@ -75,8 +76,8 @@ def module_roles(
     module: nn.Module, role: str = "other", share: tuple[int, int] = (1, 1), path: str = ""
 ) -> Iterator[tuple[str, tuple[int, int], str]]:
     """The role of a module and its submodules, its active fraction, and its path."""
-    own = module.parameter_role if isinstance(module, HasRole) else "norms" if _is_norm(module) else role
-    met = module.active_share if isinstance(module, PartlyActive) else share
+    own = role_of(module) or ("norms" if _is_norm(module) else role)
+    met = active_share_of(module) or share
     yield own, met, path
     for name, child in module.named_children():
         part = _PARTS.get(name) if isinstance(module, Block) else "head" if name in _HEADS else None

@@ -33,6 +33,9 @@ WIDEST: FloatPrecision = "fp32"
 MOST = 2**40
 """Upper limit of batch sizes and contexts."""
 
+_GUESSES = 3
+"""The number of guesses before bisection: a cache with windows has a bend for each."""
+
 
 @dataclass(frozen=True)
 class Demand:
@@ -72,19 +75,33 @@ class Room:
 
     def largest_batch(self, memory: float) -> int:
         """The largest batch of the length that fits; 0 if a single sequence does not."""
-        return _largest(lambda batch: self.need(batch, self.length) <= memory, MOST)
+        return _largest(lambda batch: self.need(batch, self.length), memory, MOST)
 
     def largest_context(self, memory: float) -> int:
         """The longest single sequence that fits, up to the model's context length."""
-        return _largest(lambda length: self.need(1, length) <= memory, self.longest or MOST)
+        return _largest(lambda length: self.need(1, length), memory, self.longest or MOST)
 
 
-def _largest(fits: Callable[[int], bool], most: int) -> int:
-    """The largest number up to ``most`` that fits, by bisection."""
-    low, high = 0, most + 1
+def _largest(need: Callable[[int], int], memory: float, most: int) -> int:
+    """The largest number up to ``most`` whose need, which grows with it, fits; 0 if none does.
+
+    Needs are nearly linear, so a line through the needs of two numbers finds the place; bisection where it does not.
+    """
+    if need(most) <= memory:
+        return most
+    if need(1) > memory:
+        return 0
+    low, high = 1, most
+    for _ in range(_GUESSES):
+        used = need(low)
+        step = need(low + 1) - used
+        if used + step > memory:
+            return low
+        guess = min(low + int((memory - used) // step), high - 1) if step else high - 1
+        low, high = (guess, high) if need(guess) <= memory else (low, guess)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        low, high = (middle, high) if need(middle) <= memory else (low, middle)
     return low
 
 

@@ -12,7 +12,7 @@ from zoo.ops.operation import CALLS, target_name
 from zoo.ops.saved import NodeInfos
 from zoo.reports.flops import flops_at
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
-from zoo.tracing.sizing import infos_at
+from zoo.tracing.sizing import infos_at, once_each
 from zoo.tracing.symbols import summands
 from zoo.tracing.task import FRAMES, IMAGES, VECTORS, Task
 from zoo.tracing.tracer import Tracer
@@ -55,14 +55,14 @@ class Trace:
         self._interpolation = Interpolation.over(
             (symbol for symbol in symbols if symbol not in fixed), batches
         )
-        self._infos = [
-            infos_at(
-                self.graph,
-                task.inputs,
-                task.numbers({name: {**point, **fixed}[SYMBOLS[name]] for name in dims}),
-            )
-            for point in self._interpolation.points
-        ]
+        self._infos = infos_at(
+            self.graph,
+            task.inputs,
+            [
+                task.numbers({name: {**point, **fixed}[SYMBOLS[name]] for name in dims})
+                for point in self._interpolation.points
+            ],
+        )
         self._known: dict[tuple[int, ...], Polynomial] = {}
 
     @property
@@ -79,7 +79,7 @@ class Trace:
 
     def flops(self, node: fx.Node) -> tuple[Polynomial, Polynomial]:
         """FLOPs of a call: matrix products, and everything else. Raises the errors of :meth:`polynomial`."""
-        costs = [flops_at(node, infos) for infos in self._infos]
+        costs = once_each(node, self._infos, flops_at)
         return (
             self._through(node, tuple(flops.matmul for flops in costs)),
             self._through(node, tuple(flops.other for flops in costs)),
@@ -92,7 +92,7 @@ class Trace:
                 self._known[values] = self._interpolation.polynomial(values)
             except ValueError as error:
                 raise UserError(
-                    f"The cost of {node.meta['path'] or 'the model'} is {error}\n  value: {target_name(node.target)}"
+                    f"The cost of {node.meta.get('path') or 'the model'} is {error}\n  value: {target_name(node.target)}"
                 ) from None
         return self._known[values]
 

@@ -10,9 +10,9 @@ layer's contribution.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Any
 
 import torch
@@ -22,13 +22,14 @@ from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
+from zoo.core.remembering import remembered
 from zoo.ops import TensorInfo
 from zoo.ops.saved import SavedTensor
-from zoo.reports.flops import matmul_flops_at
-from zoo.reports.layers import layer_kinds, with_another
+from zoo.reports.folding import layer_path
+from zoo.reports.layers import layer_kinds, with_second_layers
 from zoo.reports.polynomial import Polynomial
-from zoo.reports.saved_tensors import root, saved_tensors, trained_values
-from zoo.reports.trace import Trace, outputs_by_name, traced
+from zoo.reports.saved_tensors import add_outputs, root, saved_tensors, trained_values
+from zoo.reports.trace import Trace, traced
 from zoo.tracing.tasks import training_task
 
 
@@ -101,77 +102,119 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     Raises the errors of :func:`zoo.reports.costs.costs`.
     """
     small = fewer_layers(spec, layers=1)
-    base = _Step.of(small, dtype)
-    total, kinds = base.sums, layer_kinds(spec, small)
-    for kind, layers in kinds.items():
-        if len(layers) > 1:
-            longer = _Step.of(with_another(small, kind), dtype).sums
-            total = {
-                name: total[name] + (longer[name] - base.sums[name]) * (len(layers) - 1) for name in total
-            }
-    passes = Passes(*(total[part] for part in ("forward", "backward", "layers")))
-    checkpointed = Checkpointed(total["inputs"], tuple(dict.fromkeys(base.recomputed())))
-    return Training(passes, total["kept"], total["unfused"], checkpointed)
+    longer, counts = with_second_layers(small, layer_kinds(spec, small))
+    step = _reduced(longer, dtype)
+
+    def whole(parts: ByLayer) -> Polynomial:
+        return Polynomial.sum(part * counts.get(layer, 1) for layer, part in parts.items())
+
+    passes = Passes(whole(step.forward), whole(step.backward), whole(step.layers))
+    checkpointed = Checkpointed(whole(step.inputs), step.recomputed)
+    return Training(passes, whole(step.fused), whole(step.unfused), checkpointed)
+
+
+ByLayer = Mapping[str, Polynomial]
+"""A figure by the path of a layer; of everything outside layers, by the empty path."""
 
 
 @dataclass(frozen=True)
+class _ReducedStep:
+    """A training step of a reduced model: FLOPs of its passes, and bytes of the tensors that each layer saves."""
+
+    forward: ByLayer
+    backward: ByLayer
+    layers: ByLayer
+    fused: ByLayer
+    unfused: ByLayer
+    inputs: ByLayer
+    recomputed: tuple[Polynomial, ...]
+
+
+@remembered
+def _reduced(spec: Model, dtype: torch.dtype) -> _ReducedStep:
+    step = _Step(spec, dtype)
+    fused = saved_tensors(step.graph, step.trained, fused=True)
+    unfused = saved_tensors(step.graph, step.trained, fused=False)
+    inputs = _inputs(step.graph, fused, step.layer_of)
+    there = {kept.value for kept in inputs if kept.extra is None}
+    inner = [kept for kept in fused if step.layer_of[kept.by] and (kept.extra or kept.value not in there)]
+    return _ReducedStep(
+        **step.passes(),
+        fused=step.bytes(fused),
+        unfused=step.bytes(unfused),
+        inputs=step.bytes(inputs),
+        recomputed=tuple(dict.fromkeys(step.recomputed(inner))),
+    )
+
+
 class _Step:
-    """The sums of one trace by name, and a function for the bytes that each layer saves in addition to its inputs."""
+    """The trace of a training step of a reduced model."""
 
-    sums: dict[str, Polynomial]
-    recomputed: Callable[[], list[Polynomial]]
-
-    @classmethod
-    def of(cls, spec: Model, dtype: torch.dtype) -> _Step:
+    def __init__(self, spec: Model, dtype: torch.dtype) -> None:
         model = assemble(spec, dtype)
         model.train()
         task = training_task(spec)
-        trace = Trace(traced(model, task), task)
-        blocks = [f"{name}.blocks.{layer}" for name, stack in spec.stacks() for layer in range(stack.depth)]
-        layer_of = {node: _layer(node, blocks) for node in trace.graph.nodes}
-        trained = trained_values(trace.graph)
-        sums = _passes(trace, layer_of, trained)
+        self._trace = Trace(traced(model, task), task)
+        self._layers = [
+            f"{name}.blocks.{layer}" for name, stack in spec.stacks() for layer in range(stack.depth)
+        ]
+        self.layer_of = {node: _layer(node, self._layers) for node in self.graph.nodes}
+        self.trained = trained_values(self.graph)
+        self._bytes: dict[SavedTensor, Polynomial] = {}
 
-        @cache
-        def bytes_of(tensor: SavedTensor) -> Polynomial:
-            return trace.polynomial(tensor.by, tensor.bytes_at)
+    @property
+    def graph(self) -> fx.Graph:
+        return self._trace.graph
 
-        def size(kept: Iterable[SavedTensor]) -> Polynomial:
-            return Polynomial.sum(map(bytes_of, kept))
+    def bytes(self, kept: Iterable[SavedTensor]) -> ByLayer:
+        """The bytes of tensors, by the layer whose calls save them."""
+        return _by_layer((self._owner(tensor.by), self._size(tensor)) for tensor in kept)
 
-        def recomputed() -> list[Polynomial]:
-            return [size(kept for kept in inner if layer_of[kept.by] == block) for block in blocks]
+    def recomputed(self, kept: Iterable[SavedTensor]) -> list[Polynomial]:
+        """The bytes of the tensors that each layer saves within."""
+        sizes = _by_layer((self.layer_of[tensor.by] or "", self._size(tensor)) for tensor in kept)
+        return [sizes.get(layer, Polynomial({})) for layer in self._layers]
 
-        fused = saved_tensors(trace.graph, trained, fused=True)
-        inputs = _inputs(trace.graph, fused, layer_of)
-        there = {kept.value for kept in inputs if kept.extra is None}
-        inner = [kept for kept in fused if layer_of[kept.by] and (kept.extra or kept.value not in there)]
-        sums |= {
-            "kept": size(fused),
-            "unfused": size(saved_tensors(trace.graph, trained, fused=False)),
-            "inputs": size(inputs),
+    def passes(self) -> dict[str, ByLayer]:
+        """FLOPs of the matrix products: forward, backward, and of the layers' forward pass."""
+        parts: dict[str, list[tuple[str, Polynomial]]] = {
+            part: [] for part in ("forward", "backward", "layers")
         }
-        return cls(sums, recomputed)
+        for node in self._trace.calls:
+            products, _ = self._trace.flops(node)
+            if not products:
+                continue
+            owner = self._owner(node)
+            parts["forward"].append((owner, products))
+            parts["backward"].append((owner, products * _gradients(node, self.trained)))
+            if self.layer_of[node]:
+                parts["layers"].append((owner, products))
+        return {name: _by_layer(part) for name, part in parts.items()}
+
+    def _owner(self, node: fx.Node) -> str:
+        """The layer of a call, or an empty path.
+
+        A call outside the forward pass of a layer with the layer's weights is the layer's too, such as keys of cross-attention.
+        """
+        layer = self.layer_of[node] or layer_path(node.meta.get("path", ""))
+        return layer if layer in self._layers else ""
+
+    def _size(self, tensor: SavedTensor) -> Polynomial:
+        if tensor not in self._bytes:
+            self._bytes[tensor] = self._trace.polynomial(tensor.by, tensor.bytes_at)
+        return self._bytes[tensor]
+
+
+def _by_layer(parts: Iterable[tuple[str, Polynomial]]) -> dict[str, Polynomial]:
+    terms = defaultdict[str, list[Polynomial]](list)
+    for layer, part in parts:
+        terms[layer].append(part)
+    return {layer: Polynomial.sum(part) for layer, part in terms.items()}
 
 
 def _layer(node: fx.Node, blocks: Iterable[str]) -> str | None:
     """The layer whose forward pass computes a value, or None."""
     return next((block for block in blocks if block in node.meta.get("within", ())), None)
-
-
-def _passes(
-    trace: Trace, layer_of: dict[fx.Node, str | None], trained: Set[fx.Node]
-) -> dict[str, Polynomial]:
-    parts: dict[str, list[Polynomial]] = {part: [] for part in ("forward", "backward", "layers")}
-    for node in trace.calls:
-        products = trace.polynomial(node, partial(matmul_flops_at, node))
-        if not products:
-            continue
-        parts["forward"].append(products)
-        parts["backward"].append(products * _gradients(node, trained))
-        if layer_of[node]:
-            parts["layers"].append(products)
-    return {name: Polynomial.sum(part) for name, part in parts.items()}
 
 
 def _gradients(node: fx.Node, trained: Set[fx.Node]) -> int:
@@ -195,6 +238,5 @@ def _inputs(
             outside = layer_of[operand] != layer_of[node] and operand.op != "get_attr"
             if outside and isinstance(operand.meta["info"][0], TensorInfo):
                 tensors.setdefault(root(operand), SavedTensor(node, root(operand)))
-    for result in outputs_by_name(graph).values():
-        tensors.setdefault(root(result), SavedTensor(result, root(result)))
+    add_outputs(tensors, graph)
     return list(tensors.values())

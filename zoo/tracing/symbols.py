@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 import torch
@@ -76,7 +77,12 @@ class Symbols:
         """The static size, the name of the symbol, or None if a pair has neither."""
         if sizes[0] == sizes[1]:
             return sizes[0]
-        return next((name for name, value in self.values.items() if value == sizes), None)
+        return self._names.get(sizes)
+
+    @cached_property
+    def _names(self) -> dict[SizePair, str]:
+        """The first name with each pair."""
+        return {sizes: name for name, sizes in list(self.values.items())[::-1]}
 
 
 def summands(name: str) -> list[str]:

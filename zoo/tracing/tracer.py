@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
+from torch.overrides import is_tensor_method_or_property
 
 from specs.base.errors import UserError, option_name, reason_of
 from zoo.core.caller import calling_line, line_of, line_text
@@ -23,6 +24,9 @@ from zoo.ops.creation import size
 from zoo.ops.indexing import refuse_clamped_slice
 from zoo.ops.operation import CALLS
 from zoo.tracing.symbols import Placeholder, Symbols
+
+_PLAIN = frozenset({int, float, bool, str, type(None), type(...), torch.dtype, torch.device})
+"""The types of arguments that are recorded as they are."""
 
 GraphCall = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 """The call to trace: from a model and its inputs by name to its outputs by name."""
@@ -41,19 +45,49 @@ class UntraceableError(UserError):
     """A component's forward cannot be traced; the message names the module and the line."""
 
 
-def node_info(node: fx.Node, run: int) -> Any:
-    """Shape and dtype of a node's result in one of the two runs, computed from its arguments."""
+def node_infos(node: fx.Node) -> tuple[Any, Any]:
+    """Shape and dtype of a node's result in the two runs, from its arguments; one object if all of them are static."""
 
-    def of(argument: Any) -> Any:
-        return fx.map_arg(argument, lambda n: n.meta["info"][run])
+    def at(run: int) -> Any:
+        def of(operand: fx.Node) -> Any:
+            return operand.meta["info"][run]
 
-    return result_info(node.target, of(node.args), of(node.kwargs))
+        return result_info(node.target, fx.map_arg(node.args, of), fx.map_arg(node.kwargs, of))
+
+    first = at(0)
+    return first, first if all(map(is_static, node.all_input_nodes)) else at(1)
+
+
+def is_static(node: fx.Node) -> bool:
+    """Whether a value was computed from static sizes only, so that it is the same at every size of the inputs."""
+    first, second = node.meta["info"]
+    return first is second
 
 
 class SymbolicValue(fx.Proxy):
     """A tensor or size under trace. Rank, dtype, device and static sizes are plain Python; the rest is recorded."""
 
     tracer: Tracer
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        orig_method: Any,
+        types: Any,
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Record a call of torch.  A tracer has no other tracer's values, so the first one found tells where."""
+        positional, named = args or (), kwargs or {}
+        if isinstance(orig_method, torch._C.ScriptMethod | torch._ops.HigherOrderOperator):
+            return super().__torch_function__(orig_method, types, positional, named)
+        method = is_tensor_method_or_property(orig_method)
+        return _tracer_of((positional, named)).create_proxy(
+            "call_method" if method else "call_function",
+            orig_method.__name__ if method else orig_method,
+            positional,
+            named,
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name == "shape":
@@ -114,10 +148,10 @@ class Tracer(fx.Tracer):
         for placeholder in self._inputs:
             values[placeholder.name] = self.create_proxy("placeholder", placeholder.name, (), {})
             pairs = [self.symbols.sizes(dim) for dim in placeholder.dims]
-            shapes = (tuple(pair[run] for pair in pairs) for run in (0, 1))
-            values[placeholder.name].node.meta["info"] = tuple(
-                TensorInfo(shape, placeholder.dtype) for shape in shapes
+            first, second = (
+                TensorInfo(tuple(pair[run] for pair in pairs), placeholder.dtype) for run in (0, 1)
             )
+            values[placeholder.name].node.meta["info"] = (first, first if first == second else second)
         return (lambda model: dict(self._call(model, values))), [self.model]
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
@@ -145,9 +179,36 @@ class Tracer(fx.Tracer):
         return self._parameters[name]
 
     def create_arg(self, a: Any) -> Any:
+        kind = type(a)
+        if kind in _PLAIN:
+            return a
+        if kind is SymbolicValue:
+            return a.node
+        if kind is tuple or kind is list:
+            return kind(map(self.create_arg, a))
+        if kind is dict:
+            return {name: self.create_arg(value) for name, value in a.items()}
+        if kind is slice:
+            return slice(*map(self.create_arg, (a.start, a.stop, a.step)))
         if isinstance(a, Tensor):
             raise TypeError("a tensor is neither an input nor a weight: make it with zoo.functional.constant")
-        return a if isinstance(a, (torch.dtype, torch.device)) else super().create_arg(a)
+        return super().create_arg(a)
+
+    def create_node(
+        self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None
+    ) -> fx.Node:
+        """Record a call.
+
+        Arguments are set after the node is made: torch.fx searches those it makes a node with for its own symbolic sizes,
+        which takes as long as everything else.
+        """
+        if kind not in CALLS:
+            return super().create_node(kind, target, args, kwargs, name, type_expr)
+        node = self.graph.create_node(kind, target, (), {}, name or _label(self.graph, target))
+        node.args = args
+        if kwargs:
+            node.kwargs = kwargs
+        return node
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
         return SymbolicValue(node, self)
@@ -162,7 +223,7 @@ class Tracer(fx.Tracer):
             refuse_clamped_slice(proxy.node)
         if kind in CALLS:
             proxy.node.meta["line"] = calling_line()
-            first, second = node_info(proxy.node, 0), node_info(proxy.node, 1)
+            first, second = node_infos(proxy.node)
             if isinstance(first, int) and first == second:  # a static size
                 self.graph.erase_node(proxy.node)
                 return first
@@ -190,6 +251,33 @@ class Tracer(fx.Tracer):
             a if a == b else self.create_proxy("call_function", size, (value, axis), {})
             for axis, (a, b) in enumerate(zip(first.shape, second.shape, strict=True))
         )
+
+
+_labels: dict[Any, str] = {}
+
+
+def _label(graph: fx.Graph, target: Any) -> str:
+    """The name that torch.fx gives to calls of a function or method, found once for each."""
+    if target not in _labels:
+        _labels[target] = graph._target_to_str(target)
+    return _labels[target]
+
+
+def _tracer_of(values: Any) -> Tracer:
+    """The tracer of the first value under trace in a call's arguments."""
+    value = _first(values)
+    assert value is not None
+    return value.tracer
+
+
+def _first(values: Any) -> SymbolicValue | None:
+    if isinstance(values, SymbolicValue):
+        return values
+    if isinstance(values, dict):
+        return _first(tuple(values.values()))
+    if isinstance(values, tuple | list):
+        return next((first for value in values if (first := _first(value)) is not None), None)
+    return None
 
 
 def _node(value: Any) -> Any:

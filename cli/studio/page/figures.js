@@ -198,7 +198,8 @@ export class Figures {
     const device = devices.find((each) => each.name === this.device) || devices[0];
     const menu = h("select", { "aria-label": "Device", on: { change: () => { this.device = menu.value; this.roofline(); at("card-roofline").querySelector("select").focus(); } } },
       devices.map((each) => h("option", { value: each.name, selected: each === device }, each.name)));
-    const { stages, precision } = this.parts.costs;
+    const { stages } = this.parts.devices;
+    const { precision } = this.parts.costs;
     const named = Object.fromEntries(Object.entries(stages).map(([name, stage]) => [STAGES[name] || name, stage]));
     this.put("roofline",
       h("p", { class: "choose" }, "Device ", menu, h("span", { class: "quiet" }, ` ${device.summary}${device.count > 1 ? ` · ${device.count} needed` : ""}`)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -139,6 +140,16 @@ class Call:
         return tuple(size.info) if isinstance(size, Operand) else int(size)
 
 
+@cache
+def _refused(emitter: Emitter, positional: int, named: tuple[str, ...]) -> str:
+    """The reason why an emitter does not take some arguments after the call; empty if it takes them."""
+    try:
+        signature(emitter).bind(None, *(None,) * positional, **dict.fromkeys(named))
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
 def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> Any:
     """Write one traced call, given the ``values`` of its arguments, and return its value.
 
@@ -153,8 +164,6 @@ def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> A
 
     args, kwargs = fx.map_arg((node.args, node.kwargs), operand)
     call = Call(graph, node)
-    try:
-        signature(emitter).bind(call, *args, **kwargs)
-    except TypeError as error:
-        raise NotImplementedError(f"{str(error).capitalize()}: write an emitter that takes it") from None
+    if fault := _refused(emitter, len(args), tuple(kwargs)):
+        raise NotImplementedError(f"{fault.capitalize()}: write an emitter that takes it")
     return emitter(call, *args, **kwargs)

@@ -11,7 +11,7 @@ from exporters.graph.fusing.functions import group_query_attention
 from exporters.graph.quantization.cache_scheme import CacheFormat
 from zoo.ops import TensorInfo
 from zoo.tracing.task import Task
-from zoo.tracing.tracer import node_info
+from zoo.tracing.tracer import node_infos
 
 
 def has_cache_operations(graph: fx.Graph) -> bool:
@@ -29,7 +29,7 @@ def quantize_caches(graph: fx.Graph, cache: CacheFormat) -> None:
         node.kwargs = {**node.kwargs, "cache": cache}
         taken = [user for user in node.users if user.target is operator.getitem]
         for changed in (node, *taken):
-            changed.meta["info"] = (node_info(changed, 0), node_info(changed, 1))
+            changed.meta["info"] = node_infos(changed)
 
 
 def _stored(info: TensorInfo, cache: CacheFormat) -> TensorInfo:

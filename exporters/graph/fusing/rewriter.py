@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from zoo.ops.operation import CALLS
-from zoo.tracing.tracer import SemanticCall, node_info
+from zoo.tracing.tracer import SemanticCall, node_infos
 
 
 def dtype_of(node: fx.Node) -> torch.dtype:
@@ -67,7 +67,7 @@ class Rewriter:
             kind = "call_method" if isinstance(target, str) else "call_function"
             node = self.graph.create_node(kind, target, args, kwargs)
         node.meta["path"] = before.meta.get("path", "") if path is None else path
-        node.meta["info"] = (node_info(node, 0), node_info(node, 1))
+        node.meta["info"] = node_infos(node)
         return node
 
     def take(self, before: fx.Node, results: fx.Node, index: int) -> fx.Node:

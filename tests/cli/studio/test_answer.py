@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,16 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
+from cli.options.sizes import file_sizes
 from cli.studio.answer import Answers, Question
 from specs.files.device import device_names
 from specs.language.catalog import preset_names
 from specs.language.load import load
 from tests.cli.studio.conftest import Page, text_of
+from tests.exporters.reduced_presets import structures
 from zoo.drawing import draw_svg
+from zoo.reports.parameters import parameter_report
+from zoo.reports.report import report
 
 
 def command(*arguments: str) -> Any:
@@ -35,22 +41,20 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     return Answers(tmp_path_factory.mktemp("studio"))
 
 
-def check_equal(answers: Answers, name: str) -> None:
-    """Compare the figures of a preset with those that params, report, diff and draw print."""
-    figures = answer(answers, text_of(name), name)
+def check_equal(figures: dict[str, Any], counted: Any, report: Any, name: str) -> None:
+    """Compare the figures of a preset with those of params, report, diff and draw."""
     assert "fault" not in figures, figures["fault"]
-    counted = command("params", name)
     assert figures["counts"]["parameters"] == counted["total_parameters"]
     assert figures["counts"]["active"] == counted["active_parameters"]
     assert figures["counts"]["embedding"] == counted["embedding_parameters"]
-    devices = [option for device in device_names() for option in ("--device", device)]
-    report = command("report", name, *devices)
     costs = figures["costs"]
     assert costs["roles"] == report["parameters"]["roles"]
+    assert costs["stages"].keys() == figures["devices"]["stages"].keys() == report["stages"].keys()
     for stage, shown in costs["stages"].items():
         told = report["stages"][stage]["at"]
+        shown = {**shown, **figures["devices"]["stages"][stage]}
         assert {key: shown[key] for key in told} == told
-    assert costs["weights"] == report["memory"]["weights"]
+    assert figures["devices"]["weights"] == report["memory"]["weights"]
     if costs["cache"] is not None:
         kept = report["memory"]["cache"]
         assert (costs["cache"]["at"], costs["cache"]["held"]) == (kept["bytes"], kept["held_bytes"])
@@ -72,14 +76,36 @@ def check_equal(answers: Answers, name: str) -> None:
     assert figures["drawing"] == draw_svg(load(name))
 
 
+def printed(name: str) -> tuple[Any, Any]:
+    """What ``zoo params`` and ``zoo report`` print for a preset."""
+    devices = [option for device in device_names() for option in ("--device", device)]
+    return command("params", name), command("report", name, *devices)
+
+
+def reported(name: str) -> tuple[Any, Any]:
+    """The same from the functions that these commands call."""
+    spec = load(name)
+    told = report(spec, devices=device_names(), weights=file_sizes(spec, "portable"))
+    return json.loads(json.dumps([parameter_report(spec).as_dict(), told.as_dict()]))
+
+
 def test_figures_equal_those_of_the_commands(answers: Answers) -> None:
-    check_equal(answers, "tiny-gpt")
+    check_equal(answer(answers, text_of("tiny-gpt"), "tiny-gpt"), *printed("tiny-gpt"), "tiny-gpt")
+
+
+MODELS = list({re.match(r"[a-z]+[\d.]*", name)[0]: name for name in reversed(structures())}.values())  # type: ignore[index]
+"""A preset of each published model: those of different structures, by the word that their names begin with."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_figures_equal_those_of_reports_for_each_family(answers: Answers, name: str) -> None:
+    check_equal(answer(answers, text_of(name), name), *reported(name), name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", preset_names())
 def test_figures_equal_those_of_the_commands_for_every_preset(answers: Answers, name: str) -> None:
-    check_equal(answers, name)
+    check_equal(answer(answers, text_of(name), name), *printed(name), name)
 
 
 def test_a_difference_equals_that_of_the_command(answers: Answers) -> None:
@@ -105,7 +131,7 @@ def test_sizes_and_precision_are_those_of_the_question(answers: Answers) -> None
     told = command(
         "report", "gpt2", "--batch", "4", "--length", "512", "--precision", "int4", "--device", "l4"
     )
-    assert figures["costs"]["stages"]["prefill"]["bytes"] == told["stages"]["prefill"]["at"]["bytes"]
+    assert figures["devices"]["stages"]["prefill"]["bytes"] == told["stages"]["prefill"]["at"]["bytes"]
     l4 = next(device for device in figures["devices"]["roofline"] if device["name"] == "l4")
     assert l4["roofs"] == told["devices"][0]["roofs"]
 
@@ -140,6 +166,58 @@ def test_an_answer_that_is_overtaken_ends(answers: Answers) -> None:
     question = Question(text_of("tiny-gpt"), "tiny-gpt", "", 1, None, "fp16")
     parts = [name for name, _ in answers.parts(question, lambda: False)]
     assert parts == ["spec"]
+
+
+def many_kinds(count: int) -> str:
+    """A spec whose layers are all of different kinds."""
+    block = "kind: pre_norm, norm: {kind: rms_norm}, attention: {kind: multi_head, heads: 4}, feed_forward: {kind: mlp, activation: relu, hidden: %d}"
+    blocks = "".join(f"    b{i}: {{{block % (100 + i)}}}\n" for i in range(count))
+    layers = ", ".join(f"{{use: b{i}}}" for i in range(count))
+    return (
+        "name: many\narchitecture: decoder\nvocab_size: 1000\nd_model: 64\ncontext_length: 128\nposition: {kind: rope}\n"
+        f"decoder:\n  block: {{{block % 64}}}\n  blocks:\n{blocks}  layers: [{layers}]\nhead: {{kind: language_modeling}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "parts", "fault"),
+    [
+        (17, ["spec", "counts", "drawing", "fault"], "shows costs of at most 16.\n  Use zoo report."),
+        (101, ["spec", "fault"], "counts parameters of at most 100.\n  Use zoo params."),
+    ],
+)
+def test_many_kinds_of_layers_are_left_to_the_commands(
+    answers: Answers, kinds: int, parts: list[str], fault: str
+) -> None:
+    figures = answer(answers, many_kinds(kinds), "tiny-gpt")
+    assert list(figures) == parts
+    assert figures["fault"]["message"] == f"many has {kinds} kinds of layers; the page {fault}"
+
+
+def test_ten_thousand_layers_are_answered_and_more_refused(answers: Answers) -> None:
+    began = time.process_time()
+    deep = answer(answers, text_of("tiny-gpt").replace("layers: 4", "layers: 10000"), "tiny-gpt")
+    assert (
+        deep["counts"]["parameters"]
+        == command("params", "tiny-gpt", "--set", "decoder.layers=10000")["total_parameters"]
+    )
+    assert "fault" not in deep
+    refused = answer(answers, text_of("tiny-gpt").replace("layers: 4", "layers: 49408"), "tiny-gpt")
+    assert refused["problems"][0]["message"] == "must be less than or equal to 10000"
+    assert time.process_time() - began < 10
+
+
+def test_another_depth_is_answered_without_a_trace(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    shallow = answer(answers, text_of("tiny-gpt"), "tiny-gpt")
+    monkeypatch.setattr("zoo.tracing.tracer.Tracer.run", lambda *_: pytest.fail("traced again"))
+    deep = answer(answers, text_of("tiny-gpt").replace("layers: 4", "layers: 9"), "tiny-gpt")
+    assert "fault" not in deep
+    assert deep["training"]["activations"] > shallow["training"]["activations"]
+
+
+def test_a_precision_without_a_name_is_refused(answers: Answers) -> None:
+    figures = answer(answers, text_of("tiny-gpt"), "tiny-gpt", precision="int5")
+    assert figures["fault"]["message"].startswith("tiny-gpt cannot be stored in int5.")
 
 
 def test_a_base_may_be_a_text_and_a_wrong_base_is_no_fault(answers: Answers) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from specs.forms.likeness import features, likeness
+from specs.forms.likeness import Features, Likenesses, features
 from specs.language.load import load
+
+
+def likeness(a: Features, b: Features) -> float:
+    return Likenesses({"b": b}).to(a)["b"]
 
 
 def alike(a: str, b: str) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -28,7 +27,6 @@ from zoo.core.reduced import reduced_models, small_inputs
 from zoo.models.decoder import Decoder
 from zoo.models.encoder import Encoder
 from zoo.reports.costs import Costs, costs
-from zoo.reports.flops import matmul_flops_at
 from zoo.reports.polynomial import WHOLE, Polynomial
 from zoo.reports.trace import Trace
 from zoo.reports.trace import traced as graph_of
@@ -221,7 +219,7 @@ def traced(function: Callable[[Tensor], Tensor]) -> Polynomial:
     inputs = (Placeholder("x", torch.float32, ("batch_size", "sequence_length", 6)),)
     task = Task("model", inputs, lambda model, values: {"y": model(values["x"])})
     trace = Trace(graph_of(Own(function), task), task)  # type: ignore[arg-type]
-    return Polynomial.sum(trace.polynomial(node, partial(matmul_flops_at, node)) for node in trace.calls)
+    return Polynomial.sum(trace.flops(node)[0] for node in trace.calls)
 
 
 def test_functions_without_a_rule_are_counted_by_torch() -> None:
