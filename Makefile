@@ -54,6 +54,7 @@ PORTABLE := 1.20.1 1.21.1 1.22.1 1.23.2 1.24.1 1.24.4 1.25.0 1.26.0 1.27.0 1.28.
 RUNTIMES := 1.15.1 1.16.3 1.17.3 1.18.1 1.19.2 $(PORTABLE)
 runtimes: $(VENV)/.installed-test $(RUNTIMES:%=.engines/onnxruntime-%/.installed)
 	ZOO_ENGINES=.engines $(BIN)/python -m tests.engines runtimes
+	ZOO_ENGINES=.engines $(BIN)/python -m tests.engines stated
 
 matrix: $(VENV)/.installed-test engines $(PORTABLE:%=.engines/onnxruntime-%/.installed)
 	ZOO_ENGINES=.engines $(BIN)/python -m tests.engines matrix
