@@ -38,7 +38,12 @@ def test_one_share_where_all_versions_agree_and_ranges_where_they_differ() -> No
     ("engine", "preset", "in_float", "reason"),
     [
         ("onnxruntime-1.20.1", "mixtral-8x7b", True, ROUTED),
-        ("onnxruntime-1.20.1", "mixtral-8x7b", False, "other values: a batch"),  # the graph itself may be wrong
+        (
+            "onnxruntime-1.20.1",
+            "mixtral-8x7b",
+            False,
+            "other values: a batch",
+        ),  # the graph itself may be wrong
         ("onnxruntime-1.20.1", "bert-base", True, "other values: a batch"),  # no router
         ("onnxruntime-1.29.0", "bert-base", False, SUMMED),
     ],
