@@ -96,8 +96,8 @@ def write_page(done: Results) -> None:
         "Weights are drawn so that every part of a graph shows, and widths are whole blocks where those of the preset are.",
         "",
         f"{_tried(done):,} of {len(structures()) * len(PRECISIONS) * len(versions):,} cells were run: {len(structures())} structures, "
-        f"{len(PRECISIONS)} precisions and {len(versions)} engines. In the picture, cells that were not run are grey, and versions of ONNX "
-        "Runtime share a column, which is green where all that were run compute the structure; WebGPU, which takes a minute a file on a "
+        f"{len(PRECISIONS)} precisions and {len(versions)} engines. In the picture, cells that were not run are grey. Versions of ONNX "
+        "Runtime share a column, which is green where all that were run compute the structure. WebGPU, which takes a minute a file on a "
         "software adapter, runs fp32 alone.",
         "",
         f"| precision | {' | '.join(_title(column, names, versions) for column, names in columns.items())} |",
