@@ -50,18 +50,20 @@ test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum
 
 # Engines that verify exports, each in its own environment; for the WebGPU provider the system has to have a Vulkan driver:
 # Debian's packages libvulkan1 and chromium bring one in software.
-ENGINES := openvino onnxruntime-1.20.1 onnxruntime-1.24.4 webgpu wasm tensorrt-rtx
+ENGINES := openvino onnxruntime-1.20.1 onnxruntime-1.24.4 onnxruntime-1.29.0 webgpu wasm tensorrt-rtx
 engines: $(ENGINES:%=.engines/%/.installed)
 
 test-engines: $(VENV)/.installed-test engines
 	$(PYTEST) -m engines -rP tests/engines
 
 # Every version of ONNX Runtime that exports may name as the first that runs them, and the tables from what engines show of files.
-RUNTIMES := 1.15.1 1.16.3 1.17.3 1.18.1 1.19.2 1.20.1 1.21.1 1.22.1 1.23.2 1.24.1 1.24.4 1.25.0 1.26.0 1.27.0 1.28.0 1.29.0 1.30.0 1.31.1
+PORTABLE := 1.20.1 1.21.1 1.22.1 1.23.2 1.24.1 1.24.4 1.25.0 1.26.0 1.27.0 1.28.0 1.29.0 1.30.0 1.31.1
+RUNTIMES := 1.15.1 1.16.3 1.17.3 1.18.1 1.19.2 $(PORTABLE)
 runtimes: $(VENV)/.installed-test $(RUNTIMES:%=.engines/onnxruntime-%/.installed)
 	ZOO_ENGINES=.engines $(BIN)/python -m tests.engines runtimes
+	ZOO_ENGINES=.engines $(BIN)/python -m tests.engines stated
 
-matrix: $(VENV)/.installed-test engines .engines/onnxruntime-1.31.1/.installed
+matrix: $(VENV)/.installed-test engines $(PORTABLE:%=.engines/onnxruntime-%/.installed)
 	ZOO_ENGINES=.engines $(BIN)/python -m tests.engines matrix
 
 # What a GPU machine without a network needs besides PyTorch, in parts of 48 MB: carry .gpu-kit there, in pieces if need be.

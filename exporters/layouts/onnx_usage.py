@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from exporters.layouts.example_input import TOKENIZER, example_grid, example_ids, example_sizes
 from exporters.layouts.onnx_decoding import decoder, encoder_decoder, reads_settings, vision_language
 from exporters.layouts.onnx_outputs import outputs_of, reading
+from exporters.target.session_options import EXACT_INTEGERS, SIGNED_BLOCKS
 from exporters.target.targets import TARGETS
 from specs.model.model import Model
 from specs.model.stack import Stack
@@ -16,10 +17,9 @@ from zoo.record.manifest import Manifest
 from zoo.record.records import GraphRecord
 from zoo.record.usage import Usage
 
-_EXACT = '\noptions.add_session_config_entry("session.x64quantprecision", "1")  # exact int8 without VNNI'
-
-_QUIET = "\noptions.log_severity_level = 3  # no warnings that past and present are different buffers"
-_RELEASED = "\noptions.log_severity_level = 3  # no warnings about the opset"
+_ENTRIES = {EXACT_INTEGERS: "exact int8 without VNNI", SIGNED_BLOCKS: "weights in blocks stay signed"}
+_QUIET = "no warnings that past and present are different buffers"
+_RELEASED = "no warnings about the opset"
 
 _SESSIONS = {
     "encoder": ["session"],
@@ -83,19 +83,14 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     ]
     imports = [*standard, *([""] if standard else []), "import numpy as np", "import onnxruntime"]
     imports += ["from tokenizers import Tokenizer"] if tokenized else []
-    exact = _EXACT if any(graph.minimum_without_vnni for graph in manifest.graphs.values()) else ""
     fixed = manifest.cache is not None and manifest.cache.length is not None
-    lines = [
-        *imports,
-        "",
-        *accepted,
-        f"options = onnxruntime.SessionOptions(){exact}{_QUIET if fixed else _RELEASED if accepted else ''}",
-    ]
+    options, chosen = _options(manifest, _QUIET if fixed else _RELEASED if accepted else "")
+    lines = [*imports, "", *accepted, *options]
     if shapes:
         lines.append(f'shapes = json.load(open("{shapes}", encoding="utf-8"))  # the sizes to compile for')
     names = _SESSIONS[spec.architecture]
     lines += [
-        f"{name} = onnxruntime.InferenceSession({json.dumps(path)}, options, providers=[{_providers(manifest, path)}])"
+        f"{name} = onnxruntime.InferenceSession({json.dumps(path)}, {chosen[path]}, providers=[{_providers(manifest, path)}])"
         for name, path in zip(names, manifest.graphs, strict=True)
     ]
     if tokenized:
@@ -105,6 +100,31 @@ def _opening(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     read = zip(stacks, manifest.graphs.values(), strict=False)
     inputs = [_input(spec, stack, graph, tokenized) for stack, graph in read if stack is not None]
     return "\n".join([*lines, "", *inputs])
+
+
+def _options(manifest: Manifest, quiet: str) -> tuple[list[str], dict[str, str]]:
+    """Return the lines that make the session options of an export, and the variable for each graph.
+
+    Graphs with 8-bit products have options of their own: ONNX Runtime may refuse other graphs with them. ``quiet`` says why
+    warnings are off; empty leaves them on.
+    """
+    graphs = manifest.graphs
+    entries = {name: value for graph in graphs.values() for name, value in graph.session_entries.items()}
+    uniform = all(graph.session_entries for graph in graphs.values())
+    chosen = {
+        path: "exact" if graph.session_entries and not uniform else "options"
+        for path, graph in graphs.items()
+    }
+    lines = []
+    for variable in sorted({*chosen.values()}):
+        lines.append(f"{variable} = onnxruntime.SessionOptions()")
+        if variable == "exact" or uniform:
+            lines += [
+                f'{variable}.add_session_config_entry("{name}", "{value}")  # {_ENTRIES[name]}'
+                for name, value in entries.items()
+            ]
+        lines += [f"{variable}.log_severity_level = 3  # {quiet}"] if quiet else []
+    return lines, chosen
 
 
 def _providers(manifest: Manifest, graph: str) -> str:

@@ -19,6 +19,7 @@ from exporters.target.environment import required_environment
 from exporters.target.kernels.placement import placement
 from exporters.target.kernels.table import KernelTable
 from exporters.target.runtimes import EXACT_SINCE, minimum_runtime, multiplies_integers
+from exporters.target.session_options import exact_products
 from exporters.target.targets import OPERATIONS, Target
 from exporters.verification.result import Verification
 from specs.base.result_table import ResultTable, Tabular
@@ -165,6 +166,7 @@ def graph_record(
         ir_version=model.ir_version,
         minimum_runtime=f"onnxruntime {minimum_runtime(model)}",
         minimum_without_vnni=f"onnxruntime {EXACT_SINCE}" if multiplies_integers(used) else None,
+        session_entries=exact_products(model.graph),
         environment=required_environment(opset),
         operations={name: used[name] for name in OPERATIONS if name in used},
         unfused=tuple(unfused),

@@ -47,12 +47,17 @@ def open_session(path: Path, options: Any, providers: Sequence[str]) -> Any:
 
 
 def session_entries(path: Path) -> dict[str, str]:
-    """The session configuration entries that make the 8-bit products of a graph exact on every processor.
+    """The session configuration entries that make the 8-bit products of a graph's file exact on every processor."""
+    return exact_products(_loaded(path).graph)
 
-    Other graphs need none. With the first entry alone, ONNX Runtime 1.31 converts codes that a graph dequantizes in blocks to
-    unsigned, and then rejects the graph. The second entry prevents that in a graph with both.
+
+def exact_products(graph: onnx.GraphProto) -> dict[str, str]:
+    """The session configuration entries that make the 8-bit products of a graph exact on every processor; others need none.
+
+    With the first entry alone, ONNX Runtime converts codes that a graph dequantizes in blocks to unsigned codes: versions 1.25
+    to 1.29 then end the process, and later ones reject the graph. The second entry prevents that in a graph with both.
     """
-    nodes = _loaded(path).graph.node
+    nodes = graph.node
     if not multiplies_integers(node.op_type for node in nodes):
         return {}
     return {EXACT_INTEGERS: "1", **({SIGNED_BLOCKS: "1"} if _has_blocks(nodes) else {})}

@@ -202,7 +202,7 @@ TARGETS = {
                 "CausalConvWithState": FULL,
                 "LinearAttention": FULL,
                 "MoE": FULL_AND_FLOAT16,
-                "QMoE": FULL,
+                "QMoE": FULL_AND_FLOAT16,
                 "MatMulInteger": FULL,
                 "MatMulNBits": FULL_AND_FLOAT16,
                 "GatherBlockQuantized": FULL_AND_FLOAT16,

@@ -21,8 +21,11 @@ from tests.engines.matrix_page import PRECISIONS, Results, write_page
 from tests.engines.subject import WHOLE, Kind, shown_by
 from tests.exporters.reduced_presets import structures
 
-OLD = ("onnxruntime-1.20.1", "onnxruntime-1.24.4")
-"""The versions of ONNX Runtime that are run beside the newest."""
+OLDEST = "1.20.1"
+"""The oldest version of ONNX Runtime that is run; every newer one that is installed is run, too."""
+
+UNVERSIONED = ("onnxruntime", "cuda")
+"""Engines that are left out: the installed ONNX Runtime, which is one of the versions, and the one that needs a GPU."""
 
 SLOW = ("webgpu",)
 """Engines that take a minute a file without a GPU: they run a structure in fp32 alone."""
@@ -34,12 +37,11 @@ ROUNDS = 8
 def engines_of(precision: str) -> Iterator[Engine]:
     """The engines to run in a precision, of those that are installed."""
     every = [each for each in engines_here() if each.shows == "computes" and each.speaks_for("portable")]
-    versions = [each.name for each in every if RUNTIME_VERSION.fullmatch(each.name)]
-    newest = sorted(versions, key=lambda name: version_key(name.removeprefix("onnxruntime-")))[-1:]
-    left_out = {"onnxruntime", "cuda", *versions} - {*OLD, *newest}
     for engine in every:
+        version = RUNTIME_VERSION.fullmatch(engine.name)
+        old = version is not None and version_key(version[1]) < version_key(OLDEST)
         slow = engine.name in SLOW and precision != "fp32"
-        if engine.name not in left_out and not slow and interpreter_of(engine) is not None:
+        if not (old or slow or engine.name in UNVERSIONED) and interpreter_of(engine) is not None:
             yield replace(engine, exact_forms=False)
 
 

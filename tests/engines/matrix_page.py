@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from exporters.target.runtimes import version_key
+from exporters.verification.engines.table import RUNTIME_VERSION
 from tests.engines.subject import WHOLE, Kind, graphs_of
 from tests.exporters.reduced_presets import structures
 
 PRECISIONS = ("fp32", "int4", "int8", "fp16")
 PAGE = Path("docs/reference/engines.md")
 PICTURE = Path("docs/reference/engines.svg")
+
+RUNTIME = "onnxruntime"
+"""The column of the versions of ONNX Runtime."""
 
 Results = dict[tuple[str, str], dict[str, Any]]
 """The cells of each preset and precision, by engine."""
@@ -24,15 +30,21 @@ _COLOURS = {"computed": "#2a9d5c", "failed": "#d1495b", "not tried": "#c8c8c8"}
 
 KNOWN = {
     r"at most 64 array objects|cannot reshape array of size 1 into shape": "The reference evaluator computes GatherElements with "
-    "numpy.choose, which takes 64 arrays at most "
+    "numpy.choose, which takes 64 arrays at most; [#8444](https://github.com/onnx/onnx/pull/8444) mends it after 1.23.2 "
     "(`test_the_reference_evaluator_gathers_from_64_elements_at_most`).",
     r"zero scan-input length": "The reference evaluator refuses a Scan over no tokens, which ONNX allows.",
 }
 """What is an engine's own fault, by its words; the smallest graphs are the tests of ``tests/engines/test_faults.py``."""
 
-TRUNCATED = (
-    "OpenVINO truncates to bfloat16 where a size is symbolic, instead of rounding to nearest "
-    "(`test_openvino_truncates_to_bfloat16_where_a_size_is_symbolic`)."
+ROUNDED = (
+    "OpenVINO rounds to bfloat16 wrongly where a size is symbolic: a value whose bfloat16 below it is even is truncated "
+    "(`test_openvino_rounds_to_bfloat16_wrongly_where_a_size_is_symbolic`). With its rounding, ONNX Runtime computes the same as OpenVINO."
+)
+
+SUMMED = (
+    "ONNX Runtime 1.29 sums float16 products of Gemm in float16, where other versions sum in float32: rounding errors are 3 to 10 times "
+    "as large, and products take 80 to 280 times as long ([#32255](https://github.com/microsoft/onnxruntime/issues/32255), "
+    "`test_onnxruntime_1_29_sums_in_float16`). Use another version for fp16."
 )
 
 COARSE = (
@@ -41,8 +53,8 @@ COARSE = (
 )
 
 ROUTED = (
-    "In float16, a router's two best experts are so close that rounding chooses between them: one case of several differs, and the "
-    "same graph without rounding is computed exactly."
+    "In float16, two experts' scores are so close for a token that rounding chooses between them "
+    "(`test_rounding_chooses_between_experts_whose_scores_are_close`). The same structure in fp32 is computed."
 )
 
 AVOIDED = (
@@ -62,12 +74,8 @@ AVOIDED = (
 )
 """What graphs avoid; the smallest graphs are in the same file."""
 
-VALUES = {
-    ("openvino", "falcon-rw-1b"): TRUNCATED,
-    ("onnxruntime-1.20.1", "deepseek-v3"): ROUTED,
-    ("wasm", "deepseek-v3"): ROUTED,
-}
-"""Why an engine computes other values of a structure; rotated positions on WebGPU aside."""
+VALUES = {("openvino", "falcon-rw-1b"): ROUNDED}
+"""Why an engine computes other values of a structure."""
 
 
 def write_page(done: Results) -> None:
@@ -76,7 +84,7 @@ def write_page(done: Results) -> None:
     for cells in done.values():
         for name, cell in cells.items():
             versions[name] = versions.get(name) or cell["version"]
-    columns = sorted(versions)
+    columns = columns_of(versions)
     lines = [
         "# Portability",
         "",
@@ -87,64 +95,117 @@ def write_page(done: Results) -> None:
         "prompts and steps. Outputs in fp32 are those of PyTorch to 2e-5; those of other precisions are ONNX Runtime's, within rounding. "
         "Weights are drawn so that every part of a graph shows, and widths are whole blocks where those of the preset are.",
         "",
-        f"{_tried(done, columns):,} of {len(structures()) * len(PRECISIONS) * len(columns):,} cells were run: {len(structures())} structures, "
-        f"{len(PRECISIONS)} precisions and {len(columns)} engines. The others are grey in the picture; WebGPU, which takes a minute a file "
-        "on a software adapter, runs fp32 alone.",
+        f"{_tried(done):,} of {len(structures()) * len(PRECISIONS) * len(versions):,} cells were run: {len(structures())} structures, "
+        f"{len(PRECISIONS)} precisions and {len(versions)} engines. In the picture, cells that were not run are grey. Versions of ONNX "
+        "Runtime share a column, which is green where all that were run compute the structure. WebGPU, which takes a minute a file on a "
+        "software adapter, runs fp32 alone.",
         "",
-        f"| precision | {' | '.join(_title(name, versions[name]) for name in columns)} |",
+        f"| precision | {' | '.join(_title(column, names, versions) for column, names in columns.items())} |",
         f"| --- | {' | '.join('---' for _ in columns)} |",
     ]
     for precision in PRECISIONS:
         cells_of = [cells for (_, each), cells in done.items() if each == precision]
         if cells_of:
-            lines.append(f"| {precision} | {' | '.join(_share(cells_of, name) for name in columns)} |")
+            lines.append(
+                f"| {precision} | {' | '.join(share(cells_of, names) for names in columns.values())} |"
+            )
     lines += ["", "![One row per structure, one column per engine and precision](engines.svg)", ""]
     lines += ["## Failures", ""]
     lines += [
         "The tests named here are the smallest graphs that show the fault, in `tests/engines/test_faults.py`.",
         "",
     ]
-    for name in columns:
-        lines += _reasons(done, name, _title(name, versions[name]))
+    for column, names in columns.items():
+        lines += _reasons(done, names, _title(column, names, versions))
     lines += ["## Avoided in graphs", "", *(f"- {each}" for each in AVOIDED)]
     PAGE.write_text("\n".join(lines).rstrip() + "\n", "utf-8")
     PICTURE.write_text(_picture(done, columns), "utf-8")
 
 
-def _tried(done: Results, columns: list[str]) -> int:
-    cells = [cell[name] for cell in done.values() for name in columns if name in cell]
-    return sum(each["outcome"] != "not tried" for each in cells)
+def columns_of(engines: Iterable[str]) -> dict[str, list[str]]:
+    """The columns of the table and the engines of each: the versions of ONNX Runtime share one, the oldest first."""
+    columns: dict[str, list[str]] = {}
+    for name in sorted(engines, key=lambda name: version_key(version_of(name)) if version_of(name) else []):
+        columns.setdefault(RUNTIME if version_of(name) else name, []).append(name)
+    return dict(sorted(columns.items()))
 
 
-def _title(name: str, version: str) -> str:
-    return name if version and name.endswith(version) else f"{name} {version}".rstrip()
+def version_of(name: str) -> str:
+    """The version of ONNX Runtime that an engine's name states, or empty."""
+    match = RUNTIME_VERSION.fullmatch(name)
+    return match[1] if match else ""
 
 
-def _share(cells: list[dict[str, Any]], name: str) -> str:
-    tried = [cell[name]["outcome"] for cell in cells if name in cell and cell[name]["outcome"] != "not tried"]
-    return f"{tried.count('computed')} of {len(tried)}" if tried else "not tried"
+def _tried(done: Results) -> int:
+    return sum(cell["outcome"] != "not tried" for cells in done.values() for cell in cells.values())
 
 
-def _reasons(done: Results, name: str, title: str) -> Iterator[str]:
-    examples = defaultdict[str, list[str]](list)
+def _title(column: str, names: list[str], versions: Mapping[str, str]) -> str:
+    if column != RUNTIME:
+        return f"{column} {versions[column]}".rstrip()
+    oldest, newest = version_of(names[0]), version_of(names[-1])
+    return f"onnxruntime, {len(names)} versions from {oldest} to {newest}" if len(names) > 1 else names[0]
+
+
+def share(cells: list[dict[str, Any]], names: list[str]) -> str:
+    """How many structures the engines of a column compute; versions with other numbers are named."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        tried = [
+            cell[name]["outcome"] for cell in cells if name in cell and cell[name]["outcome"] != "not tried"
+        ]
+        words = f"{tried.count('computed')} of {len(tried)}" if tried else "not tried"
+        found.setdefault(words, []).append(name)
+    if len(found) == 1:
+        return next(iter(found))
+    often = sorted(found.items(), key=lambda each: -len(each[1]))
+    return "; ".join(f"{words} ({ranges(names, some)})" for words, some in often)
+
+
+def ranges(names: list[str], some: list[str]) -> str:
+    """Some of the versions in a list as ranges: ``1.20.1 to 1.28.0, 1.30.0``."""
+    parts = list[str]()
+    for chosen, group in itertools.groupby(names, key=some.__contains__):
+        first, *rest = map(version_of, group)
+        if chosen:
+            parts.append(f"{first} to {rest[-1]}" if rest else first)
+    return ", ".join(parts)
+
+
+def _reasons(done: Results, names: list[str], title: str) -> Iterator[str]:
+    files = defaultdict[str, dict[str, list[str]]](lambda: defaultdict(list))
     for (preset, precision), cells in done.items():
-        if cells.get(name, {}).get("outcome") == "failed":
-            reason = _reason(name, Kind(preset, "portable", precision, (WHOLE,)), cells[name]["words"])
-            examples[reason].append(f"{preset} {precision}")
-    if not examples:
+        for name in names:
+            if cells.get(name, {}).get("outcome") == "failed":
+                in_float = done.get((preset, "fp32"), {}).get(name, {}).get("outcome") == "computed"
+                kind = Kind(preset, "portable", precision, (WHOLE,))
+                reason = reason_of(name, kind, cells[name]["words"], in_float=in_float)
+                files[reason][f"{preset} {precision}"].append(name)
+    if not files:
         return
     yield from (f"### {title}", "", "| files | why | for example |", "| --- | --- | --- |")
-    for reason, files in sorted(examples.items(), key=lambda each: -len(each[1])):
-        yield f"| {len(files)} | {reason} | {', '.join(files[:3])} |"
+    for reason, failed in sorted(files.items(), key=lambda each: -len(each[1])):
+        shown = [
+            f"{file} ({ranges(names, some)})" if len(names) > 1 else file for file, some in failed.items()
+        ]
+        yield f"| {len(failed)} | {reason} | {', '.join(shown[:3])} |"
     yield ""
 
 
-def _reason(name: str, kind: Kind, words: str) -> str:
-    """Why an engine computes no file: what is known, or the telling line of its words without what differs from file to file."""
-    if "off by" in words and (name, kind.preset) in VALUES:
-        return VALUES[name, kind.preset]
-    if "off by" in words and name == "webgpu" and _has_sines(kind):
-        return COARSE
+def reason_of(name: str, kind: Kind, words: str, *, in_float: bool) -> str:
+    """Why an engine computes no file: what is known, or the telling line of its words without what differs from file to file.
+
+    ``in_float``: whether the engine computes the same structure in fp32.
+    """
+    if "off by" in words:
+        if (name, kind.preset) in VALUES:
+            return VALUES[name, kind.preset]
+        if name == "webgpu" and _uses(kind, "Sin", "Cos"):
+            return COARSE
+        if kind.precision == "fp16" and version_of(name).startswith("1.29."):
+            return SUMMED
+        if kind.precision == "fp16" and in_float and _uses(kind, "TopK"):
+            return ROUTED
     for pattern, reason in KNOWN.items():
         if re.search(pattern, words, re.DOTALL):
             return reason
@@ -156,30 +217,38 @@ def _reason(name: str, kind: Kind, words: str) -> str:
     return short.replace("|", "\\|").replace("<", "&lt;")
 
 
-def _has_sines(kind: Kind) -> bool:
-    return any(node.op_type in ("Sin", "Cos") for model in graphs_of(kind) for node in model.graph.node)
+def _uses(kind: Kind, *operations: str) -> bool:
+    return any(node.op_type in operations for model in graphs_of(kind) for node in model.graph.node)
 
 
-def _picture(done: Mapping[tuple[str, str], dict[str, Any]], columns: list[str]) -> str:
-    """One row per structure and one square per engine and precision."""
+def _picture(done: Results, columns: Mapping[str, list[str]]) -> str:
+    """One row per structure and one square per column and precision."""
     precisions = [each for each in PRECISIONS if any(precision == each for _, precision in done)]
-    pairs = [(name, precision) for name in columns for precision in precisions]
+    pairs = [(column, precision) for column in columns for precision in precisions]
     presets = list(dict.fromkeys(preset for preset, _ in done))
     width, height = _LEFT + _CELL * len(pairs) + 10, _TOP + _CELL * len(presets) + 10
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="8">',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
-    for place, (name, precision) in enumerate(pairs):
+    for place, (column, precision) in enumerate(pairs):
         x = _LEFT + _CELL * place + 8
-        parts.append(f'<text transform="translate({x} {_TOP - 4}) rotate(-90)">{name} {precision}</text>')
+        parts.append(f'<text transform="translate({x} {_TOP - 4}) rotate(-90)">{column} {precision}</text>')
     for row, preset in enumerate(presets):
         y = _TOP + _CELL * row
         parts.append(f'<text x="{_LEFT - 4}" y="{y + 8}" text-anchor="end">{preset}</text>')
-        for place, (name, precision) in enumerate(pairs):
-            outcome = done.get((preset, precision), {}).get(name, {}).get("outcome", "not tried")
+        for place, (column, precision) in enumerate(pairs):
+            outcome, failed = _worst(done.get((preset, precision), {}), columns[column])
+            where = f" {ranges(columns[column], failed)}" if failed and column == RUNTIME else ""
             box = f'x="{_LEFT + _CELL * place}" y="{y}" width="{_CELL - 1}" height="{_CELL - 1}"'
             parts.append(
-                f'<rect {box} fill="{_COLOURS[outcome]}"><title>{preset} {precision} {name}: {outcome}</title></rect>'
+                f'<rect {box} fill="{_COLOURS[outcome]}"><title>{preset} {precision} {column}{where}: {outcome}</title></rect>'
             )
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _worst(cells: Mapping[str, Any], names: list[str]) -> tuple[str, list[str]]:
+    """The outcome to show for the engines of a column, and those that failed."""
+    found = {name: cells[name]["outcome"] for name in names if name in cells}
+    failed = [name for name, outcome in found.items() if outcome == "failed"]
+    return "failed" if failed else "computed" if "computed" in found.values() else "not tried", failed

@@ -43,7 +43,7 @@ FULL = (
 """Structures that are considered in every precision; others in fp32, and with weights in 4 bits."""
 
 TARGETS = ("portable", "cpu", "cuda", "tensorrt")
-PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int4")
+PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int4", "q4f16")
 
 
 def kinds() -> Iterator[Kind]:

@@ -54,14 +54,50 @@ def run(tmp_path: Path) -> Run:
     return on
 
 
-def test_openvino_truncates_to_bfloat16_where_a_size_is_symbolic(run: Run) -> None:
-    x = np.array([10.91796875], np.float32)  # between 10.875 and 10.9375
+def test_openvino_rounds_to_bfloat16_wrongly_where_a_size_is_symbolic(run: Run) -> None:
+    x = np.array([10.91796875, 7.55859375, 264.75], np.float32)
     nodes = (
         helper.make_node("Cast", ["x"], ["half"], to=TensorProto.BFLOAT16),
         helper.make_node("Cast", ["half"], ["y"], to=FLOAT),
     )
-    assert run("onnxruntime", x, *nodes) == run("onnx-reference", x, *nodes) == [10.9375]
-    assert run("openvino", x, *nodes) == [10.875]
+    right = np.array([10.9375, 7.5625, 264], np.float32)
+    for engine in ("onnxruntime", "onnx-reference"):
+        np.testing.assert_array_equal(run(engine, x, *nodes), right)
+    # It adds half a unit in the last place only if the bfloat16 below is odd, as that of the second value: 10.875 is even.
+    bits = x.view(np.uint32)
+    rounded = ((bits + ((bits & 0x10000) >> 1)) & 0xFFFF0000).view(np.float32)
+    np.testing.assert_array_equal(rounded, np.array([10.875, 7.5625, 264], np.float32))
+    np.testing.assert_array_equal(run("openvino", x, *nodes), rounded)
+
+
+def test_rounding_chooses_between_experts_whose_scores_are_close(run: Run) -> None:
+    """The sums are 2048 and 2048.5, which are one number in float16: ONNX Runtime does not round them on their way to TopK."""
+    nodes = (
+        helper.make_node("Cast", ["x"], ["token"], to=TensorProto.FLOAT16),
+        helper.make_node("MatMul", ["token", "router"], ["half"]),
+        helper.make_node("Cast", ["half"], ["scores"], to=FLOAT),
+        helper.make_node("TopK", ["scores", "one"], ["score", "expert"]),
+        helper.make_node("Cast", ["expert"], ["y"], to=FLOAT),
+    )
+    router = np.array([[1, 1], [0, 1]], np.float16)
+    x, constants = np.array([2048, 0.5], np.float32), {"router": router, "one": np.array([1])}
+    assert run("onnxruntime", x, *nodes, **constants) == 1
+    assert run("onnx-reference", x, *nodes, **constants) == 0
+
+
+def test_onnxruntime_1_29_sums_in_float16(run: Run) -> None:
+    """A single product, of which the first addend is 2048: float16 loses each of the 64 ones after it."""
+    nodes = (
+        helper.make_node("Cast", ["x"], ["half"], to=TensorProto.FLOAT16),
+        helper.make_node("Unsqueeze", ["half", "first"], ["row"]),
+        helper.make_node("Gemm", ["row", "weight"], ["product"], transB=1),
+        helper.make_node("Cast", ["product"], ["y"], to=FLOAT),
+    )
+    x = np.array([2048, *[1] * 64], np.float32)
+    constants = {"first": np.array([0]), "weight": np.ones((1, 65), np.float16)}
+    for engine in ("onnxruntime-1.20.1", "onnxruntime-1.24.4", "onnxruntime"):
+        assert run(engine, x, *nodes, **constants) == 2112
+    assert run("onnxruntime-1.29.0", x, *nodes, **constants) < 2112
 
 
 def test_openvino_takes_no_scan_that_reads_a_value_computed_outside(run: Run) -> None:
@@ -157,22 +193,29 @@ def blocks(width: int, size: int) -> tuple[tuple[onnx.NodeProto, ...], dict[str,
     return nodes, constants
 
 
-def test_onnxruntime_refuses_blocks_of_signed_codes_with_an_option_for_integer_products(run: Run) -> None:
+@pytest.mark.parametrize(("engine", "words"), [
+    ("onnxruntime-1.29.0", "ended by signal SIGABRT"),  # as 1.25 to 1.28
+    ("onnxruntime", "x_zero_point must be null or have the same rank"),
+])  # fmt: skip
+def test_onnxruntime_refuses_blocks_of_signed_codes_with_an_option_for_integer_products(
+    run: Run, engine: str, words: str
+) -> None:
     nodes, constants = blocks(64, 16)
     x = np.ones(64, np.float32)
     expected = run("onnx-reference", x, *nodes, **constants)
     exact = {"session.x64quantprecision": "1"}
-    with pytest.raises(EngineError, match="x_zero_point must be null or have the same rank"):
-        run("onnxruntime", x, *nodes, entries=exact, **constants)
+    with pytest.raises(EngineError, match=words):
+        run(engine, x, *nodes, entries=exact, **constants)
     kept = {**exact, "session.qdqisint8allowed": "1"}
-    np.testing.assert_allclose(run("onnxruntime", x, *nodes, entries=kept, **constants), expected, rtol=1e-2)
-    # Explicit zero points avoid it, too, if each matrix has its own: of one that several share, 1.31.1 says "Attempt to replace
-    # the existing tensor". Six products of 1024 x 1024 in blocks of 32 took as long with them as without, on 1.24.4 and 1.31.1.
+    np.testing.assert_allclose(run(engine, x, *nodes, entries=kept, **constants), expected, rtol=1e-2)
+    # A zero point for each matrix avoids it, too, but costs time: a step of SmolLM2-135M in int8, one thread, takes 51.9 ms without
+    # and 60 ms with zero points on 1.24.4, 52 and 62 ms on 1.20.1. Of one that matrices share, 1.31.1 says "Attempt to replace
+    # the existing tensor".
     explicit = helper.make_node(
         "DequantizeLinear", ["codes", "scales", "zeros"], ["matrix"], axis=0, block_size=16
     )
     constants["zeros"] = np.zeros(constants["scales"].shape, np.int8)
-    found = run("onnxruntime", x, nodes[0], explicit, nodes[2], entries=exact, **constants)
+    found = run(engine, x, nodes[0], explicit, nodes[2], entries=exact, **constants)
     np.testing.assert_allclose(found, expected, rtol=1e-2)
 
 

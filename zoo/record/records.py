@@ -117,8 +117,9 @@ class GraphRecord(Record):
 
     ``context_length`` is the most tokens of a row that it takes, padding included; None if nothing limits it.
     ``environment`` are the variables without which the runtime refuses the graph.  ``minimum_without_vnni`` is the first runtime
-    that computes its 8-bit products exactly on x86-64 processors without VNNI; None if it has no such products. ``placement`` is
-    None for targets whose provider has no table of kernels.
+    that computes its 8-bit products exactly on x86-64 processors without VNNI; None if it has no such products.
+    ``session_entries`` are the session configuration entries that this takes. ``placement`` is None for targets whose provider
+    has no table of kernels.
     """
 
     nodes: Count
@@ -126,6 +127,7 @@ class GraphRecord(Record):
     ir_version: Count
     minimum_runtime: str
     minimum_without_vnni: str | None = None
+    session_entries: dict[str, str] = {}
     environment: dict[str, str] = {}
     operations: dict[str, Count]
     unfused: tuple[str, ...]

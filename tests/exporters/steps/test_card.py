@@ -31,7 +31,7 @@ REDUCED = {
     "deit-tiny-16": ("encoder.layers=1", "d_model=16", "encoder.block.attention.heads=2"),
     "t5-small": ("encoder.layers=1", "decoder.layers=1", "vocab_size=50"),
     "whisper-tiny": ("encoder.layers=1", "decoder.layers=1"),
-    "gpt2": ("decoder.layers=1", "d_model=24", "vocab_size=100"),
+    "gpt2": ("decoder.layers=1", "d_model=40", "decoder.block.attention.heads=2", "vocab_size=100"),
 }
 
 
@@ -74,6 +74,8 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
     ("deit-tiny-16", {}, r"logits \(1, 1000\)"),
     ("t5-small", {}, r"\[0 .*"),
     ("whisper-tiny", {}, r"\[ *0 .*"),
+    ("whisper-tiny", {"precision": "int8"}, r"\[ *0 .*"),  # 8-bit products in one graph, blocks in the other
+    ("gpt2", {"precision": "int8"}, r"\[ *1 +2 +3 +4 .*"),  # both in one graph
 ]
 
 

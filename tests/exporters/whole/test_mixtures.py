@@ -61,8 +61,8 @@ def expected_operation(name: str, target: str, precision: str) -> str:
         return "QMoE" if precision in QUANTIZED and name not in {*UNFIT, "odd"} else "Scan"
     if target not in ("cpu", "cuda") or name in UNFIT:
         return "Scan"
-    if target == "cpu" and (precision == "bf16" or (precision == "q4f16" and name != "odd")):
-        return "Scan"  # the processor's MoE knows no bfloat16, and its QMoE float32 alone
+    if target == "cpu" and precision == "bf16":
+        return "Scan"  # the processor's MoE knows no bfloat16
     return "QMoE" if precision in QUANTIZED and name != "odd" else "MoE"
 
 
