@@ -25,7 +25,7 @@ OLD = ("onnxruntime-1.20.1", "onnxruntime-1.24.4")
 """The versions of ONNX Runtime that are run beside the newest."""
 
 SLOW = ("webgpu",)
-"""Engines that take a minute a file without a GPU: they run a structure in fp32 alone."""
+"""Engines that compile shaders for each file: they run after the others."""
 
 ROUNDS = 8
 """The rounds; structures of one family follow one another by name, so that each round has others of it."""
@@ -38,8 +38,7 @@ def engines_of(precision: str) -> Iterator[Engine]:
     newest = sorted(versions, key=lambda name: version_key(name.removeprefix("onnxruntime-")))[-1:]
     left_out = {"onnxruntime", "cuda", *versions} - {*OLD, *newest}
     for engine in every:
-        slow = engine.name in SLOW and precision != "fp32"
-        if engine.name not in left_out and not slow and interpreter_of(engine) is not None:
+        if engine.name not in left_out and interpreter_of(engine) is not None:
             yield replace(engine, exact_forms=False)
 
 
