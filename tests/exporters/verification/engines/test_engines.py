@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 
@@ -25,6 +26,7 @@ from exporters.verification.result import VerificationError
 from exporters.verification.runtime_outputs import RefusalError
 from specs.base.errors import UserError
 from specs.model.model import Model
+from tests.engines.test_engines import COMPUTING
 from tests.exporters.verification.engines.sabotage import (
     Change,
     a_mask,
@@ -162,15 +164,26 @@ def test_a_changed_file_is_not_computed(tmp_path: Path) -> None:
     assert not certificate.passed
 
 
-@one_in(3)
+INSTALLED = {REFERENCE: onnx.__version__, "onnxruntime": onnxruntime.__version__}
+
+
+@one_in(5)
+@pytest.mark.parametrize("engine", INSTALLED)
 @pytest.mark.parametrize("change", [a_scale, a_mask, an_axis])
 def test_a_graph_that_is_wrong_on_an_engine_fails_the_export(
-    change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Change, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
-    with pytest.raises(VerificationError, match=f"{REFERENCE} {onnx.__version__}: failed: .* allowed"):
-        export(gpt2(), tmp_path / "out", ExportOptions(engines=(REFERENCE,)))
+    with pytest.raises(VerificationError, match=f"{engine} {INSTALLED[engine]}: failed: .* allowed"):
+        export(gpt2(), tmp_path / "out", ExportOptions(engines=(engine,)))
     assert not (tmp_path / "out").exists()
+
+
+def test_every_engine_is_shown_to_see_a_wrong_graph() -> None:
+    """Here, in ``tests/engines``, and in ``tests/gpu``."""
+    computing = {name for name in COMPUTING if name in ENGINES} | {*INSTALLED, "cuda"}
+    assert {engine.name for engine in ENGINES.values() if engine.shows == "computes"} == computing
+    assert {engine.name for engine in ENGINES.values() if engine.shows == "compiles"} == {"tensorrt-rtx"}
 
 
 def test_a_refused_graph_fails_the_export_in_the_engines_own_words(
