@@ -17,7 +17,7 @@ LAVAPIPE = (1, 4)
 """The Vulkan version of the first lavapipe that was found to have what the provider asks for, that of Mesa 25."""
 
 LONG = 32
-"""The number of new tokens from which fused attention shuffles values within subgroups, which must be at least 8 wide."""
+"""The number of new tokens from which fused attention shuffles values within subgroups, and is wrong on adapters in software."""
 
 HALVES = base64.b64decode(
     "CAgSADpXChcKAXgSAWgiBENhc3QqCQoCdG8YCqABAgoXCgFoEgF5IgRDYXN0KgkKAnRvGAGgAQISAWdaDwoBeBIKCggIARIECgIIAmIPCgF5EgoKCAgBEgQK"
@@ -35,8 +35,7 @@ ATTENTION = base64.b64decode(
 class WebGpu(Runtime):
     """Sessions by the names of their graphs.
 
-    If fused attention of long inputs is wrong, as with too narrow subgroups, long inputs run in a second session with attention
-    on the CPU.
+    If fused attention of long inputs is wrong, long inputs run in a second session with attention on the CPU.
     """
 
     def start(self, options):
