@@ -14,7 +14,7 @@ SOFTWARE = {"lvp": "lavapipe", "swiftshader": "SwiftShader"}
 """Drivers in software, by a part of their file names."""
 
 LAVAPIPE = (1, 4)
-"""The Vulkan version of the first lavapipe that was found to have what the provider asks for, that of Mesa 25."""
+"""The Vulkan version of Mesa 25, the first whose lavapipe is known to support the provider."""
 
 LONG = 32
 """The number of new tokens from which fused attention shuffles values within subgroups, and is wrong on adapters in software."""
