@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from exporters.export import export
 from exporters.exported.verify_export import verify_export
 from exporters.steps.options import ExportOptions
 from exporters.verification.engines import prove
+from exporters.verification.engines.engine import RUNNERS
 from exporters.verification.engines.find import VARIABLE, engines_here, installation, interpreter_of
 from exporters.verification.engines.graphs import EngineGraph
 from exporters.verification.engines.replay import replay
@@ -243,3 +245,22 @@ def test_what_did_not_run_on_an_engine_is_said() -> None:
     )
     assert both.untried == ("no float16", "b")
     assert str(one) == "a 1: computed, largest difference 1.0e-06 in 2 cases; no float16"
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "usable"),
+    [
+        ("lvp_icd.json", "1.4.305", True),
+        ("lvp_icd.x86_64.json", "1.1.230", False),  # Mesa 22: WebGPU finds no supported adapter
+        ("vk_swiftshader_icd.json", "1.0.5", True),
+    ],
+)
+def test_an_old_driver_in_software_is_passed_over(
+    name: str, version: str, usable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(RUNNERS))
+    runner = importlib.import_module("run_webgpu")
+    path = tmp_path / name
+    assert not runner._is_usable(str(path))
+    path.write_text(json.dumps({"ICD": {"library_path": "x.so", "api_version": version}}), "utf-8")
+    assert runner._is_usable(str(path)) == usable
