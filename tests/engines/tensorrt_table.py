@@ -55,7 +55,6 @@ def cell(name: str, precision: str) -> Row:
         try:
             place = export(spec, Path(folder) / "x", options).directory
             files = read_manifest(place).files.values()
-            begun = processor_seconds()
             compile_export(place, ARCHITECTURES)
         except UserError as refusal:
             return {**row, "outcome": "refused", "words": str(refusal)}
