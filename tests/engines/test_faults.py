@@ -204,3 +204,18 @@ def test_swiftshader_computes_sines_that_are_coarse(run: Run, monkeypatch: pytes
                 run("webgpu", x, helper.make_node(name, ["x"], ["y"])) - right(x.astype(np.float64))
             )
             assert least < difference.max() < most
+
+
+@pytest.mark.parametrize(("outputs", "right"), [(3, True), (6, False), (8, True)])
+def test_webgpu_mixes_groups_of_a_convolution_whose_outputs_are_no_vectors_of_4(
+    run: Run, outputs: int, right: bool
+) -> None:
+    kernels = np.random.default_rng(0).standard_normal((2 * outputs, 2, 3)).astype(np.float32)
+    nodes = (
+        helper.make_node("Reshape", ["x", "shape"], ["channels"]),
+        helper.make_node("Conv", ["channels", "kernels"], ["y"], group=2),
+    )
+    x, shape = np.linspace(-1, 1, 20, dtype=np.float32), np.array([1, 4, 5])
+    expected = run("onnxruntime", x, *nodes, shape=shape, kernels=kernels)
+    difference = abs(run("webgpu", x, *nodes, shape=shape, kernels=kernels) - expected).max()
+    assert difference < 1e-5 if right else difference > 0.1

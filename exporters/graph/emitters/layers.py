@@ -26,16 +26,21 @@ def _convolution(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Value:
-    axes = weight.ndim - 2
+    axes, parameters = weight.ndim - 2, [weight.value, *([bias.value] if bias else [])]
+    options = {
+        "strides": per_axis(stride, axes),
+        "pads": per_axis(padding, axes) * 2,
+        "dilations": per_axis(dilation, axes),
+    }
+    outputs = weight.static(0) // groups
+    if groups == 1 or outputs <= 4 or outputs % 4 == 0 or not call.graph.target.splits_groups:
+        return call.op("Conv", x.value, *parameters, **options, group=groups)
+    parts = [
+        call.op("Split", value, axis=axis, num_outputs=groups, outputs=groups)
+        for value, axis in ((x.value, 1), *((each, 0) for each in parameters))
+    ]
     return call.op(
-        "Conv",
-        x.value,
-        weight.value,
-        *([bias.value] if bias else []),
-        strides=per_axis(stride, axes),
-        pads=per_axis(padding, axes) * 2,
-        dilations=per_axis(dilation, axes),
-        group=groups,
+        "Concat", *(call.op("Conv", *group, **options) for group in zip(*parts, strict=True)), axis=1
     )
 
 
