@@ -43,7 +43,7 @@ ROUTED = (
 GROUPS = (
     "WebGPU computes wrong values of a convolution in groups if a group has more than 4 outputs, in no whole vectors of 4 "
     "(`test_webgpu_mixes_groups_of_a_convolution_whose_outputs_are_no_vectors_of_4`); this reduced model has groups of 6, the model itself of "
-    "48. `--target webgpu` writes one convolution per group."
+    "48. `--target webgpu` computes whole vectors, and leaves the rest out."
 )
 
 AVOIDED = (

@@ -27,21 +27,24 @@ def _convolution(
     groups: int = 1,
 ) -> Value:
     axes, parameters = weight.ndim - 2, [weight.value, *([bias.value] if bias else [])]
-    options = {
+    options: dict[str, Any] = {
         "strides": per_axis(stride, axes),
         "pads": per_axis(padding, axes) * 2,
         "dilations": per_axis(dilation, axes),
     }
+    options["group"] = groups
     outputs = weight.static(0) // groups
-    if groups == 1 or outputs <= 4 or outputs % 4 == 0 or not call.graph.target.splits_groups:
-        return call.op("Conv", x.value, *parameters, **options, group=groups)
-    parts = [
-        call.op("Split", value, axis=axis, num_outputs=groups, outputs=groups)
-        for value, axis in ((x.value, 1), *((each, 0) for each in parameters))
-    ]
-    return call.op(
-        "Concat", *(call.op("Conv", *group, **options) for group in zip(*parts, strict=True)), axis=1
+    if groups == 1 or outputs <= 4 or outputs % 4 == 0 or not call.graph.target.whole_groups:
+        return call.op("Conv", x.value, *parameters, **options)
+    whole = (
+        outputs + -outputs % 4
+    )  # the last output of a group is repeated, and its copies are left out afterwards
+    taken = call.graph.ints(
+        *(first + min(n, outputs - 1) for first in range(0, groups * outputs, outputs) for n in range(whole))
     )
+    kept = call.graph.ints(*(first + n for first in range(0, groups * whole, whole) for n in range(outputs)))
+    longer = [call.op("Gather", each, taken, axis=0) for each in parameters]
+    return call.op("Gather", call.op("Conv", x.value, *longer, **options), kept, axis=1)
 
 
 @emits(F.dropout)
