@@ -134,6 +134,8 @@ class Target:
     """The precisions that it does not have, with the reasons."""
     coarse_sines: bool = False
     """Whether its sines and cosines are inexact, so that a graph computes them itself (:mod:`exporters.graph.emitters.sines`)."""
+    whole_groups: bool = False
+    """Whether groups of a convolution with more than 4 outputs must have whole vectors of 4: others are computed wrongly."""
     largest_tensor: int | None = None
     """The bytes of the largest weight that fits one of its buffers; None for no limit."""
 
@@ -304,6 +306,7 @@ TARGETS = {
             appends_nothing=False,
             unsupported_precisions={"bf16": "WebGPU has no bfloat16"},
             coarse_sines=True,
+            whole_groups=True,
             largest_tensor=2**31 - 4,
         ),
         # --8<-- [end:webgpu]

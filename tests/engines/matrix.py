@@ -28,7 +28,7 @@ UNVERSIONED = ("onnxruntime", "cuda")
 """Engines that are left out: the installed ONNX Runtime, which is one of the versions, and the one that needs a GPU."""
 
 SLOW = ("webgpu",)
-"""Engines that take a minute a file without a GPU: they run a structure in fp32 alone."""
+"""Engines that compile shaders for each file: they run after the others."""
 
 ROUNDS = 8
 """The rounds; structures of one family follow one another by name, so that each round has others of it."""
@@ -40,8 +40,7 @@ def engines_of(precision: str) -> Iterator[Engine]:
     for engine in every:
         version = RUNTIME_VERSION.fullmatch(engine.name)
         old = version is not None and version_key(version[1]) < version_key(OLDEST)
-        slow = engine.name in SLOW and precision != "fp32"
-        if not (old or slow or engine.name in UNVERSIONED) and interpreter_of(engine) is not None:
+        if not (old or engine.name in UNVERSIONED) and interpreter_of(engine) is not None:
             yield replace(engine, exact_forms=False)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,6 +89,26 @@ def test_a_wrong_graph_fails_on_every_engine(
     monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
     with pytest.raises(VerificationError, match=rf"{engine}.*: failed: .* allowed"):
         export(gpt2(), tmp_path / "out", ExportOptions(engines=(engine,)))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("change", [a_mask, an_axis])
+@pytest.mark.parametrize("engine", COMPUTING)
+def test_a_wrong_file_that_rounds_fails_on_every_engine(
+    engine: str, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = prove._places
+
+    @contextmanager
+    def changed(*arguments: Any, exact: bool, bfloat16: bool) -> Iterator[list[Path]]:
+        with places(*arguments, exact=exact, bfloat16=bfloat16) as paths:
+            for path in () if exact else paths:
+                change_file(path, change)
+            yield paths
+
+    monkeypatch.setattr(prove, "_places", changed)
+    with pytest.raises(VerificationError, match=rf"{engine}.*: failed: .* allowed for rounding"):
+        export(gpt2(), tmp_path / "out", ExportOptions.of(engines=(engine,), precision="int4"))
     assert not (tmp_path / "out").exists()
 
 

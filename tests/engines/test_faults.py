@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 from exporters.verification.engines.find import interpreter_of
 from exporters.verification.engines.process import EngineError, started
-from exporters.verification.engines.table import engine_named
+from exporters.verification.engines.table import SWIFTSHADER, engine_named
 
 pytestmark = pytest.mark.engines
 
@@ -237,7 +237,28 @@ def test_openvino_misreads_blocks_whose_size_is_no_power_of_two(run: Run) -> Non
         assert difference < 1e-4 if right else difference > 0.1
 
 
-def test_webgpu_computes_sines_that_are_coarse(run: Run) -> None:
-    x = np.linspace(0, 3, 100, dtype=np.float32)
-    difference = abs(run("webgpu", x, helper.make_node("Sin", ["x"], ["y"])) - np.sin(x)).max()
-    assert 2e-6 < difference < 2**-11
+@pytest.mark.skipif(not Path(SWIFTSHADER).exists(), reason="needs Debian's package chromium")
+def test_swiftshader_computes_sines_that_are_coarse(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VK_ICD_FILENAMES", SWIFTSHADER)
+    for largest, least, most in ((3, 1e-4, 2**-11), (10**6, 1e-2, 1)):  # lavapipe: 7e-8 for both
+        x = np.linspace(0, largest, 1000, dtype=np.float32)
+        for name, right in (("Sin", np.sin), ("Cos", np.cos)):
+            difference = abs(
+                run("webgpu", x, helper.make_node(name, ["x"], ["y"])) - right(x.astype(np.float64))
+            )
+            assert least < difference.max() < most
+
+
+@pytest.mark.parametrize(("outputs", "right"), [(3, True), (6, False), (8, True)])
+def test_webgpu_mixes_groups_of_a_convolution_whose_outputs_are_no_vectors_of_4(
+    run: Run, outputs: int, right: bool
+) -> None:
+    kernels = np.random.default_rng(0).standard_normal((2 * outputs, 2, 3)).astype(np.float32)
+    nodes = (
+        helper.make_node("Reshape", ["x", "shape"], ["channels"]),
+        helper.make_node("Conv", ["channels", "kernels"], ["y"], group=2),
+    )
+    x, shape = np.linspace(-1, 1, 20, dtype=np.float32), np.array([1, 4, 5])
+    expected = run("onnxruntime", x, *nodes, shape=shape, kernels=kernels)
+    difference = abs(run("webgpu", x, *nodes, shape=shape, kernels=kernels) - expected).max()
+    assert difference < 1e-5 if right else difference > 0.1

@@ -46,6 +46,7 @@ STRUCTURES = [
     ("hubert-base-ls960", "fp16"),  # sizes that follow from others
     ("falcon-mamba-7b", "fp32"),
     ("qwen2-vl-2b", "int4"),
+    ("qwen3-vl-2b", "int8"),  # a batch of one through narrow layers
     ("qwen3-next-80b-a3b", "fp16"),  # delta rules
 ]
 

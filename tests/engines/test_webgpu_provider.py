@@ -1,6 +1,6 @@
 """ONNX Runtime's WebGPU provider computes what PyTorch does, and sees a graph that is wrong.
 
-Its adapter is SwiftShader, from Debian's package chromium.
+Its adapter is lavapipe of Mesa 25 or later, or else SwiftShader, from Debian's package chromium.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from exporters.steps.options import ExportOptions
 from exporters.verification.engines import prove
 from exporters.verification.engines.find import interpreter_of
 from exporters.verification.engines.process import started
-from exporters.verification.engines.table import engine_named
+from exporters.verification.engines.table import SWIFTSHADER, engine_named
 from exporters.verification.exact.graph import Constants, exact_file
 from exporters.verification.result import VerificationError
 from tests.exporters.reduced_presets import structure
@@ -43,7 +43,9 @@ def test_the_provider_computes_what_the_model_does(name: str, tmp_path: Path) ->
     )  # within the tolerances of verification, which are relative to the outputs
 
 
-def test_what_an_adapter_cannot_run_is_named(tmp_path: Path) -> None:
+@pytest.mark.skipif(not Path(SWIFTSHADER).exists(), reason="needs Debian's package chromium")
+def test_what_an_adapter_cannot_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VK_ICD_FILENAMES", SWIFTSHADER)
     options = ExportOptions(target="webgpu", precision="q4f16", engines=("webgpu",))
     verification = export(bert(), tmp_path / "out", options).verification
     assert verification is not None

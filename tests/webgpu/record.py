@@ -16,7 +16,7 @@ from typing import Any
 import exporters.target.kernels
 from exporters.target.providers import WEBGPU
 from exporters.verification.engines.find import interpreter_of
-from exporters.verification.engines.table import ENGINES
+from exporters.verification.engines.table import ENGINES, SWIFTSHADER
 from tests.cuda.record import DOMAINS, types_of, used_versions
 
 TABLE = Path(exporters.target.kernels.__file__).with_name("webgpu.json")
@@ -44,10 +44,10 @@ print(json.dumps({
 def listed() -> dict[str, Any]:
     """The kernels and the schemas of the operators, as the plugin's environment lists them."""
     engine = ENGINES["webgpu"]
-    python, drivers = interpreter_of(engine), engine.options["software_vulkan"]
+    python = interpreter_of(engine)
     assert python is not None, "the engine webgpu is not installed: `zoo engines` says how"
     environment = {**os.environ, "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER": "1", "PYTHONPATH": ""}
-    environment.setdefault("VK_ICD_FILENAMES", drivers[0])
+    environment.setdefault("VK_ICD_FILENAMES", SWIFTSHADER)
     ran = subprocess.run([python, "-c", PROGRAM], check=True, env=environment, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(ran.stdout)
     return found

@@ -26,17 +26,24 @@ def _convolution(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Value:
-    axes = weight.ndim - 2
-    return call.op(
-        "Conv",
-        x.value,
-        weight.value,
-        *([bias.value] if bias else []),
-        strides=per_axis(stride, axes),
-        pads=per_axis(padding, axes) * 2,
-        dilations=per_axis(dilation, axes),
-        group=groups,
+    axes, parameters = weight.ndim - 2, [weight.value, *([bias.value] if bias else [])]
+    options: dict[str, Any] = {
+        "strides": per_axis(stride, axes),
+        "pads": per_axis(padding, axes) * 2,
+        "dilations": per_axis(dilation, axes),
+        "group": groups,
+    }
+    outputs = weight.static(0) // groups
+    if groups == 1 or outputs <= 4 or outputs % 4 == 0 or not call.graph.target.whole_groups:
+        return call.op("Conv", x.value, *parameters, **options)
+    # The last output of a group is repeated up to a whole vector, and the copies are left out afterwards.
+    whole = outputs + -outputs % 4
+    taken = call.graph.ints(
+        *(first + min(n, outputs - 1) for first in range(0, groups * outputs, outputs) for n in range(whole))
     )
+    kept = call.graph.ints(*(first + n for first in range(0, groups * whole, whole) for n in range(outputs)))
+    longer = [call.op("Gather", parameter, taken, axis=0) for parameter in parameters]
+    return call.op("Gather", call.op("Conv", x.value, *longer, **options), kept, axis=1)
 
 
 @emits(F.dropout)

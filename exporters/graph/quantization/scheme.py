@@ -102,11 +102,16 @@ class Quantization:
 
 def fitted(blocks: Blocks, width: int, undivided: Undivided = "short block") -> Blocks | None:
     """Blocks of the requested size, or of the largest smaller size that divides the width; otherwise of the ``undivided`` form,
-    which is None for floats."""
+    which is None for floats.
+
+    With floats, 8-bit rows have at least two blocks: the compiler of TensorRT for RTX ends with an internal error for an attention
+    whose queries, keys and values have one block per row.
+    """
     if blocks.size is None:
         return blocks
     sizes = BLOCK_SIZES if undivided == "short block" else (LEAST_BLOCK, *BLOCK_SIZES)
-    fitting = [size for size in sizes if size <= blocks.size and width % size == 0]
+    longest = min(blocks.size, width // 2) if undivided == "floats" and blocks.bits == 8 else blocks.size
+    fitting = [size for size in sizes if size <= longest and width % size == 0]
     if not fitting and undivided == "floats":
         return None
     if not fitting and undivided == "rows":

@@ -10,6 +10,9 @@ from exporters.verification.engines.engine import RUNNERS, Engine
 from specs.base.errors import UserError, option_name
 from specs.base.suggest import suggestion
 
+SWIFTSHADER = "/usr/lib/chromium/vk_swiftshader_icd.json"
+"""The Vulkan driver in software of Debian's package chromium."""
+
 ENGINES = {
     engine.name: engine
     for engine in (
@@ -50,8 +53,15 @@ ENGINES = {
             module="onnxruntime_ep_webgpu",
             packages=("onnxruntime", "onnxruntime-ep-webgpu>=0.4", "numpy"),
             targets=frozenset({"portable", "webgpu"}),
-            libraries="a Vulkan driver; in software SwiftShader: apt-get install libvulkan1 chromium",
-            options={"software_vulkan": ["/usr/lib/chromium/vk_swiftshader_icd.json"]},
+            libraries="a Vulkan driver; in software lavapipe of Mesa 25 or later: apt-get install libvulkan1 mesa-vulkan-drivers, or "
+            "SwiftShader: apt-get install libvulkan1 chromium",
+            options={
+                "software_vulkan": [
+                    "/usr/share/vulkan/icd.d/lvp_icd.json",
+                    "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json",
+                    SWIFTSHADER,
+                ]
+            },
         ),
         Engine(
             "wasm",

@@ -1,6 +1,7 @@
 """ONNX Runtime's WebGPU provider, a plugin: on a GPU, or on a software adapter."""
 
 import base64
+import json
 import os
 
 import numpy as np
@@ -9,8 +10,14 @@ from run_onnxruntime import Runtime
 
 PROVIDER = "WebGpuExecutionProvider"
 
+SOFTWARE = {"lvp": "lavapipe", "swiftshader": "SwiftShader"}
+"""Drivers in software, by a part of their file names."""
+
+LAVAPIPE = (1, 4)
+"""The Vulkan version of Mesa 25, the first whose lavapipe is known to support the provider."""
+
 LONG = 32
-"""The number of new tokens from which fused attention shuffles values within subgroups, which must be at least 8 wide."""
+"""The number of new tokens from which fused attention shuffles values within subgroups, and is wrong on adapters in software."""
 
 HALVES = base64.b64decode(
     "CAgSADpXChcKAXgSAWgiBENhc3QqCQoCdG8YCqABAgoXCgFoEgF5IgRDYXN0KgkKAnRvGAGgAQISAWdaDwoBeBIKCggIARIECgIIAmIPCgF5EgoKCAgBEgQK"
@@ -28,14 +35,13 @@ ATTENTION = base64.b64decode(
 class WebGpu(Runtime):
     """Sessions by the names of their graphs.
 
-    If fused attention of long inputs is wrong, as with too narrow subgroups, long inputs run in a second session with attention
-    on the CPU.
+    If fused attention of long inputs is wrong, long inputs run in a second session with attention on the CPU.
     """
 
     def start(self, options):
-        for driver in filter(os.path.exists, options["software_vulkan"]):
-            if "VK_ICD_FILENAMES" not in os.environ and not os.path.exists("/dev/dri"):
-                os.environ["VK_ICD_FILENAMES"] = driver
+        driver = next(filter(_is_usable, options["software_vulkan"]), None)
+        if driver is not None and not os.path.exists("/dev/dri"):
+            os.environ.setdefault("VK_ICD_FILENAMES", driver)
         os.environ["ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER"] = "1"
         import onnxruntime
         import onnxruntime_ep_webgpu
@@ -50,6 +56,8 @@ class WebGpu(Runtime):
         self.device = devices[0]
         self.narrow = not self._attends()
         version = f"{self.device.ep_metadata['version']} on ONNX Runtime {onnxruntime.__version__}"
+        chosen = os.path.basename(os.environ.get("VK_ICD_FILENAMES", ""))
+        version += "".join(f", {name}" for part, name in SOFTWARE.items() if part in chosen)
         return {"version": version, "lacks": [] if self._casts() else ["float16"]}
 
     def load(self, name, path, options):
@@ -99,6 +107,15 @@ class WebGpu(Runtime):
                 return False
             raise
         return True
+
+
+def _is_usable(driver):
+    """Whether a driver is there, and new enough if it is lavapipe."""
+    if not os.path.exists(driver):
+        return False
+    with open(driver, encoding="utf-8") as file:
+        version = json.load(file)["ICD"]["api_version"]
+    return "lvp" not in driver or tuple(map(int, version.split(".")[:2])) >= LAVAPIPE
 
 
 def _is_long(name, array):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 
@@ -16,6 +18,7 @@ from exporters.export import export
 from exporters.exported.verify_export import verify_export
 from exporters.steps.options import ExportOptions
 from exporters.verification.engines import prove
+from exporters.verification.engines.engine import RUNNERS
 from exporters.verification.engines.find import VARIABLE, engines_here, installation, interpreter_of
 from exporters.verification.engines.graphs import EngineGraph
 from exporters.verification.engines.replay import replay
@@ -25,6 +28,7 @@ from exporters.verification.result import VerificationError
 from exporters.verification.runtime_outputs import RefusalError
 from specs.base.errors import UserError
 from specs.model.model import Model
+from tests.engines.test_engines import COMPUTING
 from tests.exporters.verification.engines.sabotage import (
     Change,
     a_mask,
@@ -162,15 +166,26 @@ def test_a_changed_file_is_not_computed(tmp_path: Path) -> None:
     assert not certificate.passed
 
 
-@one_in(3)
+INSTALLED = {REFERENCE: onnx.__version__, "onnxruntime": onnxruntime.__version__}
+
+
+@one_in(5)
+@pytest.mark.parametrize("engine", INSTALLED)
 @pytest.mark.parametrize("change", [a_scale, a_mask, an_axis])
 def test_a_graph_that_is_wrong_on_an_engine_fails_the_export(
-    change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Change, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
-    with pytest.raises(VerificationError, match=f"{REFERENCE} {onnx.__version__}: failed: .* allowed"):
-        export(gpt2(), tmp_path / "out", ExportOptions(engines=(REFERENCE,)))
+    with pytest.raises(VerificationError, match=f"{engine} {INSTALLED[engine]}: failed: .* allowed"):
+        export(gpt2(), tmp_path / "out", ExportOptions(engines=(engine,)))
     assert not (tmp_path / "out").exists()
+
+
+def test_every_engine_is_shown_to_see_a_wrong_graph() -> None:
+    """Here, in ``tests/engines``, and in ``tests/gpu``."""
+    computing = {name for name in COMPUTING if name in ENGINES} | {*INSTALLED, "cuda"}
+    assert {engine.name for engine in ENGINES.values() if engine.shows == "computes"} == computing
+    assert {engine.name for engine in ENGINES.values() if engine.shows == "compiles"} == {"tensorrt-rtx"}
 
 
 def test_a_refused_graph_fails_the_export_in_the_engines_own_words(
@@ -230,3 +245,22 @@ def test_what_did_not_run_on_an_engine_is_said() -> None:
     )
     assert both.untried == ("no float16", "b")
     assert str(one) == "a 1: computed, largest difference 1.0e-06 in 2 cases; no float16"
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "usable"),
+    [
+        ("lvp_icd.json", "1.4.305", True),
+        ("lvp_icd.x86_64.json", "1.1.230", False),  # Mesa 22: WebGPU finds no supported adapter
+        ("vk_swiftshader_icd.json", "1.0.5", True),
+    ],
+)
+def test_an_old_driver_in_software_is_passed_over(
+    name: str, version: str, usable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(RUNNERS))
+    runner = importlib.import_module("run_webgpu")
+    path = tmp_path / name
+    assert not runner._is_usable(str(path))
+    path.write_text(json.dumps({"ICD": {"library_path": "x.so", "api_version": version}}), "utf-8")
+    assert runner._is_usable(str(path)) == usable
