@@ -35,6 +35,12 @@ def this_device(precision: FloatPrecision) -> Device:
     )
 
 
+def this_machine() -> Device:
+    """The same with its rates in every precision."""
+    first, second = this_device("fp16"), this_device("bf16")
+    return first.model_copy(update={"flops": {**second.flops, **first.flops}})
+
+
 def _cuda_device(precision: FloatPrecision) -> Device:
     properties = torch.cuda.get_device_properties(0)
     return Device(
