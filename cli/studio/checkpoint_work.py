@@ -12,7 +12,6 @@ from typing import Any
 
 def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
     """Write a Hugging Face checkpoint below the studio's folder; one that is there is replaced only where the request says so."""
-    from cli.studio.places import place_below
     from cli.studio.typed_spec import TypedSpec
     from zoo.checkpoints.converting import convert
     from zoo.core.progress import Stage
@@ -20,7 +19,7 @@ def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
     from zoo.files.destination import CONVERSION, check_replaceable, replacing
 
     folder = Path(request["folder"])
-    name, destination = request["directory"], place_below(folder, request["directory"])
+    name, destination = request["directory"], folder / request["directory"]
     spec = TypedSpec.read(request["text"], folder).model
     check_replaceable(destination, CONVERSION)
     if os.path.lexists(destination / CONVERSION) and not request["replace"]:

@@ -164,6 +164,8 @@ class Studio:
                 work = {"text": asked.text("text"), "folder": str(self.folder), **checked(asked)}
             except BadRequestError as error:
                 return _refused(error)
+            except UserError as error:
+                return JSONResponse({"error": with_flags(error.text)}, 422)
             return StreamingResponse(_lines(self.job.events(name, work)), media_type=_LINES)
 
         return endpoint

@@ -11,6 +11,7 @@ from cli.studio.controls import changed, stepped
 from cli.studio.dropped import imported
 from cli.studio.mesh_figures import MeshFigures, MeshQuestion
 from cli.studio.opened_spec import OpenedSpec, opened_below
+from cli.studio.places import place_below
 from cli.studio.requests import Fields
 from cli.studio.saved_spec import command_of, saved
 from specs.language.catalog import preset_names
@@ -81,6 +82,7 @@ class Works:
 
     def jobs(self) -> dict[str, Work]:
         """The checked requests of long work."""
+        root = self.folder.resolve()
 
         def weights(asked: Fields) -> str:
             return asked.choice("weights", ["random", "none", *self.weights])
@@ -90,7 +92,7 @@ class Works:
                 "options": {**asked.texts(("target", "precision", "layout")), "weights": weights(asked)}
             },
             "checkpoint": lambda asked: {
-                "directory": asked.text("directory"),
+                "directory": str(place_below(self.folder, asked.text("directory")).relative_to(root)),
                 "replace": asked.plain("replace") is True,
                 "dtype": asked.choice("dtype", [*DTYPES]),
                 "weights": asked.choice("weights", ["random", *self.weights]),

@@ -21,8 +21,11 @@ EDITS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     ),
     "name": ("tiny-gpt", [("name: tiny-gpt", "name: other")]),
     "nothing": ("llama-3-8b", []),
-    "untied": ("gpt2", [("tie_embeddings: true", "tie_embeddings: false")]),
-    "windows": ("gemma-2-2b", [("window: 4096", "window: 512")]),
+    "untied": (
+        "gpt2",
+        [("head: {kind: language_modeling", "head: {kind: language_modeling, tie_embeddings: false")],
+    ),
+    "windows": ("gemma2-2b", [("window: 4096", "window: 512")]),
     "experts": ("mixtral-8x7b", [("experts: 8", "experts: 4")]),
     "vocabulary": ("t5-small", [("vocab_size: 32128", "vocab_size: 1000")]),
 }
