@@ -13,10 +13,13 @@ from typing import Any
 def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
     """Write a Hugging Face checkpoint below the studio's folder; one that is there is replaced only where the request says so."""
     from cli.studio.typed_spec import TypedSpec
+    from specs.base.errors import UserError
     from zoo.checkpoints.converting import convert
+    from zoo.configs.exporting import NoFamilyError
     from zoo.core.progress import Stage
     from zoo.core.units import byte_text
     from zoo.files.destination import CONVERSION, check_replaceable, replacing
+    from zoo.remote_code.write import convert_with_code
 
     folder = Path(request["folder"])
     name, destination = request["directory"], folder / request["directory"]
@@ -30,8 +33,14 @@ def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
     def progress(stage: Stage) -> None:
         tell("progress", **asdict(stage))
 
-    with replacing(destination, CONVERSION) as directory:
-        written = convert(spec, request["weights"], directory, dtype=request["dtype"], progress=progress)
+    write = convert_with_code if request["code"] else convert
+    try:
+        with replacing(destination, CONVERSION) as directory:
+            written = write(spec, request["weights"], directory, dtype=request["dtype"], progress=progress)
+    except NoFamilyError as error:
+        raise UserError(
+            f"{error.text}\n  Or choose trust_remote_code, which writes the model's own code with it."
+        ) from None
     tell(
         "done",
         directory=name,

@@ -94,6 +94,7 @@ class Works:
             "checkpoint": lambda asked: {
                 "directory": str(place_below(self.folder, asked.text("directory")).relative_to(root)),
                 "replace": asked.plain("replace") is True,
+                "code": asked.plain("code") is True,
                 "dtype": asked.choice("dtype", [*DTYPES]),
                 "weights": asked.choice("weights", ["random", *self.weights]),
             },

@@ -9,7 +9,9 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
+from cli.studio.link import fragment_of
 from tests.browser.studio_page import StudioPage, studio
+from tests.cli.studio.test_works import small_gpt2
 
 __all__ = ["studio"]
 
@@ -107,8 +109,7 @@ def test_a_large_model_is_refused_with_the_way_to_reduce_it(studio: StudioPage) 
 
 
 def test_a_checkpoint_is_written_opened_and_exported_with_its_weights(studio: StudioPage) -> None:
-    studio.open()
-    open_preset(studio, "tiny-gpt")
+    studio.open("#" + fragment_of(small_gpt2()))
     studio.browser.one("body").send_keys(Keys.CONTROL, "s")
     fill(studio, "#checkpoint [aria-label='Directory of the checkpoint']", "../outside")
     studio.browser.one("#checkpoint .primary").click()
@@ -130,7 +131,7 @@ def test_a_checkpoint_is_written_opened_and_exported_with_its_weights(studio: St
     studio.click("dialog .primary")
     verdict = studio.until(lambda: studio.browser.all("#verdict"), 120)[0].text
     assert verdict.startswith("✓ Verified")
-    record = json.loads((studio.folder / "build/tiny-gpt/export.json").read_text())
+    record = json.loads((studio.folder / "build/gpt2/export.json").read_text())
     assert "kept" in json.dumps(record)
     assert studio.browser.errors() == []
 

@@ -14,7 +14,6 @@ const verdict = (split) => (split.fits ? "trains" : split.fits_serving ? "serves
 
 export class MeshCard {
   constructor(body, devices) {
-    this.body = body;
     this.device = devices.includes("h100") ? "h100" : devices[0];
     this.devices = devices;
     this.number = 8;
@@ -25,7 +24,21 @@ export class MeshCard {
       this.visible = entry.isIntersecting;
       this.ask();
     }).observe(body.parentElement);
-    this.body.append(h("p", { class: "quiet" }, "…"));
+    this.number_ = h("input", { id: "mesh-number", type: "number", min: "1", max: String(MOST), step: "1", value: String(this.number), "aria-label": "Number of devices", on: { change: () => {
+      this.number = Math.min(MOST, Math.max(1, Math.round(Number(this.number_.value) || 1)));
+      this.number_.value = String(this.number);
+      this.again();
+    } } });
+    this.kind = h("select", { id: "mesh-device", "aria-label": "Kind of device", on: { change: () => {
+      this.device = this.kind.value;
+      this.again();
+    } } }, devices.map((name) => h("option", { value: name, selected: name === this.device }, name)));
+    this.menu = h("select", { id: "mesh-split", "aria-label": "Split", on: { change: () => {
+      this.chosen = this.menu.value;
+      this.show(this.data);
+    } } });
+    this.rest = h("div", {}, h("p", { class: "quiet" }, "…"));
+    body.append(h("p", { class: "choose" }, this.number_, " × ", this.kind, this.menu), this.rest); // controls stay while figures change
   }
 
   // The spec or the sizes have changed.
@@ -48,32 +61,21 @@ export class MeshCard {
       const data = { text, batch, precision, device: this.device, devices: this.number };
       this.show(await post("mesh", length ? { ...data, length } : data));
     } catch (error) {
-      this.body.replaceChildren(this.menus([]), h("p", { class: "bad message" }, error.message));
+      this.rest.replaceChildren(h("p", { class: "bad message" }, error.message));
     } finally {
       this.asking = false;
       this.ask();
     }
   }
 
-  menus(splits) {
-    const asked = (menu, act) => menu.addEventListener("change", () => { act(); this.again(); });
-    const number = h("input", { id: "mesh-number", type: "number", min: "1", max: "4096", step: "1", value: String(this.number), "aria-label": "Number of devices" });
-    const kind = h("select", { id: "mesh-device", "aria-label": "Kind of device" }, this.devices.map((name) => h("option", { value: name, selected: name === this.device }, name)));
-    asked(number, () => (this.number = Math.min(4096, Math.max(1, Math.round(Number(number.value) || 1)))));
-    asked(kind, () => (this.device = kind.value));
-    const menu = splits.length && h("select", { id: "mesh-split", "aria-label": "Split", on: { change: () => { this.chosen = menu.value; this.show(this.data); } } },
-      splits.map((split) => h("option", { value: splitText(split), selected: splitText(split) === this.chosen }, `${splitText(split)}: ${verdict(split)}`)));
-    return h("p", { class: "choose" }, number, " × ", kind, menu ? [" split ", menu] : null);
-  }
-
   show(data) {
     this.data = data;
     const { splits, kinds, precision, batch, length } = data;
-    const focused = document.activeElement && this.body.contains(document.activeElement) ? document.activeElement.id : "";
     const split = splits.find((each) => splitText(each) === this.chosen) || splits[0];
     this.chosen = split ? splitText(split) : "";
-    this.body.replaceChildren(
-      this.menus(splits),
+    this.menu.replaceChildren(...splits.map((each) => h("option", { value: splitText(each), selected: each === split }, `${splitText(each)}: ${verdict(each)}`)));
+    this.menu.hidden = splits.length < 2;
+    this.rest.replaceChildren(...[
       ...(split ? this.split(split, data) : [h("p", { class: "bad" }, `The model cannot be split over ${whole(this.number)} devices.`)]),
       splits.length > 1
         ? table(`Splits of ${whole(this.number)} × ${this.device}`, ["split", "training", "serving", "step at least", ""],
@@ -81,9 +83,8 @@ export class MeshCard {
         : null,
       data.more ? h("p", { class: "quiet" }, `and ${data.more} more splits`) : null,
       table("The fewest devices", ["device", "to serve", "to train"], kinds.map((each) => [each.name, fewest(each.serve), fewest(each.train)])),
-      h("p", { class: "how" }, `${precision}, batch ${whole(batch)} of ${whole(length)} tokens for each dp group, as zoo report --mesh: dp shards weights and Adam's state, tp cuts heads, experts and vocabulary, pp cuts layers. A tenth of the memory stays free.`));
-    const again = focused && this.body.querySelector(`#${focused}`);
-    if (again) again.focus();
+      h("p", { class: "how" }, `${precision}, batch ${whole(batch)} of ${whole(length)} tokens for each dp group, as zoo report --mesh: dp shards weights and Adam's state, tp cuts heads, experts and vocabulary, pp cuts layers. A tenth of the memory stays free.`),
+    ].filter(Boolean));
   }
 
   split(split, { memory }) {
@@ -104,6 +105,7 @@ export class MeshCard {
   }
 }
 
+const MOST = 4096;
 const COLOURS = { router: "line" };
 const total = (values) => Object.values(values).reduce((sum, value) => sum + value, 0);
 const room = (fits, size) => h("span", { class: fits ? "fit" : "split" }, bytes(size));

@@ -67,11 +67,14 @@ export function saveDialog({ text, file, name, weights, sizes, done }) {
   input.select();
 }
 
+const ALONE = "transformers alone";
+
 function checkpointForm(text, name, own, sizes) {
   const fault = message();
   const input = h("input", { type: "text", value: `build/${name}-checkpoint`, "aria-label": "Directory of the checkpoint" });
   const [dtype, dtypeLabel] = select("Type", ["fp32", "fp16", "bf16"], "fp32");
   const [weights, weightsLabel] = select("Weights", [...(own ? [own] : []), "random"], own || "random");
+  const [code, codeLabel] = select("Loads with", [ALONE, "trust_remote_code"], ALONE);
   const size = h("p", { class: "quiet" });
   const [log, result, cancel] = [stages(), outcome(), cancelButton()];
   const button = h("button", { class: "primary", type: "submit" }, "Write checkpoint");
@@ -83,11 +86,11 @@ function checkpointForm(text, name, own, sizes) {
     const row = sizes && sizes.find((each) => each.precision === dtype.value);
     size.textContent = row ? `Writes about ${bytes(row.bytes)}${weights.value === "random" ? ", drawn by the spec's recipe" : ""}.` : "";
   };
-  for (const each of [input, dtype, weights]) each.addEventListener("input", fresh);
+  for (const each of [input, dtype, weights, code]) each.addEventListener("input", fresh);
   const form = h("form", { id: "checkpoint", on: { submit: async (event) => {
     event.preventDefault();
     fault.textContent = "";
-    const data = { text, directory: input.value.trim(), dtype: dtype.value, weights: weights.value, replace };
+    const data = { text, directory: input.value.trim(), dtype: dtype.value, weights: weights.value, code: code.value !== ALONE, replace };
     await run("checkpoint", data, { button, cancel, log, result, each: (told) => {
       if (told.event === "exists") {
         fault.textContent = `${told.directory} is an earlier checkpoint.`;
@@ -99,10 +102,10 @@ function checkpointForm(text, name, own, sizes) {
       result.replaceChildren(
         h("p", { class: "good", id: "written" }, `✓ Written to ${told.directory}: ${plural(told.files.length, "file")}`),
         table("Files", ["file", "size"], told.files.map(([file, , shown]) => [file, shown])),
-        h("p", { class: "quiet" }, "Load it with ", h("code", {}, `${told.loader}.from_pretrained("${told.directory}")`)));
+        h("p", { class: "quiet" }, "Load it with ", h("code", {}, `${told.loader}.from_pretrained("${told.directory}"${code.value === ALONE ? "" : ", trust_remote_code=True"})`)));
     } });
   } } },
-  h("label", {}, "Directory, in the folder of the studio ", input), h("div", { class: "options" }, dtypeLabel, weightsLabel), size, fault, h("p", { class: "actions" }, button, cancel));
+  h("label", {}, "Directory, in the folder of the studio ", input), h("div", { class: "options" }, dtypeLabel, weightsLabel, codeLabel), size, fault, h("p", { class: "actions" }, button, cancel));
   fresh();
   return [form, log, result];
 }

@@ -25,6 +25,16 @@ def events(page: Page, name: str, **data: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in response.text.splitlines()]
 
 
+def small_gpt2() -> str:
+    """The text of a GPT-2 of a few hundred kilobytes."""
+    text = text_of("gpt2")
+    for old, new in (("d_model: 768", "d_model: 64"), ("layers: 12", "layers: 2"), ("vocab_size: 50257", "vocab_size: 300"),
+                     ("hidden: 3072", "hidden: 128"), ("heads: 12", "heads: 4")):  # fmt: skip
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
 @pytest.mark.parametrize(("name", "count"), [("gpt2", 4), ("tiny-gpt", 6), ("mixtral-8x7b", 16)])
 def test_every_split_of_a_mesh_is_that_of_the_report(page: Page, name: str, count: int) -> None:
     answer = page.post("mesh", text=text_of(name), device="a100", devices=count, batch=2, precision="bf16")
@@ -95,7 +105,7 @@ def test_a_spec_and_its_base_are_trained_as_compare_trains_them(page: Page, fold
     text = text_of("tiny-gpt").replace("kind: learned", "kind: none")
     assert text != text_of("tiny-gpt")
     told = events(page, "training", text=text, base="tiny-gpt", task="copy", steps=12, layers=1, width=32)
-    assert [event["event"] for event in told][0] == "models"
+    assert told[0]["event"] == "models"
     assert told[-1]["event"] == "done", told[-1]
     points = [point for event in told if event["event"] == "steps" for point in event["points"]]
     assert [step for label, step, _ in points if label == "now"] == [*range(1, 13)]
@@ -133,7 +143,7 @@ def test_a_training_is_of_synthetic_tasks_and_bounded(page: Page) -> None:
 def test_a_checkpoint_is_written_once_and_replaced_when_asked(page: Page, folder: Path) -> None:
     from zoo.configs.named_model import named_model
 
-    text, place = text_of("tiny-gpt"), "mine/tiny checkpoint".replace(" ", "-")
+    text, place = small_gpt2(), "mine/tiny-checkpoint"
     done = events(page, "checkpoint", text=text, directory=place, dtype="fp16")[-1]
     assert done["event"] == "done", done
     assert done["loader"] == "GPT2LMHeadModel"
@@ -171,6 +181,18 @@ def test_a_checkpoint_leads_nowhere_else(page: Page, folder: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_a_spec_of_no_family_is_written_with_its_own_code(page: Page, folder: Path) -> None:
+    refused = events(page, "checkpoint", text=text_of("tiny-gpt"), directory="coded")[-1]
+    assert refused["event"] == "failed"
+    assert "fits no class of any known family" in refused["message"]
+    assert "choose trust_remote_code" in refused["message"]
+    assert not (folder / "coded").exists()
+    done = events(page, "checkpoint", text=text_of("tiny-gpt"), directory="coded", code=True)[-1]
+    assert done["event"] == "done", done
+    assert list((folder / "coded").glob("modeling_*.py"))
+
+
+@pytest.mark.slow
 def test_a_checkpoint_replaces_nothing_of_the_user(page: Page, folder: Path) -> None:
     (folder / "photos").mkdir()
     (folder / "photos/one.png").write_bytes(b"1")
@@ -184,7 +206,7 @@ def test_a_checkpoint_that_was_opened_is_exported_with_its_weights(
     page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    assert events(page, "checkpoint", text=text_of("tiny-gpt"), directory="held")[-1]["event"] == "done"
+    assert events(page, "checkpoint", text=small_gpt2(), directory="held")[-1]["event"] == "done"
     opened = page.post("open", reference="held").json()
     assert opened["weights"] == "held"
     done = events(page, "export", text=opened["text"], weights="held")[-1]
