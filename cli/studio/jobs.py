@@ -17,6 +17,7 @@ class Job:
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
         self._runs = ""
+        self._cancelled = False
 
     async def events(self, work: str, request: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Do some work and report every event.  The end of the iterator before the work's ends the work."""
@@ -39,7 +40,7 @@ class Job:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             limit=2**26, env=environment,
         )  # fmt: skip
-        self._process = process
+        self._process, self._cancelled = process, False
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(request).encode())
@@ -52,13 +53,14 @@ class Job:
         if last not in ("done", "failed", "exists"):
             status = await process.wait()
             message = f"The process ended with status {status}; nothing was written."
-            yield {"event": "failed", "message": message}
+            yield {"event": "cancelled"} if self._cancelled else {"event": "failed", "message": message}
 
     async def cancel(self) -> None:
         """End the running work, which then leaves nothing behind."""
         process = self._process
         if process is None or process.returncode is not None:
             return
+        self._cancelled = True
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         try:

@@ -123,7 +123,7 @@ def test_a_checkpoint_is_written_opened_and_exported_with_its_weights(studio: St
     studio.browser.one("dialog .close").click()
     studio.browser.one("body").send_keys(Keys.CONTROL, "o")
     studio.browser.one("dialog input").send_keys("./kept", Keys.ENTER)
-    studio.until(lambda: studio.browser.one("#label").text == "kept")
+    studio.until(lambda: studio.browser.one("#label").text == "kept with weights")
     studio.settle()
     studio.click("#export")
     menus = [Select(each) for each in studio.browser.all("dialog select")]
@@ -131,8 +131,8 @@ def test_a_checkpoint_is_written_opened_and_exported_with_its_weights(studio: St
     studio.click("dialog .primary")
     verdict = studio.until(lambda: studio.browser.all("#verdict"), 120)[0].text
     assert verdict.startswith("✓ Verified")
-    record = json.loads((studio.folder / "build/gpt2/export.json").read_text())
-    assert "kept" in json.dumps(record)
+    record = (studio.folder / "build/kept/export.json").read_text()
+    assert json.loads(record)["weights"] == "checkpoint"
     assert studio.browser.errors() == []
 
 

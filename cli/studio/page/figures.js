@@ -225,18 +225,18 @@ export class Figures {
 
   fits() {
     const rows = this.parts.devices.fits;
-    const devices = rows[0].devices.map((each) => each.name);
     const { sizes } = this.parts.costs;
     const cell = (each) => {
-      const context = each.context === null ? "any context" : each.context ? `${whole(each.context)} tokens` : "no token";
       if (!each.batch) return h("span", { class: "split", title: `${each.name} has no room for one sequence` }, "✗");
+      const context = each.context === null ? "any context" : each.context ? `${whole(each.context)} tokens` : "no token";
       return h("span", { class: each.count === 1 ? "fit" : "split", title: `${each.count} needed; then up to ${plural(each.batch, "sequence")}, or one of ${context}` },
-        each.count === 1 ? `✓ ${each.batch >= 2 ** 40 ? "any" : count(each.batch)}` : `${each.count} ×`);
+        each.count === 1 ? (each.batch >= 2 ** 40 ? "any" : count(each.batch)) : `${each.count} ×`);
     };
     this.put("fits",
-      h("p", { class: "quiet" }, `For batch ${whole(sizes.batch)} of ${whole(Math.max(sizes.length, sizes.past))} tokens: ✓ one device, with the largest batch; N × is the number of devices needed.`),
-      table("Devices by precision of the weights", ["weights", ...devices],
-        rows.map((row) => [[row.precision, h("br"), h("small", { class: "quiet" }, bytes(row.bytes))], ...row.devices.map(cell)])),
+      h("p", { class: "quiet" }, `The largest batch of ${whole(Math.max(sizes.length, sizes.past))} tokens on one device; N × is the number of devices that batch ${whole(sizes.batch)} needs.`),
+      table("Devices, by precision of the weights", ["", ...rows.map((row) => row.precision)], [
+        [h("span", { class: "quiet" }, "weights"), ...rows.map((row) => h("small", { class: "quiet" }, bytes(row.bytes)))],
+        ...rows[0].devices.map((device, i) => [device.name, ...rows.map((row) => cell(row.devices[i]))])]),
       how("Weights as zoo export stores them, caches in floating point, and the outputs of a step."));
   }
 }

@@ -222,7 +222,7 @@ function opened(data, put = true) {
 
 function label() {
   const { file, label: name, weights } = state.opened;
-  at("label").textContent = file || name;
+  at("label").replaceChildren(file || name, weights ? h("span", { class: "quiet" }, " with weights") : "");
   at("label").title = weights ? `With the weights of ${weights}` : file || name;
 }
 

@@ -74,7 +74,7 @@ export class MeshCard {
     const split = splits.find((each) => splitText(each) === this.chosen) || splits[0];
     this.chosen = split ? splitText(split) : "";
     this.menu.replaceChildren(...splits.map((each) => h("option", { value: splitText(each), selected: each === split }, `${splitText(each)}: ${verdict(each)}`)));
-    this.menu.hidden = splits.length < 2;
+    this.menu.hidden = !splits.length;
     this.rest.replaceChildren(...[
       ...(split ? this.split(split, data) : [h("p", { class: "bad" }, `The model cannot be split over ${whole(this.number)} devices.`)]),
       splits.length > 1
@@ -97,7 +97,7 @@ export class MeshCard {
     return [
       bars([row("Training, per device", TRAINING, split.memory, split.fits), row("Serving, per device", SERVING, split.serving, split.fits_serving)], "Memory of a device", memory),
       keyOf(parts.map(([name, , tint]) => [name, `var(--${COLOURS[tint] || tint})`])),
-      h("p", { class: "quiet" }, split.step_seconds ? `A training step takes at least ${seconds(split.step_seconds)}, bound by ${split.bound}` : "The speed of the device is unknown", split.idle ? `; the pipeline idles ${percentText(split.idle)} of it.` : "."),
+      h("p", { class: "quiet" }, split.step_seconds ? `A training step takes at least ${seconds(split.step_seconds)}, bound by ${split.bound === "compute" ? "matrix products" : `the traffic of ${split.bound}`}` : "The speed of the device is unknown", split.idle ? `; the pipeline idles ${percentText(split.idle)} of it.` : "."),
       behind("Per device", ["", "training", "serving"], [
         ...parts.map(([name, key]) => [name, key in split.memory ? bytes(split.memory[key]) : "", key in split.serving ? bytes(split.serving[key]) : ""]),
         ...split.traffic.map((each) => [`${each.dim}: ${each.what}, over the ${each.link}`, bytes(each.bytes), ""])]),

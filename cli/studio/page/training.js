@@ -34,7 +34,7 @@ export function trainingDialog({ text, base, baseText, names, parameters: sizes,
     const draw = () => picture.replaceChildren(
       lossCurves([...curves.values()], models.steps, models.chance),
       keyOf(models.models.map((each) => [`${each.label === "base" ? "base: " : "now: "}${names[each.label]}`, each.label === "base" ? "var(--quiet)" : "var(--accent)", `${parameters(each.parameters)} parameters`])));
-    await run("training", data, { button, cancel, log, result, each: (told) => {
+    await run("training", data, { button, cancel, log, result, cancelled: "Cancelled. The same training goes on from its last saved step.", each: (told) => {
       if (told.event === "models") {
         models = told;
         for (const each of told.models) curves.set(each.label, { name: each.label, base: each.label === "base", points: [] });
@@ -49,7 +49,7 @@ export function trainingDialog({ text, base, baseText, names, parameters: sizes,
   } } },
   h("label", { class: "wide" }, "Task ", task), h("div", { class: "options" }, stepsLabel, layersLabel, widthLabel),
   h("p", { class: "actions" }, button, cancel));
-  show(`Train ${names.now} against ${names.base}`,
+  show(`Train ${names.now}${names.now === names.base ? " as edited" : ""} against ${names.base}`,
     h("p", { class: "quiet" }, "Both models learn the same small task from the same data, one after the other, as zoo compare trains them. ", large ? "They are reduced, so that it takes seconds." : "They are small enough to train as they are."),
     form, log, picture, result);
   button.focus();

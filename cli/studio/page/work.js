@@ -10,7 +10,7 @@ const select = (label, values, chosen) => {
 };
 
 // Runs long work: buttons follow, and the list of stages grows.
-export async function run(name, data, { button, cancel, log, result, each }) {
+export async function run(name, data, { button, cancel, log, result, each, cancelled = "Cancelled; nothing was written." }) {
   button.disabled = true;
   cancel.hidden = false;
   log.replaceChildren();
@@ -20,10 +20,10 @@ export async function run(name, data, { button, cancel, log, result, each }) {
     await stream(name, data, (event) => {
       last = event.event;
       if (last === "progress") progress(event, log);
+      else if (last === "cancelled") result.replaceChildren(h("p", { class: "bad" }, cancelled));
       else if (last === "failed") result.replaceChildren(h("p", { class: "bad message" }, event.message), ...(event.verification ? [verification(event.verification.comparisons)] : []));
       else each(event);
     });
-    if (!["done", "failed", "exists"].includes(last)) result.replaceChildren(h("p", { class: "bad" }, "Cancelled; nothing was written."));
   } catch (error) {
     result.replaceChildren(h("p", { class: "bad message" }, error.message));
   }
