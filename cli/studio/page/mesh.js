@@ -20,8 +20,8 @@ export class MeshCard {
     this.chosen = "";
     this.wanted = null; // the question that is not asked yet
     this.visible = false;
-    new IntersectionObserver(([entry]) => {
-      this.visible = entry.isIntersecting;
+    new IntersectionObserver((entries) => {
+      this.visible = entries.at(-1).isIntersecting;
       this.ask();
     }).observe(body.parentElement);
     this.number_ = h("input", { id: "mesh-number", type: "number", min: "1", max: String(MOST), step: "1", value: String(this.number), "aria-label": "Number of devices", on: { change: () => {

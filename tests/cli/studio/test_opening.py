@@ -129,8 +129,8 @@ def test_a_gguf_request_has_a_size_that_is_true(page: Page) -> None:
     head = gguf()
     for size in ("", "x", "-1", "1e9", "9" * 30, "٣"):
         assert send(page, head, size).status_code == 400, size
-    for size in (len(head) - 1, LARGEST + 1):
-        assert send(page, head, size).status_code == 422, size
+    for untrue in (len(head) - 1, LARGEST + 1):
+        assert send(page, head, untrue).status_code == 422, untrue
     assert MOST_HEAD < 2**25
     with pytest.raises(UserError, match="from 0 to"):
         opened_head(b"", LARGEST + 1, "x")

@@ -256,12 +256,17 @@ def test_weights_are_those_of_opened_checkpoints_alone(page: Page, tmp_path: Pat
         for weights in ("/etc/passwd", "org/model", str(tmp_path), "../x", "", 5):
             assert page.post(work, text=text, directory="x", weights=weights).status_code == 400, weights
     assert page.post("checkpoint", text=text, directory="x", weights="none").status_code == 400
-    for options in ({"target": 5}, {"precision": []}, {"layout": {}}):
-        assert page.post("export", text=text, **options).status_code == 400
-    for options in ({"target": "nothing"}, {"precision": "fp7"}, {"layout": "../x"}):
-        event = json.loads(page.post("export", text=text, **options).text)
-        assert event["event"] == "failed", options
+    for option, value in (("target", 5), ("precision", []), ("layout", {})):
+        assert page.post("export", text=text, **{option: value}).status_code == 400
     assert page.post("cancel").json() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", [{"target": "nothing"}, {"precision": "fp7"}, {"layout": "../x"}])
+def test_an_export_with_an_unknown_option_is_refused(page: Page, option: dict[str, str]) -> None:
+    event = json.loads(page.post("export", text=text_of("tiny-gpt"), **option).text)
+    assert event["event"] == "failed"
+    assert next(iter(option.values())) in event["message"]
 
 
 def test_fields_of_paths_are_checked(page: Page) -> None:
