@@ -145,3 +145,14 @@ def test_the_address_and_the_copied_command_make_the_edited_model(studio: Studio
     assert studio.count() == count
     assert studio.browser.one("#label").text == "gpt2"
     assert studio.browser.errors() == []
+
+
+def test_the_search_for_a_preset_puts_its_name_first(studio: StudioPage) -> None:
+    studio.open()
+    studio.browser.one("body").send_keys(Keys.CONTROL, "o")
+    for words, name in (("llama 3 8b", "llama-3-8b"), ("gpt2", "gpt2"), ("bert base", "bert-base")):
+        search = studio.browser.one("dialog input")
+        search.send_keys(Keys.CONTROL, "a")
+        search.send_keys(words)
+        studio.until(lambda name=name: studio.browser.one(".presets b").text == name)  # type: ignore[misc]
+    search.send_keys(Keys.ESCAPE)

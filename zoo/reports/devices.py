@@ -28,7 +28,7 @@ def this_device(precision: FloatPrecision) -> Device:
     threads = torch.get_num_threads()
     return Device(
         name=THIS,
-        summary=f"{os.cpu_count()} processors, {threads} threads, as measured",
+        summary=f"{os.cpu_count()} processors, {threads} {'thread' if threads == 1 else 'threads'}, as measured",
         memory=float(available_memory()),
         bandwidth=measure_reading(threads, READ),
         flops=_product_rates(precision, "cpu", LARGE),

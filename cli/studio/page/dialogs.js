@@ -9,7 +9,7 @@ export function show(title, ...content) {
   const box = dialog();
   box.replaceChildren(
     h("form", { method: "dialog", class: "dialog-head" }, h("h2", { id: "dialog-title" }, title), h("button", { "aria-label": "Close", class: "close" }, "✕")),
-    ...content);
+    ...content.filter(Boolean));
   box.setAttribute("aria-labelledby", "dialog-title");
   if (!box.open) box.showModal();
 }
@@ -17,6 +17,14 @@ export function show(title, ...content) {
 export const close = () => dialog().close();
 
 export const message = () => h("p", { class: "bad message", role: "alert" });
+
+// A name that is the words comes first, then one that begins with them, then short names that have them all.
+function rank(name, words) {
+  const whole = words.join("-");
+  if (!whole || name === whole) return 0;
+  if (name.startsWith(whole)) return 1;
+  return words.every((word) => name.includes(word)) ? 2 + name.length / 1000 : 3;
+}
 
 // Presets by words, a path below the studio's folder, a link, or a config.
 export function openDialog(start, opened) {
@@ -40,8 +48,7 @@ export function openDialog(start, opened) {
   const draw = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = start.presets.filter(([name, summary, , year, architecture]) => words.every((word) => `${name} ${summary} ${year} ${architecture}`.toLowerCase().includes(word)));
-    const exact = found.filter(([name]) => words.length === 1 && name.startsWith(words[0]));
-    const shown = [...exact, ...found.filter((each) => !exact.includes(each))].slice(0, 80);
+    const shown = found.map((each) => [rank(each[0], words), each]).sort(([x], [y]) => x - y).map(([, each]) => each).slice(0, 80);
     list.replaceChildren(
       ...shown.map(([name, summary, total, year]) =>
         h("li", {}, h("button", { type: "button", role: "option", on: { click: () => take("open", { reference: name }) } },

@@ -271,7 +271,7 @@ function wire() {
     const before = (figures.parts.comparison.quantities.find((each) => each.name === "parameters") || {}).a || 0;
     trainingDialog({
       text: editor.text, base: state.base, baseText: state.base ? "" : state.baseText, start,
-      names: { now: state.spec.name, base: state.base || `${state.opened.label} as opened` }, parameters: [figures.parts.counts.parameters, before],
+      names: { now: state.spec.name, base: state.base || `${state.opened.label} as opened` }, parameters: [figures.parts.counts.parameters, before], same: !state.changes.length,
     });
   }));
   click("copy-link", async () => {

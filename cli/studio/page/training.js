@@ -8,7 +8,7 @@ import { cancelButton, run } from "./work.js";
 const SMALL = 3_000_000;
 const TASKS = { reverse: "reverse: write a sequence backwards", copy: "copy: repeat a sequence", recall: "recall: find the value of a key", addition: "addition: add two numbers" };
 
-export function trainingDialog({ text, base, baseText, names, parameters: sizes, start }) {
+export function trainingDialog({ text, base, baseText, names, parameters: sizes, same, start }) {
   const large = Math.max(...sizes) > SMALL;
   const number = (label, value, least, most, hint) => {
     const input = h("input", { type: "number", min: String(least), max: String(most), step: "1", value: String(value), placeholder: "as is", "aria-label": label, title: hint });
@@ -49,7 +49,9 @@ export function trainingDialog({ text, base, baseText, names, parameters: sizes,
   } } },
   h("label", { class: "wide" }, "Task ", task), h("div", { class: "options" }, stepsLabel, layersLabel, widthLabel),
   h("p", { class: "actions" }, button, cancel));
-  show(`Train ${names.now}${names.now === names.base ? " as edited" : ""} against ${names.base}`,
+  const edited = names.now === names.base ? `${names.now} as edited` : names.now;
+  show(same ? `Train ${names.now}` : `Train ${edited} against ${names.base}`,
+    same && h("p", { class: "bad" }, "The spec is the same as its base: edit it, or choose another base, to see a difference."),
     h("p", { class: "quiet" }, "Both models learn the same small task from the same data, one after the other, as zoo compare trains them. ", large ? "They are reduced, so that it takes seconds." : "They are small enough to train as they are."),
     form, log, picture, result);
   button.focus();
