@@ -21,14 +21,13 @@ from specs.language.load import read
 from specs.language.variant import unclaimed
 from specs.language.writing import dump
 from tests.browser.conftest import Browser, started
-from tests.browser.studio_page import StudioPage, studio_of
+from tests.browser.studio_page import studio_of
 from tests.cli.process import ZOO
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 
 SCHEMES = ("light", "dark")
 WIDTHS = (1400, 390)
-HEIGHT = 900
 
 _EDITS = {
     ("position", "kind"): "rope",
@@ -74,18 +73,10 @@ def studio_pictures(browser: Browser, out: Path) -> None:
                 page.open(fragment, width=width, scheme=scheme)
                 page.until(lambda: browser.all("#card-fits table"))
                 take(browser.driver, out / f"studio-{width}-{scheme}.png")
-                if width == min(WIDTHS):
-                    _panes(page, out, scheme)
         page.open(fragment)
         browser.run("document.getElementById('card-fits').scrollIntoView()")
         page.until(lambda: browser.all("#card-mesh .bar"))
         take(browser.driver, out / "studio-devices.png")
-
-
-def _panes(page: StudioPage, out: Path, scheme: str) -> None:
-    for pane in ("drawing", "figures"):
-        page.click(f"#tab-{pane}")
-        take(page.browser.driver, out / f"studio-{min(WIDTHS)}-{scheme}-{pane}.png")
 
 
 def gallery_pictures(browser: Browser, out: Path) -> None:

@@ -277,7 +277,7 @@ class ModelOnPaper:
     def summed_widths(self) -> int:
         """The widths of all vectors per token that are summed in a step: outputs, twice as layers are computed again, and
         gradients of inputs."""
-        total, modules = 0, dict(self.built.named_modules())
+        total, modules = 0, dict(self.built.named_modules(remove_duplicate=False))  # stacks may share a table
         for path, cut in self.plan.cuts.items():
             module = modules.get(path)
             inside = ".blocks." in path
