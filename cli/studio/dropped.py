@@ -68,7 +68,7 @@ def opened_head(head: bytes, size: int, name: str) -> OpenedSpec:
 
 
 def _read_in_passing(name: str, read: Callable[[Path], Model]) -> Model:
-    """What is read from a file of a name, which exists only meanwhile.  Messages have the name alone."""
+    """Read a temporary file of a name.  Messages have the name alone."""
     with tempfile.TemporaryDirectory(prefix="zoo-studio-") as directory:
         path = Path(directory) / name
         try:

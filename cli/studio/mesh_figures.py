@@ -66,16 +66,16 @@ class MeshFigures:
         if wanted is not None and longest is not None:
             wanted = min(wanted, longest)
         sizes = Lengths.of(spec, question.batch, wanted if _any_length(spec) else None)
-        found = splits(model, device, sizes.batch, sizes.length, question.devices)
-        found.sort(key=_rank)
+        meshes = splits(model, device, sizes.batch, sizes.length, question.devices)
+        meshes.sort(key=_rank)
         return {
             "precision": precision,
             "batch": sizes.batch,
             "length": sizes.length,
             "room": ROOM,
             "memory": device.memory,
-            "splits": [mesh.as_dict() for mesh in found[:_LISTED]],
-            "more": max(0, len(found) - _LISTED),
+            "splits": [mesh.as_dict() for mesh in meshes[:_LISTED]],
+            "more": max(0, len(meshes) - _LISTED),
             "degrees": model.plan.degrees(device.per_node),
             "kinds": [
                 {
@@ -97,15 +97,15 @@ class MeshFigures:
 
     def _smallest(self, model: ModelOnPaper, device: Device, sizes: Lengths) -> dict[str, Any]:
         works: tuple[Work, ...] = ("serve", "train")
-        found: dict[str, Any] = {}
+        meshes: dict[str, Any] = {}
         for work in works:
             try:
                 mesh = smallest(model, device, sizes.batch, sizes.length, work)
             except UserError as error:
-                found[work] = {"refused": with_flags(error.text)}
+                meshes[work] = {"refused": with_flags(error.text)}
                 continue
-            found[work] = {"devices": mesh.devices, "mesh": dict(mesh.degrees), "bytes": mesh.bytes_of(work)}
-        return found
+            meshes[work] = {"devices": mesh.devices, "mesh": dict(mesh.degrees), "bytes": mesh.bytes_of(work)}
+        return meshes
 
 
 def _any_length(spec: Model) -> bool:

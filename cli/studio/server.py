@@ -185,7 +185,7 @@ async def _fields(request: Request) -> Fields:
 
 
 async def _told(worker: ThreadPoolExecutor, work: Callable[[Any], dict[str, Any]], asked: Any) -> Response:
-    """What some work in a thread gives, or the words of its refusal."""
+    """The response to some work in a thread: its data, or its refusal in words."""
     try:
         return JSONResponse(await asyncio.get_running_loop().run_in_executor(worker, work, asked))
     except SpecError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,32 +32,44 @@ def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
     base = load(request["base"]) if request["base"] else TypedSpec.read(request["base_text"], folder).model
     task = find_task(request["task"], None, None, [base, spec])
     named = [Contender("base", base), Contender("now", spec)]
-    small = [Contender(each.label, shrunk(each.spec, request["layers"], request["width"])) for each in named]
+    small = [
+        Contender(contender.label, shrunk(contender.spec, request["layers"], request["width"]))
+        for contender in named
+    ]
     fit = contenders(small, task)
-    sizes = [_size(each) for each in fit]
+    sizes = [_size(contender) for contender in fit]
     tell(
         "models",
-        models=[{"label": each.label, "name": each.spec.name, "parameters": size}
-                for each, size in zip(fit, sizes, strict=True)],
+        models=[{"label": contender.label, "name": contender.spec.name, "parameters": size}
+                for contender, size in zip(fit, sizes, strict=True)],
         chance=task.chance, steps=request["steps"],
     )  # fmt: skip
-    points: list[tuple[str, int, float]] = []
-    told = 0.0
+    points: list[tuple[str, int, float | None]] = []
+    reported = 0.0
 
     def progress(moment: Moment) -> None:
-        nonlocal told
-        points.append((moment.label, moment.step, moment.loss))
-        if time.monotonic() - told > _BETWEEN or moment.step == moment.steps:
+        nonlocal reported
+        points.append((moment.label, moment.step, _finite(moment.loss)))
+        if time.monotonic() - reported > _BETWEEN or moment.step == moment.steps:
             tell("steps", points=points)
             points.clear()
-            told = time.monotonic()
+            reported = time.monotonic()
 
     comparison = compare(fit, task, Settings(steps=request["steps"]), folder / BUILD / "compare", progress)
     results = [
-        {**result.as_dict(), "curve": comparison.curve(result), "losses": None}
+        {
+            **result.as_dict(),
+            "curve": [(step, _finite(loss)) for step, loss in comparison.curve(result)],
+            "losses": None,
+        }
         for result in comparison.results
     ]
     tell("done", results=results, smoothing=comparison.smoothing, task=task.name)
+
+
+def _finite(loss: float) -> float | None:
+    """A loss as JSON data: None for one that is not finite, which JSON cannot say."""
+    return loss if math.isfinite(loss) else None
 
 
 def _size(contender: Any) -> int:

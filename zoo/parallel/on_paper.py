@@ -242,8 +242,8 @@ class ModelOnPaper:
         for name, parameter in self.built.named_parameters():
             stack, _, rest = name.partition(".blocks.")
             last = name.startswith("head.") or ".final_norm." in name
-            place = (stack, int(rest.partition(".")[0])) if rest else ("", -2 if last else -1)
-            places[place][parameter.numel(), name in self._whole] += 1
+            key = (stack, int(rest.partition(".")[0])) if rest else ("", -2 if last else -1)
+            places[key][parameter.numel(), name in self._whole] += 1
         return places
 
     def stages(self, tp: int, pp: int) -> list[int]:

@@ -47,14 +47,14 @@ def _meshes(
 
 def splits(model: ModelOnPaper, device: Device, batch: int, length: int, count: int) -> list[OnPaper]:
     """The meshes of ``count`` devices that a model can be cut along, with and without room; tp stays within a node."""
-    fitting, found = set(model.plan.degrees(device.per_node)), []
+    fitting, meshes = set(model.plan.degrees(device.per_node)), []
     for tp in (degree for degree in range(1, count + 1) if count % degree == 0 and degree in fitting):
         for pp in (degree for degree in range(1, count // tp + 1) if (count // tp) % degree == 0):
             try:
-                found.append(model.on({"dp": count // tp // pp, "tp": tp, "pp": pp}, device, batch, length))
+                meshes.append(model.on({"dp": count // tp // pp, "tp": tp, "pp": pp}, device, batch, length))
             except UserError:
                 break  # nor more stages
-    return found
+    return meshes
 
 
 def mesh_degrees(text: str) -> dict[str, int]:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from cli.studio.training_work import LARGEST
+from cli.studio.training_work import LARGEST, _finite
 from tests.cli.studio.conftest import Page, text_of
 
 
@@ -217,3 +217,7 @@ def test_a_checkpoint_that_was_opened_is_exported_with_its_weights(
     refused = events(page, "export", text=wider, weights="held")[-1]
     assert refused["event"] == "failed"
     assert "held" in refused["message"]
+
+
+def test_a_loss_that_is_not_finite_is_none() -> None:
+    assert [_finite(loss) for loss in (1.5, float("nan"), float("inf"))] == [1.5, None, None]
