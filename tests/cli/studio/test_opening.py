@@ -117,12 +117,12 @@ def test_claims_of_a_gguf_header_end_quickly(page: Page) -> None:
         assert time.process_time() - began < 3, name
 
 
-@pytest.mark.slow
-def test_a_header_of_many_small_lists_is_bounded_in_all(page: Page) -> None:
-    lists = [string(f"x.{i}") + number(9) + number(0) + number(2**21, 8) + bytes(2**21) for i in range(10)]
+def test_a_header_of_many_small_lists_is_bounded_in_all(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zoo.weights.gguf_header._MOST_READS", 10_000)
+    lists = [string(f"x.{i}") + number(9) + number(0) + number(2000, 8) + bytes(2000) for i in range(10)]
     answer = send(page, gguf(*lists), 2**40)
     assert answer.status_code == 422
-    assert "its header has more than 4,194,304 values" in answer.json()["error"]
+    assert "its header has more than 10,000 values" in answer.json()["error"]
 
 
 def test_a_gguf_request_has_a_size_that_is_true(page: Page) -> None:
