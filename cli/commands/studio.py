@@ -15,7 +15,7 @@ def studio(
         str | None,
         typer.Argument(
             metavar="[SPEC]",
-            help="Preset, YAML file, checkpoint, export, or a link copied from a studio.  [default: tiny-gpt]",
+            help="Preset, file, checkpoint, hub id, export, or a link copied from a studio.  [default: tiny-gpt]",
             autocompletion=complete_spec,
             show_default=False,
         ),
@@ -40,6 +40,7 @@ def studio(
       zoo studio
       zoo studio llama-3-8b
       zoo studio my-model.yaml --no-browser --port 9000
+      zoo studio path/to/model.gguf
     """
     from cli.studio.serve import serve
 

@@ -20,6 +20,7 @@ from specs.language.editing import spans
 from specs.language.load import load
 from specs.model.model import Model
 from zoo.core.collector import collector_paused
+from zoo.reports.devices import this_machine
 from zoo.reports.lengths import Lengths
 from zoo.reports.parameter_check import ParameterCheck
 from zoo.reports.report import Report
@@ -51,6 +52,12 @@ class Answers:
         self.nearest = NearestPresets()
         self._figures = FigureCache()
         self._published = {preset.name: (preset.parameters, preset.active_parameters) for preset in presets()}
+
+    def measure(self) -> dict[str, Any]:
+        """Measure this machine, which is a device from now on."""
+        device = this_machine()
+        self._figures = FigureCache(device)
+        return device.model_dump()
 
     def parts(self, question: Question, is_current: Callable[[], bool] = lambda: True) -> Iterator[Part]:
         """The parts of an answer by name.  A wrong text is answered by its problems alone.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -20,8 +21,16 @@ class Guard:
     point here; ``Origin``, where a browser sends one, must be the page's own.
     """
 
-    def __init__(self, app: ASGIApp, token: str, port: int, nonce: str) -> None:
-        self.app, self.token = app, token
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str,
+        port: int,
+        nonce: str,
+        binary: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """``binary``: the paths whose bodies are bytes, each with the most of them."""
+        self.app, self.token, self.binary = app, token, binary
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.headers = _headers(nonce)
 
@@ -43,8 +52,14 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
-        inner = {**scope, "path": scope["path"][len(self.token) + 1 :] or "/"}
-        await self.app(inner, _bounded(receive), send_with_headers)
+        path = self._inner(scope)
+        bounded = _bounded(receive, self.binary.get(path, MAX_BODY))
+        await self.app({**scope, "path": path}, bounded, send_with_headers)
+
+    def _inner(self, scope: Scope) -> str:
+        """The path after the token."""
+        path: str = scope["path"][len(self.token) + 1 :]
+        return path or "/"
 
     def _refusal(self, request: Request) -> Response | None:
         headers = request.headers
@@ -59,11 +74,13 @@ class Guard:
         token = request.scope["path"].split("/")[1] if "/" in request.scope["path"] else ""
         if not secrets.compare_digest(token.encode(), self.token.encode()):
             return PlainTextResponse("No token: open the address that zoo studio printed.", 403)
-        size = headers.get("content-length", "0")
-        if not size.isdecimal() or int(size) > MAX_BODY:
-            return PlainTextResponse(f"Too large: a request has at most {MAX_BODY:,} bytes.", 413)
-        if request.method == "POST" and not headers.get("content-type", "").startswith("application/json"):
-            return PlainTextResponse("A request is JSON.", 415)
+        size, path = headers.get("content-length", "0"), self._inner(request.scope)
+        most = self.binary.get(path, MAX_BODY)
+        if not size.isdecimal() or int(size) > most:
+            return PlainTextResponse(f"Too large: a request has at most {most:,} bytes.", 413)
+        kind = "application/octet-stream" if path in self.binary else "application/json"
+        if request.method == "POST" and not headers.get("content-type", "").startswith(kind):
+            return PlainTextResponse(f"A request is {kind}.", 415)
         return None
 
 
@@ -87,15 +104,15 @@ class TooLargeError(Exception):
     """A body without a stated length that exceeds the limit."""
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Receive at most :data:`MAX_BODY` bytes of a body whose length is not stated."""
+def _bounded(receive: Receive, most: int) -> Receive:
+    """Receive at most some bytes of a body whose length is not stated."""
     size = 0
 
     async def bounded() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > MAX_BODY:
+        if size > most:
             raise TooLargeError
         return message
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
 
 from cli.options.sizes import file_sizes
 from specs.base.errors import UserError
-from specs.files.device import device_names
+from specs.files.device import Device, device_names
 from specs.forms.likeness import Features, features
 from specs.model.model import Model
 from zoo.drawing import draw_svg
@@ -34,14 +35,14 @@ _KEPT = 48
 class ModelFigures:
     """The figures of a spec.  Expected counts are those of the spec itself, so they are not among them."""
 
-    def __init__(self, spec: Model) -> None:
-        self.spec = spec
-
+    def __init__(self, spec: Model, *devices: Device) -> None:
+        self.spec, self.devices = spec, devices
         self._by_dtype: dict[str, Report] = {}
 
     @cached_property
     def _report(self) -> Report:
-        return report_on(self.spec, Lengths.of(self.spec), "fp16", device_names())
+        report = report_on(self.spec, Lengths.of(self.spec), "fp16", device_names())
+        return replace(report, devices=(*report.devices, *self.devices))
 
     @property
     def folded(self) -> Folded:
@@ -114,7 +115,9 @@ class ModelFigures:
 class FigureCache:
     """The figures of the specs that were asked for last."""
 
-    def __init__(self) -> None:
+    def __init__(self, *devices: Device) -> None:
+        """``devices``: beside the built-in ones."""
+        self.devices = devices
         self._kept: OrderedDict[str, ModelFigures] = OrderedDict()
         self._lock = Lock()
 
@@ -122,7 +125,7 @@ class FigureCache:
         """The figures of a spec, shared by all equal specs."""
         key = json.dumps(spec.model_dump(mode="json", exclude=_ABOUT), sort_keys=True)
         with self._lock:
-            figures = self._kept.pop(key, None) or ModelFigures(spec)
+            figures = self._kept.pop(key, None) or ModelFigures(spec, *self.devices)
             self._kept[key] = figures
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)

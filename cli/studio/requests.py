@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,9 +76,13 @@ class Fields:
         """Any JSON value."""
         return self.data.get(name)
 
-    def mapping(self, name: str) -> dict[str, Any]:
-        """A JSON object."""
-        value = self.data.get(name)
-        if not isinstance(value, dict):
-            raise BadRequestError(f"{name} must be an object.")
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """One of some strings; the first by default."""
+        value = self.text(name, choices[0])
+        if value not in choices:
+            raise BadRequestError(f"{name} must be one of those that the page offers.")
         return value
+
+    def texts(self, names: Sequence[str]) -> dict[str, str]:
+        """The strings of those names that are stated."""
+        return {name: self.text(name) for name in names if self.data.get(name) is not None}

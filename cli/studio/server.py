@@ -17,16 +17,16 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from cli.studio.answer import Answers, Question
-from cli.studio.controls import changed, stepped
+from cli.studio.dropped import MOST_HEAD, head_fields, opened_head
 from cli.studio.guard import Guard, TooLargeError
-from cli.studio.jobs import ExportJob
-from cli.studio.opened_spec import OpenedSpec, imported, opened_below
+from cli.studio.jobs import Job
+from cli.studio.opened_spec import OpenedSpec
 from cli.studio.page_files import page_file
 from cli.studio.requests import BadRequestError, Fields
-from cli.studio.saved_spec import command_of, saved
+from cli.studio.works import Work, Works
 from specs.base.errors import SpecError, UserError, with_flags
 from specs.language.catalog import presets
-from specs.language.editing import without
+from zoo.training.names import SYNTHETIC
 
 _LINES = "application/x-ndjson"
 
@@ -39,10 +39,12 @@ class Studio:
         self.token = token or secrets.token_urlsafe(24)
         self.nonce = secrets.token_urlsafe(16)
         self.answers = Answers(folder)
-        self.job = ExportJob(folder)
+        self.job = Job()
+        self.works = Works(first, folder, self.answers)
         self._latest = 0
         self._worker = ThreadPoolExecutor(1, "answers")
         self._helper = ThreadPoolExecutor(1, "edits")  # an edit does not wait for figures
+        self._slow = ThreadPoolExecutor(1, "files")  # nor for the hub, or a large model on a mesh
         routes = [
             Route("/", self._page),
             Route("/page/{name}", self._file),
@@ -50,13 +52,21 @@ class Studio:
             Route("/api/schema", self._schema),
             Route("/api/answer", self._answer, methods=["POST"]),
             Route("/api/cancel", self._cancel, methods=["POST"]),
-            Route("/api/export", self._export, methods=["POST"]),
+            Route("/api/gguf", self._gguf, methods=["POST"]),
             *(
-                Route(f"/api/{name}", self._quick(work), methods=["POST"])
-                for name, work in self._works().items()
+                Route(f"/api/{name}", self._job(name, checked), methods=["POST"])
+                for name, checked in self.works.jobs().items()
+            ),
+            *(
+                Route(f"/api/{name}", self._quick(work, self._helper), methods=["POST"])
+                for name, work in self.works.edits().items()
+            ),
+            *(
+                Route(f"/api/{name}", self._quick(work, self._slow), methods=["POST"])
+                for name, work in self.works.slow().items()
             ),
         ]
-        self.app = Guard(Starlette(routes=routes), self.token, port, self.nonce)
+        self.app = Guard(Starlette(routes=routes), self.token, port, self.nonce, {"/api/gguf": MOST_HEAD})
 
     @property
     def address(self) -> str:
@@ -89,12 +99,15 @@ class Studio:
         return JSONResponse(
             {
                 "opened": self.first.as_dict(),
+                "weights": list(self.works.weights),
                 "folder": str(self.folder),
                 "presets": listed,
                 "targets": {name: list(target.unsupported_precisions) for name, target in TARGETS.items()},
                 "layouts": list(LAYOUTS),
                 "precisions": choices_of("precision"),
                 "devices": device_names(),
+                "tasks": list(SYNTHETIC),
+                "head": MOST_HEAD,
             }
         )
 
@@ -130,60 +143,40 @@ class Studio:
 
         return StreamingResponse(_lines(_in_thread(self._worker, parts), is_current), media_type=_LINES)
 
-    def _works(self) -> dict[str, Callable[[Fields], dict[str, Any]]]:
-        """The requests that are answered at once."""
-        folder = self.folder
-        return {
-            "set": lambda asked: {
-                "text": changed(asked.text("text"), asked.path("path"), asked.plain("value"), folder)
-            },
-            "remove": lambda asked: {"text": without(asked.text("text"), asked.path("path"))},
-            "step": lambda asked: {
-                "text": stepped(
-                    asked.text("text"),
-                    asked.path("path"),
-                    asked.number("value"),
-                    asked.whole("direction", 1, -1, 1) or 1,
-                    folder,
-                )
-            },
-            "open": lambda asked: opened_below(asked.text("reference"), folder).as_dict(),
-            "import": lambda asked: imported(asked.text("config")).as_dict(),
-            "save": lambda asked: saved(
-                asked.text("text"), asked.text("file"), folder, replace=asked.plain("replace") is True
-            ),
-            "command": lambda asked: {
-                "command": command_of(asked.text("text"), asked.text("base", ""), folder)
-            },
-        }
-
-    def _quick(self, work: Callable[[Fields], dict[str, Any]]) -> Callable[[Request], Awaitable[Response]]:
+    def _quick(self, work: Work, worker: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             try:
-                fields = await _fields(request)
-                return JSONResponse(
-                    await asyncio.get_running_loop().run_in_executor(self._helper, work, fields)
-                )
+                return await _told(worker, work, await _fields(request))
             except BadRequestError as error:
                 return _refused(error)
-            except SpecError as error:
-                return JSONResponse(
-                    {"error": "\n".join(problem.render() for problem in error.problems[:3])}, 422
-                )
-            except UserError as error:
-                return JSONResponse({"error": with_flags(error.text)}, 422)
-            except OSError as error:
-                return JSONResponse({"error": f"{error.filename}: {error.strerror}"}, 422)
 
         return endpoint
 
-    async def _export(self, request: Request) -> Response:
+    async def _gguf(self, request: Request) -> Response:
+        """Open the head of a GGUF file, which is the body; its size and name are in the query."""
         try:
-            fields = await _fields(request)
-            events = self.job.events(fields.text("text"), fields.mapping("options"))
-        except BadRequestError as error:
-            return _refused(error)
-        return StreamingResponse(_lines(events), media_type=_LINES)
+            size, name = head_fields(request.query_params)
+            head = await request.body()
+        except ValueError:
+            return _refused(BadRequestError("A GGUF file has a size and a name."))
+        except TooLargeError:
+            return _refused(BadRequestError("Too large", 413))
+        except ClientDisconnect:
+            return _refused(BadRequestError("Gone"))
+        return await _told(self._slow, lambda head: self.works.opened(opened_head(head, size, name)), head)
+
+    def _job(self, name: str, checked: Work) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            try:
+                asked = await _fields(request)
+                work = {"text": asked.text("text"), "folder": str(self.folder), **checked(asked)}
+            except BadRequestError as error:
+                return _refused(error)
+            except UserError as error:
+                return JSONResponse({"error": with_flags(error.text)}, 422)
+            return StreamingResponse(_lines(self.job.events(name, work)), media_type=_LINES)
+
+        return endpoint
 
     async def _cancel(self, request: Request) -> Response:
         await self.job.cancel()
@@ -197,6 +190,18 @@ async def _fields(request: Request) -> Fields:
         raise BadRequestError("Too large", 413) from None
     except ClientDisconnect:
         raise BadRequestError("Gone", 400) from None
+
+
+async def _told(worker: ThreadPoolExecutor, work: Callable[[Any], dict[str, Any]], asked: Any) -> Response:
+    """The response to some work in a thread: its data, or its refusal in words."""
+    try:
+        return JSONResponse(await asyncio.get_running_loop().run_in_executor(worker, work, asked))
+    except SpecError as error:
+        return JSONResponse({"error": "\n".join(problem.render() for problem in error.problems[:3])}, 422)
+    except UserError as error:
+        return JSONResponse({"error": with_flags(error.text)}, 422)
+    except OSError as error:
+        return JSONResponse({"error": f"{error.filename}: {error.strerror}"}, 422)
 
 
 def _refused(error: BadRequestError) -> Response:

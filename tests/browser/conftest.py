@@ -85,20 +85,26 @@ class Browser:
         ]
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def started(profile: Path) -> Browser:
+    """A browser with a profile, which the caller closes."""
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
     driver.set_page_load_timeout(60)
     driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+    return Browser(driver)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = started(tmp_path_factory.mktemp("profile"))
     try:
-        yield Browser(driver)
+        yield browser
     finally:
-        driver.quit()
+        browser.driver.quit()
 
 
 @pytest.fixture(scope="session")

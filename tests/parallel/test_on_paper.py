@@ -12,9 +12,10 @@ import zoo
 from cli.app import app
 from specs.base.errors import UserError
 from specs.files.device import load_device
+from specs.language.load import load
 from tests.parallel.models import MODELS
 from zoo.parallel.on_paper import ModelOnPaper, Work
-from zoo.parallel.smallest_mesh import mesh_degrees, smallest
+from zoo.parallel.smallest_mesh import mesh_degrees, smallest, splits
 
 
 def report(*arguments: str):
@@ -114,3 +115,38 @@ def test_no_mesh_has_room() -> None:
 
 def test_a_mesh_is_read_in_any_order() -> None:
     assert mesh_degrees("tp=4, dp=2") == {"tp": 4, "dp": 2}
+
+
+def test_stacks_that_share_a_table_sum_it_each() -> None:
+    model = ModelOnPaper(load("t5-small"), "bf16")
+    attention, feed_forward = (
+        2 * 512 + 3 * 512,
+        2 * 512 + 512,
+    )  # sums, computed again, and gradients of inputs
+    layers = 6 * (attention + feed_forward) + 6 * (2 * attention + feed_forward)
+    assert model.summed_widths == layers + 3 * 512  # the table in both stacks, and the head
+    assert report("t5-small", "--mesh", "tp=2", "--device", "h100", "--precision", "bf16").exit_code == 0
+
+
+def test_all_splits_of_a_number_of_devices_are_those_that_the_model_allows() -> None:
+    model, device = ModelOnPaper(load("bert-base"), "bf16"), load_device("h100")
+    found = splits(model, device, 1, 128, 12)
+    assert all(mesh.devices == 12 for mesh in found)
+    meshes = {(mesh["dp"], mesh["tp"], mesh["pp"]) for mesh in found}
+    expected = {
+        (dp, tp, pp)
+        for dp in range(1, 13)
+        for tp in model.plan.degrees(device.per_node)
+        for pp in range(1, 13)
+        if dp * tp * pp == 12
+    }
+    assert meshes == {each for each in expected if _allowed(model, each)}
+    assert len(meshes) > 3
+
+
+def _allowed(model: ModelOnPaper, mesh: tuple[int, int, int]) -> bool:
+    try:
+        model.on(dict(zip(("dp", "tp", "pp"), mesh, strict=True)), load_device("h100"), 1, 128)
+    except UserError:
+        return False
+    return True

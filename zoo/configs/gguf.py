@@ -43,8 +43,12 @@ def config_of_gguf(path: Path, ignored: Collection[str] = ()) -> dict[str, Any]:
     ``ignored`` are unsupported keys to accept. Raises :class:`WeightError` for files that are not GGUF, and for
     architectures and keys that no such config can express.
     """
-    header = read_header(path)
-    model_type = model_type_of(header)
+    return config_of_header(read_header(path), ignored)
+
+
+def config_of_header(header: Header, ignored: Collection[str] = ()) -> dict[str, Any]:
+    """Return the same of a header that is read.  Raises as :func:`config_of_gguf`."""
+    path, model_type = header.path, model_type_of(header)
     _check_keys(header, ignored)
     hidden, heads = header.number("embedding_length"), header.number("attention.head_count")
     config: dict[str, Any] = {

@@ -7,6 +7,7 @@ network.  Collectives are rings: an all-reduce among n sends 2 (n - 1) / n of it
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -28,6 +29,8 @@ from zoo.reports.roofline import COMPUTED_IN, best_rate
 from zoo.reports.training import Training, training
 
 Work = Literal["train", "serve"]
+Sizes = Counter[tuple[int, bool]]
+"""The number of parameters by size and by whether every tp rank holds them whole."""
 FULL = 4
 """Bytes of a value of Adam's moments, and of the copy of weights in half precision."""
 ORDER = ("tp", "dp", "pp")
@@ -197,6 +200,7 @@ class ModelOnPaper:
         self.precision, self.built = precision, assemble(spec)
         self.plan: ParallelPlan = plan_of(self.built)
         self._whole = set(self.plan.replicated)
+        self._refusals: dict[int, str | None] = {}
 
     @cached_property
     def training(self) -> Training:
@@ -212,38 +216,68 @@ class ModelOnPaper:
         """The model on a mesh. Raises :class:`specs.base.errors.UserError` for dims and degrees that do not fit."""
         named = check_names(degrees)
         self.plan.check(named.get("tp", 1))
-        check_stages(self.built, named.get("pp", 1))
+        self._check_stages(named.get("pp", 1))
         return OnPaper(self, named, device, batch, length)
 
-    def _local(self, name: str, parameter: nn.Parameter, tp: int) -> int:
-        return parameter.numel() if name in self._whole else -(-parameter.numel() // tp)
+    def _check_stages(self, degree: int) -> None:
+        """Check a number of stages once: hundreds of meshes have the same."""
+        if degree not in self._refusals:
+            self._refusals[degree] = None
+            try:
+                check_stages(self.built, degree)
+            except UserError as error:
+                self._refusals[degree] = error.text
+        if (text := self._refusals[degree]) is not None:
+            raise UserError(text)
+
+    @staticmethod
+    def _held(sizes: Sizes, tp: int) -> int:
+        """The values that a tp rank holds of parameters of these sizes."""
+        return sum(count * (size if whole else -(-size // tp)) for (size, whole), count in sizes.items())
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, int], Sizes]:
+        """The sizes of the parameters of each layer, by its stack, and of those before (-1) and after (-2) the layers."""
+        places: dict[tuple[str, int], Sizes] = defaultdict(Counter)
+        for name, parameter in self.built.named_parameters():
+            stack, _, rest = name.partition(".blocks.")
+            last = name.startswith("head.") or ".final_norm." in name
+            key = (stack, int(rest.partition(".")[0])) if rest else ("", -2 if last else -1)
+            places[key][parameter.numel(), name in self._whole] += 1
+        return places
 
     def stages(self, tp: int, pp: int) -> list[int]:
         """The values that a tp rank of each stage holds: the first has the embedding, the last the head."""
         sums = [0] * pp
         depths = {name: len(stack.blocks) for name, stack in stacks_of(self.built).items()}
-        for name, parameter in self.built.named_parameters():
-            stack, _, rest = name.partition(".blocks.")
-            if rest:
-                layer = int(rest.partition(".")[0])
+        for (stack, layer), sizes in self._places.items():
+            if layer >= 0:
                 stage = next(i for i in range(pp) if layer < depths[stack] * (i + 1) // pp)
             else:
-                stage = pp - 1 if name.startswith("head.") or ".final_norm." in name else 0
-            sums[stage] += self._local(name, parameter, tp)
+                stage = pp - 1 if layer == -2 else 0
+            sums[stage] += self._held(sizes, tp)
         return sums
+
+    @cached_property
+    def _blocks(self) -> list[Sizes]:
+        """The sizes of the parameters of each block."""
+        return [
+            Counter(
+                (parameter.numel(), f"{path}.{name}" in self._whole)
+                for name, parameter in block.named_parameters()
+            )
+            for path, block in blocks_of(self.built)
+        ]
 
     def largest_block(self, tp: int) -> int:
         """The values of the largest block that a tp rank holds."""
-        return max(
-            sum(self._local(f"{path}.{name}", parameter, tp) for name, parameter in block.named_parameters())
-            for path, block in blocks_of(self.built)
-        )
+        return max(self._held(sizes, tp) for sizes in self._blocks)
 
     @cached_property
     def summed_widths(self) -> int:
         """The widths of all vectors per token that are summed in a step: outputs, twice as layers are computed again, and
         gradients of inputs."""
-        total, modules = 0, dict(self.built.named_modules())
+        total, modules = 0, dict(self.built.named_modules(remove_duplicate=False))  # stacks may share a table
         for path, cut in self.plan.cuts.items():
             module = modules.get(path)
             inside = ".blocks." in path

@@ -45,6 +45,18 @@ def _meshes(
                 continue
 
 
+def splits(model: ModelOnPaper, device: Device, batch: int, length: int, count: int) -> list[OnPaper]:
+    """The meshes of ``count`` devices that a model can be cut along, with and without room; tp stays within a node."""
+    fitting, meshes = set(model.plan.degrees(device.per_node)), []
+    for tp in (degree for degree in range(1, count + 1) if count % degree == 0 and degree in fitting):
+        for pp in (degree for degree in range(1, count // tp + 1) if (count // tp) % degree == 0):
+            try:
+                meshes.append(model.on({"dp": count // tp // pp, "tp": tp, "pp": pp}, device, batch, length))
+            except UserError:
+                break  # nor more stages
+    return meshes
+
+
 def mesh_degrees(text: str) -> dict[str, int]:
     """The degrees in ``dp=8,tp=4,pp=2``. Raises :class:`specs.base.errors.UserError`."""
     sizes: dict[str, int] = {}

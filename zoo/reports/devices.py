@@ -28,11 +28,17 @@ def this_device(precision: FloatPrecision) -> Device:
     threads = torch.get_num_threads()
     return Device(
         name=THIS,
-        summary=f"{os.cpu_count()} processors, {threads} threads, as measured",
+        summary=f"{os.cpu_count()} processors, {threads} {'thread' if threads == 1 else 'threads'}, as measured",
         memory=float(available_memory()),
         bandwidth=measure_reading(threads, READ),
         flops=_product_rates(precision, "cpu", LARGE),
     )
+
+
+def this_machine() -> Device:
+    """The same with its rates in every precision."""
+    first, second = this_device("fp16"), this_device("bf16")
+    return first.model_copy(update={"flops": {**second.flops, **first.flops}})
 
 
 def _cuda_device(precision: FloatPrecision) -> Device:

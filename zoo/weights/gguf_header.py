@@ -44,12 +44,16 @@ class GGUFTensor:
 
 @dataclass(frozen=True)
 class Header:
-    """The metadata of a GGUF file, with long lists as words unless asked for, the length of its vocabulary, and its tensors by name."""
+    """The metadata of a GGUF file, with long lists as words unless asked for, the length of its vocabulary, and its tensors by name.
+
+    ``known``: the number of bytes from the file's beginning that are known, where not all are.
+    """
 
     path: Path
     metadata: Mapping[str, Any]
     vocabulary: int
     tensors: Mapping[str, GGUFTensor]
+    known: int | None = None
 
     @property
     def prefix(self) -> str:
@@ -78,16 +82,22 @@ class Header:
         return value
 
 
-def _bounded_reader(gguf: Any) -> Any:
-    """The reader of the library, bounded by the size of the file."""
+def _bounded_reader(gguf: Any, known: int | None) -> Any:
+    """The reader of the library, bounded by the size of the file, or by the bytes of its header that are known."""
 
     class Reader(gguf.GGUFReader):  # type: ignore[misc]
         """One that stops at the end of the file, where the library's own reads on as long as a list is announced, and
         at lists that no file has: lists in lists, each a call deeper, and endless ones, each value an object."""
 
+        reads, past_header = 0, False
+
         def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> Any:
-            if int(offset) + np.dtype(dtype).itemsize * int(count) > len(self.data):
+            end = len(self.data) if known is None or self.past_header else known
+            if int(offset) + np.dtype(dtype).itemsize * int(count) > end:
                 raise EOFError
+            self.reads += 1
+            if self.reads > _MOST_READS:
+                raise ValueError(f"its header has more than {_MOST_READS:,} values")
             return super()._get(offset, dtype, count, override_order)
 
         def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
@@ -95,17 +105,22 @@ def _bounded_reader(gguf: Any) -> Any:
                 inner, (count,) = self._get(orig_offs, np.uint32)[0], self._get(orig_offs + 4, np.uint64)
                 if inner == gguf.GGUFValueType.ARRAY:
                     raise ValueError("a list holds lists")
-                if count > min(_LONGEST_LIST, len(self.data)):
+                if count > len(self.data):
                     raise EOFError
             return super()._get_field_parts(orig_offs, raw_type)
+
+        def _build_tensors(self, start_offs: int, fields: Any) -> None:
+            self.past_header = True
+            super()._build_tensors(start_offs, fields)
 
     return Reader
 
 
-def read_header(path: Path, whole: Collection[str] = ()) -> Header:
+def read_header(path: Path, whole: Collection[str] = (), known: int | None = None) -> Header:
     """The header of a GGUF file, with long lists only for the keys in ``whole``.
 
-    Raises :class:`WeightError` where the library is missing, or the file is truncated, in parts, or not a GGUF file.
+    ``known``: the number of bytes from the file's beginning that are known, where the rest is a hole. Raises
+    :class:`WeightError` where the library is missing, or the file is truncated, in parts, or not a GGUF file.
     """
     try:
         import gguf
@@ -118,7 +133,7 @@ def read_header(path: Path, whole: Collection[str] = ()) -> Header:
         raise WeightError(unreadable(path, error)) from None
 
     try:
-        reader = _bounded_reader(gguf)(path)
+        reader = _bounded_reader(gguf, known)(path)
         metadata = {key: _value(field, whole=key in whole) for key, field in reader.fields.items()}
         tokens = reader.fields.get("tokenizer.ggml.tokens")
         tensors = {
@@ -146,7 +161,7 @@ def read_header(path: Path, whole: Collection[str] = ()) -> Header:
         )
     if not isinstance(metadata.get("general.architecture"), str):
         raise WeightError(f"{path} has no general.architecture")
-    return Header(path, metadata, len(tokens.data) if tokens else 0, tensors)
+    return Header(path, metadata, len(tokens.data) if tokens else 0, tensors, known)
 
 
 def model_type_of(header: Header) -> str:
@@ -178,6 +193,16 @@ def frequency_divisors(header: Header) -> np.ndarray[Any, np.dtype[np.float32]] 
         raise WeightError(
             f"{header.path}: {FREQUENCIES} must be a list of F32\n  value: {shape} of {entry.kind}\n  Convert the model again."
         )
+    return _floats(header, FREQUENCIES)
+
+
+def _floats(header: Header, name: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The values of a list of float32.  Raises :class:`WeightError` where they are beyond the known bytes."""
+    entry = header.tensors[name]
+    if header.known is not None and entry.offset + entry.nbytes > header.known:
+        raise WeightError(
+            f"{header.path}: {name} is beyond the first {header.known:,} bytes\n  Pass the path of the file."
+        )
     return np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
 
 
@@ -197,15 +222,15 @@ def long_rope_factors(header: Header) -> dict[str, list[float]] | None:
         entry = header.tensors.get(name)
         if entry is None or entry.kind != "F32" or len(entry.shape) != 1:
             raise WeightError(f"{header.path}: {name} must be a list of F32\n  Convert the model again.")
-        values = np.fromfile(header.path, np.float32, entry.shape[0], offset=entry.offset)
-        fields[field] = [float(str(value)) for value in values]
+        fields[field] = [float(str(value)) for value in _floats(header, name)]
     return fields
 
 
 _LISTED = 1024
 """The longest list that is kept, in values: longer ones are vocabularies."""
 
-_LONGEST_LIST = 2**22
+_MOST_READS = 2**22
+"""The most values that a header has: a token is two, its length and its text."""
 
 
 def _value(field: Any, *, whole: bool) -> Any:

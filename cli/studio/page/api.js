@@ -17,17 +17,25 @@ async function send(name, data, signal) {
   });
 }
 
-export async function post(name, data) {
-  const response = await send(name, data);
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.error);
-  return answer;
+async function answered(response) {
+  const text = await response.text();
+  if (!response.ok) throw new Error(text.startsWith("{") ? JSON.parse(text).error : text);
+  return JSON.parse(text);
+}
+
+export const post = async (name, data) => answered(await send(name, data));
+
+// Sends bytes, such as the head of a file, with what is said of them in the query.
+export async function postBytes(name, query, body) {
+  const url = address(name);
+  url.search = new URLSearchParams(query);
+  return answered(await fetch(url, { method: "POST", headers: { "content-type": "application/octet-stream" }, body }));
 }
 
 // Calls `each` with every line of the answer as it comes.
 export async function stream(name, data, each, signal) {
   const response = await send(name, data, signal);
-  if (!response.ok) throw new Error((await response.json()).error);
+  if (!response.ok) await answered(response);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

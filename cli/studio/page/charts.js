@@ -41,14 +41,15 @@ export function treemap(root, height = 210) {
   return picture(height, "Parameters by module: areas are shares", cells);
 }
 
-// Bars of parts side by side: rows are {name, text, parts: [{name, value, colour}]}.
-export function bars(rows, label) {
-  const most = Math.max(...rows.map((row) => row.parts.reduce((sum, part) => sum + part.value, 0)), 1e-30);
+// Bars of parts side by side: rows are {name, text, parts: [{name, value, colour}]}; a line marks the limit, if any.
+export function bars(rows, label, limit = 0) {
+  const most = Math.max(...rows.map((row) => row.parts.reduce((sum, part) => sum + part.value, 0)), 1e-30, limit);
   return h("div", { class: "bars", role: "img", "aria-label": label },
     rows.map((row) =>
       h("div", { class: "bar-row" },
         h("div", { class: "bar-head" }, h("span", {}, row.name), h("b", {}, row.text)),
         h("div", { class: "bar" },
+          limit ? h("span", { class: "bar-limit", title: `limit: ${bytes(limit)}`, style: { left: `${(100 * limit) / most}%` } }) : null,
           row.parts.filter((part) => part.value > 0).map((part) =>
             h("span", { class: "bar-part", title: `${part.name}: ${part.text}`, style: { width: `${(100 * part.value) / most}%`, background: part.colour } }))))));
 }
@@ -120,4 +121,31 @@ export function rooflineChart(device, stages) {
         s("circle", { cx: px, cy: y(rate), r: 5, class: "dot" }, s("title", {}, `${name}: ${stage.intensity.toPrecision(3)} FLOPs per byte, at most ${flops(rate)}/s`)),
         s("text", { x: px + (end ? -9 : 9), y: y(rate) + 16, class: "point", "text-anchor": end ? "end" : "start" }, name));
     }));
+}
+
+// Losses over steps: one curve for each model, averaged over a few steps, and the loss of guessing.
+export function lossCurves(curves, steps, chance) {
+  const height = 200;
+  const [left, right, top, bottom] = [44, 12, 14, 30];
+  const most = Math.max(chance || 0, ...curves.flatMap((curve) => curve.points.map(([, loss]) => loss)), 1e-6) * 1.05;
+  const x = (step) => left + (step / steps) * (WIDTH - left - right);
+  const y = (loss) => height - bottom - (loss / most) * (height - top - bottom);
+  const told = curves.filter((curve) => curve.points.length).map((curve) => `${curve.name} ${curve.points.at(-1)[1].toFixed(3)}`);
+  return picture(height, `Loss in training${told.length ? `: ${told.join(", ")}` : ""}`,
+    [0, most / 2, most].map((loss) => [
+      s("line", { x1: left, x2: WIDTH - right, y1: y(loss), y2: y(loss), class: "grid" }),
+      s("text", { x: left - 6, y: y(loss) + 4, "text-anchor": "end", class: "tick" }, loss.toFixed(2)),
+    ]),
+    [0, 0.25, 0.5, 0.75, 1].map((share) => s("text", { x: x(steps * share), y: height - 14, "text-anchor": "middle", class: "tick" }, whole(steps * share))),
+    s("text", { x: (left + WIDTH) / 2, y: height - 2, "text-anchor": "middle", class: "tick" }, "steps"),
+    chance ? [s("line", { x1: left, x2: WIDTH - right, y1: y(chance), y2: y(chance), class: "chance" }), s("text", { x: WIDTH - right, y: y(chance) - 4, "text-anchor": "end", class: "tick" }, "guessing")] : null,
+    curves.map((curve) => curve.points.length && s("path", { class: curve.base ? "curve base" : "curve", d: smooth(curve.points, Math.max(1, Math.round(steps / 50))).map(([step, loss], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(loss).toFixed(1)}`).join("") })));
+}
+
+function smooth(points, wide) {
+  let sum = 0;
+  return points.map(([step, loss], i) => {
+    sum += loss - (i >= wide ? points[i - wide][1] : 0);
+    return [step, sum / Math.min(i + 1, wide)];
+  });
 }

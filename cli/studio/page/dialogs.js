@@ -1,49 +1,62 @@
-// The dialogs: open, save, and export with its progress and verification.
+// The dialog box, and opening: presets, paths, hub ids, links, and files that are pasted, chosen or dropped.
 
-import { post, stream } from "./api.js";
-import { at, bytes, h, parameters, plural, table } from "./dom.js";
+import { post, postBytes } from "./api.js";
+import { at, bytes, h, parameters } from "./dom.js";
 
 const dialog = () => at("dialog");
 
-function show(title, ...content) {
+export function show(title, ...content) {
   const box = dialog();
   box.replaceChildren(
     h("form", { method: "dialog", class: "dialog-head" }, h("h2", { id: "dialog-title" }, title), h("button", { "aria-label": "Close", class: "close" }, "✕")),
-    ...content);
+    ...content.filter(Boolean));
   box.setAttribute("aria-labelledby", "dialog-title");
   if (!box.open) box.showModal();
 }
 
 export const close = () => dialog().close();
 
-const message = () => h("p", { class: "bad message", role: "alert" });
+export const message = () => h("p", { class: "bad message", role: "alert" });
+
+// A name that is the words comes first, then one that begins with them, then short names that have them all.
+function rank(name, words) {
+  const whole = words.join("-");
+  if (!whole || name === whole) return 0;
+  if (name.startsWith(whole)) return 1;
+  return words.every((word) => name.includes(word)) ? 2 + name.length / 1000 : 3;
+}
 
 // Presets by words, a path below the studio's folder, a link, or a config.
 export function openDialog(start, opened) {
   const fault = message();
+  const busy = h("p", { class: "quiet busy", role: "status" });
   const list = h("ul", { class: "presets", role: "listbox", "aria-label": "Presets" });
   const take = async (name, data) => {
     fault.textContent = "";
+    busy.textContent = data.reference ? `Opening ${data.reference}…` : "Reading the config…";
     try {
-      opened(await post(name, data));
+      const spec = await post(name, data);
+      if (!dialog().open) return; // closed meanwhile
+      opened(spec);
       close();
     } catch (error) {
       fault.textContent = error.message;
+    } finally {
+      busy.textContent = "";
     }
   };
   const draw = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = start.presets.filter(([name, summary, , year, architecture]) => words.every((word) => `${name} ${summary} ${year} ${architecture}`.toLowerCase().includes(word)));
-    const exact = found.filter(([name]) => words.length === 1 && name.startsWith(words[0]));
-    const shown = [...exact, ...found.filter((each) => !exact.includes(each))].slice(0, 80);
+    const shown = found.map((each) => [rank(each[0], words), each]).sort(([x], [y]) => x - y).map(([, each]) => each).slice(0, 80);
     list.replaceChildren(
       ...shown.map(([name, summary, total, year]) =>
         h("li", {}, h("button", { type: "button", role: "option", on: { click: () => take("open", { reference: name }) } },
           h("b", {}, name), h("span", { class: "quiet" }, ` ${[total && parameters(total), year].filter(Boolean).join(" · ")}`), h("small", {}, summary)))),
       ...(found.length > shown.length ? [h("li", { class: "quiet" }, `and ${found.length - shown.length} more: type to narrow them`)] : []),
-      ...(found.length ? [] : [h("li", { class: "quiet" }, "No preset has these words. Enter opens it as a path.")]));
+      ...(found.length ? [] : [h("li", { class: "quiet" }, "No preset has these words. Enter opens them as a path or a hub id.")]));
   };
-  const search = h("input", { type: "search", placeholder: `Search ${start.presets.length} presets, or type a path or a link`, "aria-label": "Preset, path or link", autofocus: true, on: {
+  const search = h("input", { type: "search", placeholder: `Search ${start.presets.length} presets, or type a path, ORG/NAME or a link`, "aria-label": "Preset, path, hub id or link", autofocus: true, on: {
     input: draw,
     keydown: (event) => {
       if (event.key === "ArrowDown" && list.querySelector("button")) {
@@ -68,129 +81,34 @@ export function openDialog(start, opened) {
     else if (event.key === "ArrowUp") search.focus();
   });
   const paste = h("textarea", { rows: 3, placeholder: "Paste a config.json or a spec", "aria-label": "Pasted config.json or spec", spellcheck: false, on: {
-    input: () => paste.value.trim() && (paste.value.trim().startsWith("{") ? take("import", { config: paste.value }) : (opened({ label: "a pasted spec", text: paste.value, preset: "", file: "" }), close())),
+    input: () => paste.value.trim() && (isConfig(paste.value) ? take("import", { config: paste.value }) : (opened({ label: "a pasted spec", text: paste.value, preset: "", file: "", weights: "" }), close())),
   } });
-  const file = h("input", { type: "file", accept: ".yaml,.yml,.json", "aria-label": "File", on: { change: () => file.files[0] && readFile(file.files[0], opened).then(close, (error) => (fault.textContent = error.message)) } });
-  show("Open", search, fault, list,
-    h("div", { class: "others" }, h("label", {}, "Paste ", paste), h("label", {}, "Or choose a YAML file or a config.json ", file)),
-    h("p", { class: "quiet" }, `Paths are relative to ${start.folder}: YAML files, checkpoints and exports. A file may also be dropped on the page.`));
+  const file = h("input", { type: "file", accept: ".yaml,.yml,.json,.gguf", "aria-label": "File", on: { change: () => {
+    fault.textContent = "";
+    if (file.files[0]) readFile(file.files[0], opened, start.head).then(close, (error) => (fault.textContent = error.message));
+  } } });
+  show("Open", search, fault, busy, list,
+    h("div", { class: "others" }, h("label", {}, "Paste ", paste), h("label", {}, "Or choose a spec, a config.json or a GGUF file ", file)),
+    h("p", { class: "quiet" }, `Paths are relative to ${start.folder}: YAML files, checkpoints, GGUF files and exports. ORG/NAME is a repository of the Hugging Face hub, of which the config alone is fetched. A file may also be dropped on the page.`));
   draw();
   search.focus();
 }
 
 const LARGEST = 1_000_000;
+const WEIGHTS = /\.(safetensors|bin|pt|pth|ckpt|onnx|onnx_data)$/i;
 
-// A dropped or chosen file: a spec, or a config to import.
-export async function readFile(file, opened) {
+// Whether a text is a config of transformers rather than a spec.
+export const isConfig = (text) => text.trimStart().startsWith("{") && /"(model_type|architectures|hidden_size|n_embd|d_model)"/.test(text) && !/^\s*\{\s*"?(name|extends)"?\s*:/.test(text);
+
+// A dropped or chosen file: a spec, a config to import, or a GGUF file, of which the head alone is sent.
+export async function readFile(file, opened, head) {
+  if ((await file.slice(0, 4).text()) === "GGUF" || /\.gguf$/i.test(file.name)) {
+    opened(await postBytes("gguf", { size: file.size, name: file.name }, file.slice(0, head)));
+    return;
+  }
+  if (WEIGHTS.test(file.name)) throw new Error(`${file.name} has weights and no config.\n  Drop its config.json, or start zoo studio with its directory.`);
   if (file.size > LARGEST) throw new Error(`${file.name} has ${bytes(file.size)}; a spec or a config has at most 1 MB.`);
   const text = await file.text();
-  if (text.trimStart().startsWith("{") && !/\.ya?ml$/.test(file.name)) opened(await post("import", { config: text }));
-  else opened({ label: file.name, text, preset: "", file: "" });
+  if (text.trimStart().startsWith("{") && !/\.ya?ml$/i.test(file.name)) opened(await post("import", { config: text }));
+  else opened({ label: file.name, text, preset: "", file: "", weights: "" });
 }
-
-export function saveDialog(text, name, done) {
-  const fault = message();
-  const input = h("input", { type: "text", value: name, "aria-label": "File", autofocus: true });
-  let replace = false;
-  const button = h("button", { class: "primary", type: "submit" }, "Save");
-  const form = h("form", { on: { submit: async (event) => {
-    event.preventDefault();
-    try {
-      const answer = await post("save", { text, file: input.value.trim(), replace });
-      if (answer.exists) {
-        fault.textContent = `${answer.file} exists.`;
-        button.textContent = "Replace it";
-        replace = true;
-        return;
-      }
-      close();
-      done(answer.file);
-    } catch (error) {
-      fault.textContent = error.message;
-    }
-  } } }, h("label", {}, "File, in the folder of the studio ", input), fault, h("p", { class: "actions" }, button));
-  input.addEventListener("input", () => {
-    replace = false;
-    button.textContent = "Save";
-  });
-  show("Save", form);
-  input.focus();
-  input.select();
-}
-
-export function exportDialog(text, name, start, fits) {
-  const select = (label, values, chosen) => {
-    const menu = h("select", {}, values.map((value) => h("option", { value, selected: value === chosen }, value)));
-    return [menu, h("label", {}, `${label} `, menu)];
-  };
-  const [target, targetLabel] = select("Target", Object.keys(start.targets), "portable");
-  const [precision, precisionLabel] = select("Precision", start.precisions, "fp32");
-  const [layout, layoutLabel] = select("Layout", start.layouts, "onnx");
-  const [weights, weightsLabel] = select("Weights", ["random", "none"], "random");
-  const size = h("p", { class: "quiet" });
-  const log = h("ol", { class: "stages", "aria-label": "Progress" });
-  const result = h("div", { class: "result", role: "status" });
-  const button = h("button", { class: "primary", type: "submit" }, "Export and verify");
-  const cancel = h("button", { type: "button", hidden: true, on: { click: () => post("cancel", {}).catch(() => {}) } }, "Cancel");
-  const measure = () => {
-    for (const option of precision.options) option.disabled = start.targets[target.value].includes(option.value);
-    if (precision.selectedOptions[0].disabled) precision.value = "fp32";
-    const row = fits && fits.find((each) => each.precision === precision.value);
-    size.textContent = weights.value === "none" ? "Writes the graphs without weights." : row ? `Writes about ${bytes(row.bytes)} of weights, drawn by the spec's recipe.` : "";
-  };
-  for (const menu of [target, precision, weights]) menu.addEventListener("change", measure);
-  const form = h("form", { on: { submit: async (event) => {
-    event.preventDefault();
-    button.disabled = true;
-    cancel.hidden = false;
-    log.replaceChildren();
-    result.replaceChildren();
-    const options = { target: target.value, precision: precision.value, layout: layout.value, weights: weights.value };
-    try {
-      await stream("export", { text, options }, (event_) => progress(event_, log, result));
-      if (!result.childNodes.length) result.replaceChildren(h("p", { class: "bad" }, "Cancelled; nothing was written."));
-    } catch (error) {
-      result.replaceChildren(h("p", { class: "bad message" }, error.message));
-    }
-    for (const item of log.children) item.classList.remove("running");
-    button.disabled = false;
-    cancel.hidden = true;
-  } } },
-  h("div", { class: "options" }, targetLabel, precisionLabel, layoutLabel, weightsLabel), size, h("p", { class: "actions" }, button, cancel));
-  show(`Export ${name}`, form, log, result);
-  measure();
-  button.focus();
-}
-
-function progress(event, log, result) {
-  if (event.event === "progress") {
-    let item = log.lastElementChild;
-    if (!item || item.dataset.name !== event.name) {
-      if (item) item.classList.remove("running");
-      item = h("li", { class: "running", dataset: { name: event.name } }, event.name);
-      log.append(item);
-      item.scrollIntoView({ block: "nearest" });
-    }
-    if (event.total) {
-      const bar = item.querySelector("progress") || item.appendChild(h("progress", { max: 1 }));
-      bar.value = event.done / event.total;
-    }
-    return;
-  }
-  if (event.event === "failed") {
-    result.replaceChildren(h("p", { class: "bad message" }, event.message), ...(event.verification ? [verification(event.verification.comparisons)] : []));
-    return;
-  }
-  const done = event.verification;
-  result.replaceChildren(
-    h("p", { class: "good", id: "verdict" }, done ? `✓ Verified in ${done.where}: largest difference ${done.max_abs.toExponential(1)}` : "Written, not verified: there are no weights."),
-    h("p", {}, "In ", h("code", {}, event.directory), `, ${plural(event.files.length, "file")}`),
-    ...(event.summary ? [verification(event.summary)] : []),
-    table("Files", ["file", "size"], event.files.map(([name, , text]) => [name, text])),
-    h("p", { class: "quiet" }, "Next: ", h("code", {}, `zoo run ${event.directory}`), " or ", h("code", {}, `zoo bench ${event.directory}`)));
-}
-
-const verification = (comparisons) =>
-  table("PyTorch against the files", ["case", "input", "output", "largest difference", "allowed", "verdict"],
-    comparisons.map((each) => [each.case, each.shape, each.output, each.max_abs === null ? "not comparable" : each.max_abs.toExponential(1), each.tolerance.toExponential(1), h("span", { class: each.passed ? "good" : "bad" }, each.passed ? (each.rounding === null ? "equal" : "within rounding") : "differs")]),
-    ["largest difference", "allowed"]);

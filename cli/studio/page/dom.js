@@ -76,6 +76,8 @@ export function percent(now, before) {
   return `${change > 0 ? "+" : "−"}${size < 0.1 ? "<0.1" : size < 10 ? size.toFixed(1) : size.toFixed(0)} %`;
 }
 
+export const percentText = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
+
 export function plural(number, word) {
   return `${whole(number)} ${word}${number === 1 ? "" : "s"}`;
 }

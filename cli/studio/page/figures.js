@@ -1,19 +1,20 @@
 // The figures: one card each, which keeps its place while its content follows the edit.
 
 import { bars, cacheCurve, keyOf, rooflineChart, treemap } from "./charts.js";
-import { at, behind, bytes, count, flops, h, parameters, percent, plural, seconds, signed, table, unitText, whole } from "./dom.js";
+import { MeshCard } from "./mesh.js";
+import { at, behind, bytes, count, flops, h, parameters, percent, percentText, plural, seconds, signed, table, unitText, whole } from "./dom.js";
 
 const STAGES = { prefill: "prompt", step: "one step", forward: "forward pass", encode: "encoder", see: "image encoder" };
 const COLOURS = { positions: "position", "cross-attention": "attention", router: "feed-forward", experts: "feed-forward", norms: "norm" };
 const colour = (role) => `var(--${COLOURS[role] || role})`;
 const CARDS = [
   ["total", "Parameters"], ["base", "Against the base"], ["nearest", "Nearest published models"], ["flops", "FLOPs"],
-  ["cache", "KV cache and states"], ["training", "Training memory"], ["roofline", "Roofline"], ["fits", "What fits where"],
+  ["cache", "KV cache and states"], ["training", "Training memory"], ["roofline", "Roofline"], ["fits", "What fits where"], ["mesh", "On several devices"],
 ];
 
 export class Figures {
-  constructor({ jump, compare, presets, devices }) {
-    Object.assign(this, { jump, compare, presets });
+  constructor({ jump, compare, measure, presets, devices }) {
+    Object.assign(this, { jump, compare, measure, presets });
     this.device = devices.includes("h100") ? "h100" : devices[0];
     this.parts = {};
     this.cards = Object.fromEntries(
@@ -22,6 +23,7 @@ export class Figures {
         at("figures").append(h("section", { class: "card", id: `card-${id}`, "aria-label": title }, h("h2", {}, title), body));
         return [id, body];
       }));
+    this.mesh = new MeshCard(this.cards.mesh, devices);
     this.base = "";
     this.baseMenu = h("select", { id: "base", "aria-label": "Base to compare with", on: { change: () => this.compare(this.baseMenu.value) } });
   }
@@ -81,7 +83,7 @@ export class Figures {
       routed && h("p", { class: "second" }, h("b", {}, whole(counts.active)), h("span", { class: "quiet" }, ` active per token, ${((100 * counts.active) / counts.parameters).toFixed(1)} %`)),
       lines,
       treemap(counts.treemap),
-      this.parts.costs && keyOf(this.parts.costs.roles.map((role) => [role.name, colour(role.name), shareText(role.parameters / counts.parameters)])),
+      this.parts.costs && keyOf(this.parts.costs.roles.map((role) => [role.name, colour(role.name), percentText(role.parameters / counts.parameters)])),
       this.parts.costs && behind("Parameters by role", ["role", "parameters", "active per token"], this.parts.costs.roles.map((role) => [role.name, whole(role.parameters), whole(role.active)])),
       how("Counted on the built modules, each tensor once, as zoo params does."));
     this.totals();
@@ -202,7 +204,7 @@ export class Figures {
     const { precision } = this.parts.costs;
     const named = Object.fromEntries(Object.entries(stages).map(([name, stage]) => [STAGES[name] || name, stage]));
     this.put("roofline",
-      h("p", { class: "choose" }, "Device ", menu, h("span", { class: "quiet" }, ` ${device.summary}${device.count > 1 ? ` · ${device.count} needed` : ""}`)),
+      h("p", { class: "choose" }, "Device ", menu, devices.some((each) => each.name === "this") ? null : this.measuring(), h("span", { class: "quiet" }, ` ${device.summary}${device.count > 1 ? ` · ${device.count} needed` : ""}`)),
       device.rate && rooflineChart(device, named),
       table(`At least, in ${precision}`, ["device", ...Object.keys(named).map((name) => name), "tokens/s"],
         devices.map((each) => [each.count > 1 ? `${each.count} × ${each.name}` : each.name,
@@ -211,19 +213,31 @@ export class Figures {
       how("Lower bounds: matrix products at peak rate, weights and cache read once (Williams et al., 2009)."));
   }
 
+  // The button that measures this machine, which then is a device in the roofline and in the table of what fits.
+  measuring() {
+    const button = h("button", { type: "button", id: "measure", title: "Measures memory, bandwidth and matrix products for about a second", on: { click: async () => {
+      button.disabled = true;
+      button.textContent = "Measuring…";
+      this.device = "this";
+      await this.measure();
+    } } }, "Measure this machine");
+    return button;
+  }
+
   fits() {
     const rows = this.parts.devices.fits;
-    const devices = rows[0].devices.map((each) => each.name);
     const { sizes } = this.parts.costs;
     const cell = (each) => {
+      if (!each.batch) return h("span", { class: "split", title: `${each.name} has no room for one sequence` }, "✗");
       const context = each.context === null ? "any context" : each.context ? `${whole(each.context)} tokens` : "no token";
       return h("span", { class: each.count === 1 ? "fit" : "split", title: `${each.count} needed; then up to ${plural(each.batch, "sequence")}, or one of ${context}` },
-        each.count === 1 ? `✓ ${each.batch >= 2 ** 40 ? "any" : count(each.batch)}` : `${each.count} ×`);
+        each.count === 1 ? (each.batch >= 2 ** 40 ? "any" : count(each.batch)) : `${each.count} ×`);
     };
     this.put("fits",
-      h("p", { class: "quiet" }, `For batch ${whole(sizes.batch)} of ${whole(Math.max(sizes.length, sizes.past))} tokens: ✓ one device, with the largest batch; N × is the number of devices needed.`),
-      table("Devices by precision of the weights", ["weights", ...devices],
-        rows.map((row) => [[row.precision, h("br"), h("small", { class: "quiet" }, bytes(row.bytes))], ...row.devices.map(cell)])),
+      h("p", { class: "quiet" }, `The largest batch of ${whole(Math.max(sizes.length, sizes.past))} tokens on one device; N × is the number of devices that batch ${whole(sizes.batch)} needs.`),
+      table("Devices, by precision of the weights", ["", ...rows.map((row) => row.precision)], [
+        [h("span", { class: "quiet" }, "weights"), ...rows.map((row) => h("small", { class: "quiet" }, bytes(row.bytes)))],
+        ...rows[0].devices.map((device, i) => [device.name, ...rows.map((row) => cell(row.devices[i]))])]),
       how("Weights as zoo export stores them, caches in floating point, and the outputs of a step."));
   }
 }
@@ -237,4 +251,3 @@ function quantityText({ name, tokens }) {
   return words[name] ? `${words[name]} ${whole(tokens)} tokens` : `${name}, ${whole(tokens)} tokens`;
 }
 
-const shareText = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);

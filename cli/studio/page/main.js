@@ -2,7 +2,7 @@
 
 import { get, post, stream } from "./api.js";
 import { Controls } from "./controls.js";
-import { exportDialog, openDialog, readFile, saveDialog } from "./dialogs.js";
+import { isConfig, openDialog, readFile } from "./dialogs.js";
 import { at, h, plural, toast } from "./dom.js";
 import { Drawing } from "./drawing.js";
 import { Editor } from "./editor.js";
@@ -10,6 +10,8 @@ import { Figures } from "./figures.js";
 import { fields, fragment, unpacked } from "./link.js";
 import { isDark, pane, tabs, theme } from "./panes.js";
 import { Schema } from "./schema.js";
+import { trainingDialog } from "./training.js";
+import { exportDialog, saveDialog } from "./work.js";
 
 const state = { opened: null, base: "", baseText: "", spec: null, valid: true, changes: [], asked: 0, answered: 0, problems: [] };
 const nonce = document.querySelector("meta[name=nonce]").content;
@@ -30,7 +32,7 @@ const editor = new Editor(at("editor"), {
 });
 const drawing = new Drawing((path) => jump(path, false));
 const figures = new Figures({
-  jump: (path) => jump(path, true), compare: (name) => compare(name), presets: start.presets, devices: start.devices,
+  jump: (path) => jump(path, true), compare: (name) => compare(name), measure: () => measure(), presets: start.presets, devices: start.devices,
 });
 const controls = new Controls(schema, {
   set: (path, value) => edit("set", { path, value }),
@@ -76,6 +78,7 @@ async function ask() {
       document.body.dataset.milliseconds = String(Math.round(performance.now() - began));
       document.body.dataset.answered = String(mine);
       remember(text);
+      if (state.valid) figures.mesh.follow(question);
     }
   } catch (error) {
     if (error.name !== "AbortError" && mine === state.asked) toast(lost(error), true);
@@ -143,6 +146,7 @@ function problems(found, text) {
   if (!found.length) box.classList.remove("shown");
   else showing = setTimeout(() => box.classList.add("shown"), box.classList.contains("shown") ? 0 : 300); // not for a half-typed key
   box.replaceChildren(
+    ...(found.length && isConfig(text) ? [h("p", { class: "fixes" }, "This looks like a config.json. ", h("button", { type: "button", class: "fix", on: { click: () => importText(text) } }, "Import it as a spec"))] : []),
     ...(found.length ? [h("h3", {}, plural(found.length, "problem"), h("span", { class: "quiet" }, state.spec ? " · the figures are those of the last spec that works" : ""))] : []),
     ...found.slice(0, 12).map((problem) =>
       h("div", { class: "problem" },
@@ -184,6 +188,23 @@ function jump(path, focus) {
   toast(`${path.join(".")} is not stated in the text: it has its default.`);
 }
 
+async function importText(text) {
+  try {
+    opened(await post("import", { config: text }));
+  } catch (error) {
+    toast(lost(error), true);
+  }
+}
+
+async function measure() {
+  try {
+    await post("measure", {});
+  } catch (error) {
+    toast(lost(error), true);
+  }
+  ask();
+}
+
 function compare(name) {
   state.base = name;
   figures.bases(state.opened, name);
@@ -194,14 +215,22 @@ function opened(data, put = true) {
   state.opened = data;
   state.base = data.preset;
   state.baseText = data.text;
-  at("label").textContent = data.file || data.label;
+  label();
   figures.bases(data, data.preset);
   if (put) editor.put(data.text);
+  if (data.skipped && data.skipped.length) toast(`Opened without fields that transformers does not have: ${data.skipped.join(", ")}`);
   ask();
 }
 
+function label() {
+  const { file, label: name, weights } = state.opened;
+  at("label").replaceChildren(file || name, weights ? h("span", { class: "quiet" }, " with weights") : "");
+  at("label").title = weights ? `With the weights of ${weights}` : file || name;
+}
+
 async function remember(text) {
-  const rest = { base: state.base, opened: state.opened.preset, batch: at("batch").value === "1" ? "" : at("batch").value, length: at("length").value, precision: at("precision").value === "fp16" ? "" : at("precision").value };
+  const { preset, file, weights } = state.opened;
+  const rest = { base: state.base, opened: preset, file, weights, batch: at("batch").value === "1" ? "" : at("batch").value, length: at("length").value, precision: at("precision").value === "fp16" ? "" : at("precision").value };
   history.replaceState(null, "", `${location.pathname}#${await fragment(text, rest)}`);
 }
 
@@ -228,21 +257,35 @@ function wire() {
   click("open", () => openDialog(start, opened));
   click("undo", () => editor.undo());
   click("redo", () => editor.redo());
-  click("save", () => saveDialog(editor.text, state.opened.file && !state.opened.file.startsWith("/") ? state.opened.file : `${(state.spec || { name: "my-model" }).name}.yaml`, (file) => {
-    state.opened = { ...state.opened, file };
-    at("label").textContent = file;
-    toast(`Saved ${file}`);
+  const sizes = () => (figures.parts.devices || {}).fits;
+  const working = (act) => () => (state.valid && state.spec ? act() : toast("Fix the problems of the spec first.", true));
+  click("save", working(() => saveDialog({
+    text: editor.text, file: state.opened.file || `${state.spec.name}.yaml`, name: state.spec.name, weights: state.opened.weights, sizes: sizes(),
+    done: (file) => {
+      state.opened = { ...state.opened, file };
+      label();
+      remember(editor.text);
+      toast(`Saved ${file}`);
+    },
+  })));
+  click("export", working(() => exportDialog({ text: editor.text, name: state.spec.name, start, weights: state.opened.weights, sizes: sizes() })));
+  click("train", working(() => {
+    const before = (figures.parts.comparison.quantities.find((each) => each.name === "parameters") || {}).a || 0;
+    trainingDialog({
+      text: editor.text, base: state.base, baseText: state.base ? "" : state.baseText, start,
+      names: { now: state.spec.name, base: state.base || `${state.opened.label} as opened` }, parameters: [figures.parts.counts.parameters, before], same: !state.changes.length,
+    });
   }));
-  click("export", () => (state.valid && state.spec ? exportDialog(editor.text, state.spec.name, start, (figures.parts.devices || {}).fits) : toast("Fix the problems of the spec first.", true)));
   click("copy-link", async () => {
     await remember(editor.text);
     copy(location.href, "an address with this spec; zoo studio ADDRESS opens it elsewhere");
   });
   click("copy-command", async () => {
     try {
-      const { command } = await post("command", { text: editor.text, base: state.opened.preset || state.base });
+      const { preset, file, weights } = state.opened;
+      const { command, unsaved } = await post("command", { text: editor.text, preset: preset || state.base, file, weights });
       const short = command.length > 90 ? `${command.slice(0, 87)}…` : command;
-      copy(command, /\.yaml'?$/.test(command) ? `${short}  (save the spec under this name first)` : short);
+      copy(command, unsaved ? `${short}  (save the spec as ${unsaved} first)` : short);
     } catch (error) {
       toast(lost(error), true);
     }
@@ -267,12 +310,23 @@ function wire() {
       else editor.undo();
     }
   });
-  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text");
+    if (event.target.closest("input, textarea, #editor, dialog") || !isConfig(text)) return;
+    event.preventDefault();
+    importText(text);
+  });
+  document.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    document.body.classList.toggle("dropping", event.dataTransfer.types.includes("Files"));
+  });
+  document.addEventListener("dragleave", (event) => event.relatedTarget || document.body.classList.remove("dropping"));
   document.addEventListener("drop", (event) => {
+    document.body.classList.remove("dropping");
     const file = event.dataTransfer.files[0];
     if (!file) return;
     event.preventDefault();
-    readFile(file, opened).catch((error) => toast(error.message, true));
+    readFile(file, opened, start.head).catch((error) => toast(error.message, true));
   });
 }
 
@@ -292,17 +346,14 @@ async function begin() {
   }
   editor.begin(shared ?? start.opened.text);
   opened(start.opened, false);
-  if (shared !== null) {
-    if (given.base && start.presets.some(([name]) => name === given.base)) {
-      state.base = given.base;
-      state.opened = { label: given.opened || given.base, preset: given.opened || "", file: "", text: shared };
-      at("label").textContent = state.opened.label;
-    } else if (shared !== start.opened.text) {
-      state.opened = { label: "a shared spec", preset: "", file: "", text: shared };
-      state.base = "";
-      state.baseText = shared;
-      at("label").textContent = "a shared spec";
-    }
+  if (shared !== null && (shared !== start.opened.text || given.base !== start.opened.preset)) {
+    const known = (name) => start.presets.some(([each]) => each === name);
+    const name = known(given.opened) ? given.opened : "";
+    const weights = start.weights.includes(given.weights) ? given.weights : "";
+    state.opened = { label: name || weights || "a shared spec", preset: name, file: given.file || "", weights, text: shared };
+    state.base = known(given.base) ? given.base : "";
+    state.baseText = shared;
+    label();
     figures.bases(state.opened, state.base);
     ask();
   }

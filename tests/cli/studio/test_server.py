@@ -42,6 +42,38 @@ def test_the_token_is_needed_for_everything(page: Page) -> None:
     assert page.client.post("/api/answer", json={"text": ""}).status_code == 403
 
 
+POSTS = (
+    "answer", "cancel", "gguf", "export", "checkpoint", "training", "set", "remove", "step", "save", "command", "open",
+    "import", "mesh", "measure",
+)  # fmt: skip
+
+
+def test_every_route_is_known_to_the_attacks(page: Page) -> None:
+    routes = {route.path for route in page.studio.app.app.routes}  # type: ignore[attr-defined]
+    assert routes == {
+        *(f"/api/{name}" for name in (*POSTS, "start", "schema")),
+        "/",
+        "/page/{name}",
+    }
+
+
+@pytest.mark.parametrize("name", POSTS)
+def test_every_route_refuses_other_hosts_origins_sites_and_a_wrong_token(page: Page, name: str) -> None:
+    url, body = page.url(f"api/{name}"), {"text": text_of("tiny-gpt"), "reference": "gpt2"}
+    for header, value in (
+        ("host", "evil.example"), ("origin", "http://evil.example"), ("origin", "null"), ("sec-fetch-site", "cross-site"),
+    ):  # fmt: skip
+        assert page.client.post(url, json=body, headers={header: value}).status_code == 403, header
+    for path in (f"/api/{name}", f"/wrong/api/{name}", f"/{page.studio.token}x/api/{name}"):
+        assert page.client.post(path, json=body).status_code == 403, path
+    plain = {"content-type": "text/plain"}
+    assert page.client.post(url, content="{}", headers=plain).status_code == 415
+    huge = b"x" * (25_000_000 if name == "gguf" else MAX_BODY + 1)
+    kind = "application/octet-stream" if name == "gguf" else "application/json"
+    assert page.client.post(url, content=huge, headers={"content-type": kind}).status_code == 413
+    assert page.client.get(url).status_code == 405
+
+
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "evil.example:8642", "127.0.0.1", "127.0.0.1:80", "localhost.evil.example:8642", ""],
@@ -191,11 +223,6 @@ def test_specs_are_opened_imported_saved_and_turned_into_commands(page: Page, fo
     assert page.post("import", config="{}").status_code == 422
     assert "not valid JSON" in page.post("import", config="{").json()["error"]
     text = text_of("gpt2").replace("kind: learned", "kind: rope")
-    assert (
-        page.post("command", text=text, base="gpt2").json()["command"]
-        == "zoo build gpt2 --set position.kind=rope"
-    )
-    assert page.post("command", text=text, base="").json()["command"] == "zoo build gpt2.yaml"
     assert page.post("save", text=text, file="mine/gpt2.yaml").json() == {
         "exists": False,
         "file": "mine/gpt2.yaml",
@@ -212,9 +239,7 @@ def test_specs_are_opened_imported_saved_and_turned_into_commands(page: Page, fo
 
 @pytest.mark.slow
 def test_an_export_reports_its_progress_and_verification(page: Page, folder: Path) -> None:
-    response = page.post(
-        "export", text=text_of("tiny-gpt"), options={"precision": "fp32", "weights": "random"}
-    )
+    response = page.post("export", text=text_of("tiny-gpt"), precision="fp32", weights="random")
     events = [json.loads(line) for line in response.text.splitlines()]
     assert {event["event"] for event in events[:-1]} == {"progress"}
     done = events[-1]
@@ -225,12 +250,23 @@ def test_an_export_reports_its_progress_and_verification(page: Page, folder: Pat
     assert (folder / "build/tiny-gpt/model.onnx").is_file()
 
 
-def test_an_export_takes_no_paths_and_says_what_is_wrong(page: Page) -> None:
-    for options in ({"weights": "/etc/passwd"}, {"weights": "org/model"}):
-        response = page.post("export", text=text_of("tiny-gpt"), options=options)
-        assert json.loads(response.text)["event"] == "failed"
-    assert page.post("export", text="", options=[]).status_code == 400
+def test_weights_are_those_of_opened_checkpoints_alone(page: Page, tmp_path: Path) -> None:
+    text = text_of("tiny-gpt")
+    for work in ("export", "checkpoint"):
+        for weights in ("/etc/passwd", "org/model", str(tmp_path), "../x", "", 5):
+            assert page.post(work, text=text, directory="x", weights=weights).status_code == 400, weights
+    assert page.post("checkpoint", text=text, directory="x", weights="none").status_code == 400
+    for option, value in (("target", 5), ("precision", []), ("layout", {})):
+        assert page.post("export", text=text, **{option: value}).status_code == 400
     assert page.post("cancel").json() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", [{"target": "nothing"}, {"precision": "fp7"}, {"layout": "../x"}])
+def test_an_export_with_an_unknown_option_is_refused(page: Page, option: dict[str, str]) -> None:
+    event = json.loads(page.post("export", text=text_of("tiny-gpt"), **option).text)
+    assert event["event"] == "failed"
+    assert next(iter(option.values())) in event["message"]
 
 
 def test_fields_of_paths_are_checked(page: Page) -> None:

@@ -1,42 +1,15 @@
-"""An export in a process of its own, which reads a request from standard input and writes a JSON line per event.
-
-The studio starts it, so that an edit is answered while files are written, and ends it when the page asks for that.
-"""
+"""The export of a spec, as ``zoo export`` makes it."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 
-def main() -> None:
-    """Export the spec of the request."""
-    request = json.loads(sys.stdin.read())
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no event
-
-    def tell(event: str, **data: Any) -> None:
-        out.write(json.dumps({"event": event, **data}) + "\n")
-        out.flush()
-
-    from specs.base.errors import UserError, with_flags
-
-    try:
-        _export(request, tell)
-    except UserError as error:
-        tell("failed", message=with_flags(error.text), verification=_verification(error))
-
-
-def _verification(error: Exception) -> dict[str, Any] | None:
-    verification = getattr(error, "verification", None)
-    return None if verification is None else verification.as_dict()
-
-
-def _export(request: dict[str, Any], tell: Any) -> None:
+def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
+    """Export the spec of the request to the directory that ``zoo export`` chooses, and verify it."""
     from cli.options.default_directory import export_directory
     from cli.studio.typed_spec import TypedSpec
     from exporters.export import export
@@ -57,11 +30,8 @@ def _export(request: dict[str, Any], tell: Any) -> None:
     tell(
         "done",
         directory=str(directory),
+        weights=request["options"].get("weights", "random"),
         files=[[name, size, byte_text(size)] for name, size in written.files.items()],
         verification=done and {**done.as_dict(), "where": done.where, "max_abs": done.max_abs},
         summary=done and [comparison.as_dict() for comparison in done.summary],
     )
-
-
-if __name__ == "__main__":
-    main()
