@@ -35,13 +35,20 @@ class HeadKind(Component):
     ``meets`` says that it compares the vectors of the two stacks of a dual encoder, and ``scores_vocabulary`` that its outputs are
     scores of every token of the vocabulary, and ``predicts_next`` that these are scores of the next token, so that the model can
     generate.  ``compared_by`` is how the quality of an export is judged: by its outputs as they are, by ``logits`` as scores of
-    classes or tokens, by the scores of pairs of a text and an image, or by the directions of the vectors of ``vector_output``.
+    classes or tokens, by the scores of pairs of a text and an image, by the directions of the vectors of ``vector_output``, or by the
+    late interaction of its vectors, one per token.  ``stored_as`` is the kind of head whose tensors a checkpoint holds, if another.
     """
 
     meets: ClassVar[bool] = False
     scores_vocabulary: ClassVar[bool] = False
     predicts_next: ClassVar[bool] = False
-    compared_by: ClassVar[Literal["values", "scores", "pairs", "vectors"]] = "values"
+    compared_by: ClassVar[Literal["values", "scores", "pairs", "vectors", "late interaction"]] = "values"
+    stored_as: ClassVar[str | None] = None
+
+    @property
+    def stored_kind(self) -> str:
+        """The kind of head whose tensors a checkpoint holds."""
+        return self.stored_as or self.kind
 
     @property
     def scores_embeddings(self) -> bool:
@@ -80,7 +87,7 @@ class HeadKind(Component):
 Head = Annotated[HeadKind, Slot("head")]
 
 
-def dense_layer_faults(head: TransformingHead | MaskedLanguageModeling) -> Iterable[Fault]:
+def dense_layer_faults(head: TransformingHead | MaskedScores) -> Iterable[Fault]:
     """The settings of a dense layer in a head without one."""
     if head.activation is None and not head.dense_bias:
         yield Fault(
@@ -91,7 +98,7 @@ def dense_layer_faults(head: TransformingHead | MaskedLanguageModeling) -> Itera
         )
 
 
-def dense_steps(head: TransformingHead | MaskedLanguageModeling) -> Iterator[Step]:
+def dense_steps(head: TransformingHead | MaskedScores) -> Iterator[Step]:
     """The dense layer, its activation and norm, each if present."""
     if head.activation is not None:
         yield Step("Dense", "dense", (WIDTHS, ACTIVATION_TITLES[head.activation]))
@@ -183,11 +190,9 @@ class LanguageModeling(VocabularyHead, TransformingHead):
         yield from self.score_steps(context, "Language-model head", *fixed, *cap)
 
 
-@register("head")
-class MaskedLanguageModeling(VocabularyHead):
-    """Scores of masked tokens: dense layer, activation, norm, vocabulary (BERT). Gives `logits`, batch x tokens x vocabulary."""
+class MaskedScores(VocabularyHead):
+    """A head that scores every token of the vocabulary at every place: dense layer, activation, norm, vocabulary (BERT)."""
 
-    kind: Literal["masked_language_modeling"] = "masked_language_modeling"
     activation: Activation | None = "gelu"
     """Activation of the dense layer, whose output is as wide as the token table (ALBERT, ELECTRA); null for scores of the
     last hidden state itself, without dense layer and norm (EuroBERT)."""
@@ -206,10 +211,6 @@ class MaskedLanguageModeling(VocabularyHead):
     @property
     def transforms_to_embedding(self) -> bool:
         return self.activation is not None
-
-    def steps(self, context: PartContext) -> Iterator[Step | Output]:
-        yield from dense_steps(self)
-        yield from self.score_steps(context, "Masked-language-model head")
 
     def why_insensitive(self, width: int) -> str:
         return "" if self.norm is None else self.norm.why_insensitive(width)
@@ -230,6 +231,17 @@ class MaskedLanguageModeling(VocabularyHead):
                 MISSING,
                 "Add norm: {kind: layer_norm}, or remove the dense layer with activation: null.",
             )
+
+
+@register("head")
+class MaskedLanguageModeling(MaskedScores):
+    """Scores of masked tokens: dense layer, activation, norm, vocabulary (BERT). Gives `logits`, batch x tokens x vocabulary."""
+
+    kind: Literal["masked_language_modeling"] = "masked_language_modeling"
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        yield from self.score_steps(context, "Masked-language-model head")
 
 
 @register("head")

@@ -16,7 +16,7 @@ from specs.language.validation import validate
 from specs.model.model import Model
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.configs.reranking import reranker_spec, scored_tokens
-from zoo.configs.sentence import read_head, sentence_modules, sentence_spec
+from zoo.configs.sentence import sentence_modules, spec_of_modules
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.layers import merge
@@ -72,7 +72,7 @@ def _of_modules(directory: Path) -> Read | None:
     if tokens := scored_tokens(directory):
         return functools.partial(reranker_spec, tokens)
     if modules := sentence_modules(directory):
-        return functools.partial(sentence_spec, functools.partial(read_head, modules))
+        return functools.partial(spec_of_modules, directory, modules)
     return None
 
 

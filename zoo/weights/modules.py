@@ -14,10 +14,11 @@ from zoo.weights.source import WeightError
 MODULES = "modules.json"
 DENSE = "Dense"
 LOGIT_SCORE = "LogitScore"
-DENSE_PLACES = (f"2_{DENSE}", f"3_{DENSE}")
-"""The directories of the Dense modules, after Transformer and Pooling; a tensor of the first is ``2_Dense.linear.weight``."""
+DENSE_PLACES = (f"1_{DENSE}", f"2_{DENSE}", f"3_{DENSE}")
+"""The directories of the Dense modules by their place in the list: after Transformer, or after Transformer and Pooling, where a
+tensor of the first is ``2_Dense.linear.weight``."""
 
-_TYPE = re.compile(r"sentence_transformers\.(?:\w+\.)*(\w+)")
+_TYPE = re.compile(r"(?:sentence_transformers|pylate)\.(?:\w+\.)*(\w+)")
 _PATH = re.compile(r"[\w.-]*")
 
 
@@ -59,8 +60,8 @@ def _is_next_to(index: Path, path: str) -> bool:
 
 def dense_modules(directory: Path) -> dict[str, Path]:
     """The directories of the Dense modules, in order, by the prefixes of their tensors."""
-    directories = [module.directory for module in modules_in(directory) if module.kind == DENSE]
-    return dict(zip(DENSE_PLACES, directories, strict=False))
+    modules = enumerate(modules_in(directory))
+    return {f"{place}_{DENSE}": module.directory for place, module in modules if module.kind == DENSE}
 
 
 def split_name(tensor: str) -> tuple[str, str]:

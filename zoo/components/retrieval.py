@@ -1,0 +1,51 @@
+"""Heads for retrieval: a vector for each token, and a weight for each term of the vocabulary."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import specs.kinds.retrieval as spec
+from zoo.components.head import MaskedScores, TransformingHead
+from zoo.components.linear import Linear
+from zoo.components.pooling import TokenSequence
+from zoo.context import StackContext
+from zoo.core.precision import wide
+from zoo.registry import builds
+
+
+@builds(spec.MultiVector)
+class MultiVector(TransformingHead):
+    """token_embeddings: B T W, padding included."""
+
+    def __init__(self, spec: spec.MultiVector, context: StackContext) -> None:
+        super().__init__(spec, context)
+        width = spec.projection
+        self.projection = (
+            nn.Identity() if width is None else Linear(context.d_model, width, bias=spec.projection_bias)
+        )
+        self.normalize = spec.normalize
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        vectors = self.projection(self.transform(x))  # B T W
+        if self.normalize:
+            vectors = F.normalize(wide(vectors), dim=-1)
+        return {spec.TOKEN_VECTORS: vectors}
+
+
+@builds(spec.Sparse)
+class Sparse(MaskedScores):
+    """sentence_embedding: B vocabulary, each entry 0 or more."""
+
+    def __init__(self, spec: spec.Sparse, context: StackContext) -> None:
+        super().__init__(spec, context)
+        self.pooling, self.logarithms = spec.pooling, spec.logarithms
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        weights = wide(self.scores(x)).clamp(min=0)  # B T vocabulary
+        for _ in range(self.logarithms):
+            weights = torch.log(1 + weights)
+        if tokens.mask is not None:
+            weights = weights * tokens.mask[..., None]
+        return {spec.TERM_WEIGHTS: weights.amax(1) if self.pooling == "max" else weights.sum(1)}
