@@ -1,4 +1,4 @@
-"""Heads for retrieval: a vector for each token, and a weight for each term of the vocabulary."""
+"""Heads for retrieval: vectors of tokens, weights of tokens and of terms of the vocabulary, and several heads at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence
 from zoo.context import StackContext
 from zoo.core.precision import wide
-from zoo.registry import builds
+from zoo.registry import build_component, builds
 
 
 @builds(spec.MultiVector)
@@ -49,3 +49,32 @@ class Sparse(MaskedScores):
         if tokens.mask is not None:
             weights = weights * tokens.mask[..., None]
         return {spec.TERM_WEIGHTS: weights.amax(1) if self.pooling == "max" else weights.sum(1)}
+
+
+@builds(spec.TokenWeights)
+class TokenWeights(nn.Module):
+    """token_weights: B T, padding included."""
+
+    def __init__(self, spec: spec.TokenWeights, context: StackContext) -> None:
+        super().__init__()
+        self.score = Linear(context.d_model, 1)
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        return {spec.TOKEN_WEIGHTS: self.score(x)[..., 0].clamp(min=0)}
+
+
+@builds(spec.Several)
+class Several(nn.Module):
+    """The outputs of all heads, by name."""
+
+    def __init__(self, spec: spec.Several, context: StackContext) -> None:
+        super().__init__()
+        self.heads = nn.ModuleDict(
+            {name: build_component(head, context) for name, head in spec.heads.items()}
+        )
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        outputs: dict[str, Tensor] = {}
+        for head in self.heads.values():
+            outputs |= head(x, tokens)
+        return outputs

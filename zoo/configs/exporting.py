@@ -13,11 +13,11 @@ from specs.base.errors import SpecPath, UserError, path_text, shorten
 from specs.base.suggest import suggestion
 from specs.forms.canonical import canonical, complete, differences
 from specs.kinds.head import Classification, HeadKind, MaskedLanguageModeling, Pooled
-from specs.kinds.retrieval import MultiVector, Sparse
+from specs.kinds.retrieval import MultiVector, Several, Sparse
 from specs.model.model import Model
 from zoo.configs.causal_encoder import as_decoder, as_encoder
-from zoo.configs.importing import Read, of_causal_class, of_class, spec_of_config
 from zoo.configs.head_modules import write_modules
+from zoo.configs.importing import Read, of_causal_class, of_class, spec_of_config
 from zoo.configs.sentence import body_class, masked_class, sentence_spec, sparse_spec
 from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.family import Family
@@ -87,7 +87,7 @@ def _class_before_modules(head: HeadKind, candidate: Family) -> str | None:
     """Return the class of a family on which modules build a head; None where the head or the family has none."""
     if isinstance(head, Sparse):
         return masked_class(candidate)
-    return body_class(candidate) if isinstance(head, Pooled | MultiVector) else None
+    return body_class(candidate) if isinstance(head, Pooled | MultiVector | Several) else None
 
 
 def describes(model: Model, config: Data, written: Data, tensors: Callable[[], Collection[str]]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from specs.kinds.activation import Activation
 from specs.kinds.head import HeadKind, Pooled, TransformingHead
-from specs.kinds.retrieval import TOKEN_VECTORS, MultiVector, Sparse
+from specs.kinds.retrieval import TOKEN_VECTORS, MultiVector, Several, Sparse
 from specs.model.model import Model
 from zoo.configs.sentence import (
     ACTIVATIONS,
@@ -18,6 +18,7 @@ from zoo.configs.sentence import (
     POOLINGS,
     SETTINGS,
     SPLADE,
+    further_heads,
 )
 from zoo.families.common.config import CONFIG
 from zoo.families.common.template import Data, UnfitError
@@ -32,7 +33,7 @@ _TYPES = {
 
 
 def write_modules(model: Model, settings: Data) -> dict[str, Data | list[Data]]:
-    """Return the JSON files of the modules of a spec with head ``pooled``, ``multi_vector`` or ``sparse``, by path.
+    """Return the JSON files of the modules of a spec whose head modules describe, by path.
 
     ``settings`` are those of the body's module, empty where there are none yet. Raises :class:`UnfitError` where
     modules cannot express the head.
@@ -71,6 +72,18 @@ def _modules(head: HeadKind, d_model: int) -> Iterator[tuple[str, Data]]:
         case Pooled():
             yield "Transformer", {}
             yield from _pooled_modules(head, d_model)
+        case Several():
+            yield from _modules(_dense_head(head, d_model), d_model)
+
+
+def _dense_head(head: Several, d_model: int) -> HeadKind:
+    """Return the head that modules describe beside the layers of BGE-M3."""
+    dense = head.heads.get("dense")
+    expected = {"dense": dense, **further_heads(d_model)}
+    weights = isinstance(dense, Pooled) and dense.activation is None and dense.projection is None
+    if dense is None or not weights or Several.model_validate({"heads": expected}) != head:
+        raise UnfitError(f"head.heads {', '.join(head.heads)}: only those of BGE-M3")
+    return dense
 
 
 def _splade_config(head: Sparse) -> Data:

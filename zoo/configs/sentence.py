@@ -21,7 +21,7 @@ from zoo.configs.causal_encoder import causal_encoder
 from zoo.families.common.config import CONFIG, REQUIRED, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data
-from zoo.weights.modules import DENSE, MODULES, Module, modules_in
+from zoo.weights.modules import DENSE, MODULES, Module, modules_in, side_layers
 
 SETTINGS = "sentence_bert_config.json"
 """The settings file of the module Transformer, which limits the length of its inputs."""
@@ -110,7 +110,9 @@ def _check_body(path: Path, *, scores: bool) -> None:
         if scores:
             settings.must("transformer_task", "fill-mask", "SpladePooling reads the scores of tokens")
         else:
-            settings.must("transformer_task", "feature-extraction", "later modules read the last hidden state")
+            settings.must(
+                "transformer_task", "feature-extraction", "later modules read the last hidden state"
+            )
         settings.must("module_output_name", TOKEN_VECTORS, "later modules read it under this name")
 
 
@@ -121,7 +123,7 @@ def spec_of_modules(directory: Path, modules: Sequence[Module], config: Config, 
         case "SpladePooling":
             return sparse_spec(_splade_pooling(modules[0]), config, family)
         case "Pooling":
-            read = functools.partial(read_head, modules)
+            read = functools.partial(read_several if side_layers(directory) else read_head, modules)
         case _:
             read = functools.partial(read_multi_vector, directory, modules)
     return sentence_spec(read, config, family)
@@ -184,6 +186,20 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
         config.strict = True
         config.finish()
     return head
+
+
+def read_several(modules: Sequence[Module], d_model: int) -> Data:
+    """Return the heads of BGE-M3: the one that modules describe, and those of the layers beside the body.
+
+    Raises :class:`ConfigError`.
+    """
+    return {"kind": "several", "heads": {"dense": read_head(modules, d_model), **further_heads(d_model)}}
+
+
+def further_heads(d_model: int) -> Data:
+    """Return the heads of BGE-M3 with a layer beside the body."""
+    vectors = {"kind": "multi_vector", "projection": d_model, "projection_bias": True}
+    return {"sparse": {"kind": "token_weights"}, "multi_vector": vectors}
 
 
 def read_multi_vector(directory: Path, modules: Sequence[Module], d_model: int) -> Data:
@@ -262,7 +278,11 @@ def _dense(config: Config, d_model: int, head: Data, output: str) -> Data:
 
 
 def _reads(config: Config, output: str) -> None:
-    because = "only the vector of a text is supported" if output == OUTPUT else "late interaction needs a vector per token"
+    because = (
+        "only the vector of a text is supported"
+        if output == OUTPUT
+        else "late interaction needs a vector per token"
+    )
     for name in ("module_input_name", "module_output_name"):
         config.must(name, output, because)
 

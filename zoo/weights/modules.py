@@ -18,6 +18,9 @@ DENSE_PLACES = (f"1_{DENSE}", f"2_{DENSE}", f"3_{DENSE}")
 """The directories of the Dense modules by their place in the list: after Transformer, or after Transformer and Pooling, where a
 tensor of the first is ``2_Dense.linear.weight``."""
 
+SIDE_LAYERS = ("colbert_linear", "sparse_linear")
+"""The layers of the further heads of BGE-M3, each in a file of its own, ``colbert_linear.pt``, beside the body's."""
+
 _TYPE = re.compile(r"(?:sentence_transformers|pylate)\.(?:\w+\.)*(\w+)")
 _PATH = re.compile(r"[\w.-]*")
 
@@ -64,7 +67,13 @@ def dense_modules(directory: Path) -> dict[str, Path]:
     return {f"{place}_{DENSE}": module.directory for place, module in modules if module.kind == DENSE}
 
 
+def side_layers(directory: Path) -> dict[str, Path]:
+    """The files of further heads beside the body's, by the prefixes of their tensors; all of them, or none."""
+    files = {name: directory / f"{name}.pt" for name in SIDE_LAYERS}
+    return files if all(os.path.lexists(path) for path in files.values()) else {}
+
+
 def split_name(tensor: str) -> tuple[str, str]:
-    """The directory of a stored tensor's module, empty for the body, and the tensor's name there."""
+    """The directory or further head of a stored tensor, empty for the body, and the tensor's name there."""
     module, _, name = tensor.partition(".")
-    return (module, name) if module in DENSE_PLACES else ("", tensor)
+    return (module, name) if module in (*DENSE_PLACES, *SIDE_LAYERS) else ("", tensor)

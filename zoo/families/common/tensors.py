@@ -120,7 +120,13 @@ def _dense_from(first: int) -> tuple[Rule, ...]:
     )
 
 
-_MODULES = {"pooled": _dense_from(2), "multi_vector": _dense_from(1)}
+_MODULES = {
+    "pooled": _dense_from(2),
+    "multi_vector": _dense_from(1),
+    "several": modules(
+        {"colbert_linear": "multi_vector.projection", "sparse_linear": "sparse.score"}, ours="head.heads."
+    ),
+}
 """Heads of sentence-transformers modules, which checkpoints of every family may have, by their kind in a spec."""
 
 
@@ -173,7 +179,7 @@ class Tensors:
     prefix: str = ""
     head_prefixes: Mapping[str, str] = field(default_factory=dict)
     outside: tuple[str, ...] = ()
-    bare_heads: tuple[str, ...] = ("none", "pooler", "pooled", "multi_vector")
+    bare_heads: tuple[str, ...] = ("none", "pooler", "pooled", "multi_vector", "several")
     renamed: Mapping[str, str] = field(default_factory=dict)
     places: Callable[[Model], Sequence[Mapping[str, int]]] | None = None
     optional: tuple[str, ...] = ()
