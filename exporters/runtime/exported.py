@@ -14,6 +14,7 @@ from exporters.runtime.sentences import SentenceUsage
 from exporters.target.providers import on_provider, present
 from specs.base.errors import UserError, option_name
 from specs.kinds.head import Pooled
+from specs.kinds.retrieval import MultiVector, Several, Sparse
 from specs.language.load import load
 from specs.model.model import Model
 from zoo.checkpoints.carried import FILES, stated_in
@@ -70,7 +71,7 @@ class Exported:
     def sentences(self) -> SentenceUsage:
         """The settings of a sentence encoder."""
         spec = self.spec
-        if not isinstance(spec.head, Pooled):
+        if not isinstance(spec.head, Pooled | MultiVector | Sparse | Several):
             return SentenceUsage()
         return SentenceUsage.beside(self.directory, spec.context_length_of(spec.last_stack))
 

@@ -225,6 +225,11 @@ def read_multi_vector(directory: Path, modules: Sequence[Module], d_model: int) 
     return head
 
 
+def stanford_head(config: Config, d_model: int) -> Data:
+    """Return the head of Stanford's ColBERT: a projection without bias, to 128 numbers if its config does not state another width."""
+    return {"kind": "multi_vector", "projection": config.int("dim", default=128)}
+
+
 def _splade_pooling(module: Module) -> Data:
     """Return the keys of a sparse head that its module states."""
     path = module.directory / CONFIG

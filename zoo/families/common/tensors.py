@@ -98,9 +98,10 @@ def fused(
 
 
 def _dense(directory: str, module: str, where: Callable[[Model], bool] | None = None) -> tuple[Rule, Rule]:
-    """Return the rules of a head's module that sentence-transformers stores as a Dense module."""
+    """Return the rules of a head's module that sentence-transformers stores as a Dense module, and Stanford's ColBERT
+    beside the body."""
     weight, bias = (
-        Rule(f"{directory}.linear.{leaf}", (f"head.{module}.{leaf}",), where=where)
+        Rule(f"{directory}.linear.{leaf}", (f"head.{module}.{leaf}",), also=(f"linear.{leaf}",), where=where)
         for leaf in ("weight", "bias")
     )
     return weight, bias
