@@ -49,7 +49,8 @@ def rank_agreement(reference: Tensor, vectors: Tensor, neighbours: int = 10) -> 
 
     A row is not its own neighbour. With fewer than ``neighbours + 1`` rows, each has N - 1 neighbours.
     """
-    return score_agreement(*(_unit(values) @ _unit(values).T for values in (reference, vectors)), neighbours)
+    first, second = (_unit(values) @ _unit(values).T for values in (reference, vectors))
+    return score_agreement(first, second, neighbours)
 
 
 def score_agreement(reference: Tensor, scores: Tensor, neighbours: int = 10) -> float:

@@ -173,11 +173,11 @@ class TokenVectors:
 
     def figures(self) -> dict[str, float]:
         cosines = measures.cosine(torch.cat(self._wanted), torch.cat(self._got))
-        scores = (measures.late_interaction(vectors, vectors) for vectors in (self._wanted, self._got))
+        wanted, got = (measures.late_interaction(vectors, vectors) for vectors in (self._wanted, self._got))
         return {
             "cosine": float(cosines.mean()),
             "least_cosine": float(cosines.min()),
-            "same_neighbours": measures.score_agreement(*scores),
+            "same_neighbours": measures.score_agreement(wanted, got),
         }
 
 
