@@ -34,6 +34,14 @@ def adapt(
             rich_help_panel=MODEL,
         ),
     ] = None,
+    merge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="LoRA adapter of PEFT, a directory or a hub repository, to merge into the weights.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     seed: Annotated[int, flag("seed")] = 0,
     output: CheckpointDirectory = None,
     family: Family = None,
@@ -55,6 +63,7 @@ def adapt(
       zoo adapt path/to/gpt2 --set decoder.layers=6 --layers 0,2,4,7,9,11
       zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31
       zoo adapt path/to/t5-small --set vocab_size=32200
+      zoo adapt path/to/llama --merge path/to/adapter -o merged
     """
     from cli.terminal.screen import Screen
 
@@ -87,6 +96,7 @@ def adapt(
             directory,
             source=source,
             layers=layers or (),
+            merge=merge,
             model_type=family,
             dtype=dtype,
             seed=seed,

@@ -86,6 +86,11 @@ class TensorFiles:
         return cls(path, tensors)
 
 
+def read_tensors(path: Path, within: Path) -> Mapping[str, StoredTensor]:
+    """The tensors of one file, which must lie in the directory ``within``.  Raises as :meth:`TensorFiles.open`."""
+    return _read(path, within)
+
+
 def _read_directory(path: Path) -> dict[str, StoredTensor]:
     """The tensors of a directory: of its file, of the shards of its index, or of shards that name each other."""
     names = _listed(path)

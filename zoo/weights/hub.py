@@ -114,6 +114,16 @@ def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path
     return directory
 
 
+def located_adapter(reference: str) -> Path:
+    """The directory of an adapter that a user named, or of a repository that has one, fetched. Raises :class:`HubError`."""
+    if os.path.exists(reference) or not is_hub_id(reference):
+        return Path(reference)
+    with explained(reference, None):
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(reference, allow_patterns=["adapter_config.json", "adapter_model.*"]))
+
+
 def commit_of(reference: str, revision: str | None = None) -> str:
     """The commit that a branch or tag of a repository is at (default: its main branch), or, where the hub is switched off, was
     at when it was cached.  Raises :class:`HubError`."""
