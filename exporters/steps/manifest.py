@@ -159,6 +159,7 @@ def graph_record(
     row, and ``kernels`` are the kernels of the target's provider."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     used = Counter(node.op_type for node in model.graph.node)
+    defaults = {tensor.name for tensor in model.graph.initializer}  # an adapter's matrices are inputs, too
     return GraphRecord(
         nodes=len(model.graph.node),
         opset=opset,
@@ -171,7 +172,7 @@ def graph_record(
         placement=None if kernels is None else placement(model, kernels),
         checked=CheckRecord(**checked.as_dict()),
         context_length=longest,
-        inputs={value.name: _shape(value) for value in model.graph.input},
+        inputs={value.name: _shape(value) for value in model.graph.input if value.name not in defaults},
         outputs={value.name: _shape(value) for value in model.graph.output},
     )
 

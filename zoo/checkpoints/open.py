@@ -16,6 +16,7 @@ from zoo.checkpoints.source import CheckpointWeights
 from zoo.checkpoints.token_scores import with_token_scores
 from zoo.configs.recorded_spec import check_recorded_spec
 from zoo.configs.reranking import scored_tokens
+from zoo.families.common.tensors import Tensors
 from zoo.packed.formats import unpacked_files
 from zoo.weights.files import TensorFiles
 from zoo.weights.hub import located
@@ -52,10 +53,16 @@ def open_weights(
         )
     if os.path.lexists(Path(argument) / METADATA):
         check_recorded_spec(Path(argument), spec)
-    files = unpacked_files(TensorFiles.open(Path(argument)))
-    names = family_of(files, model, spec)
-    if spec.head.kind == "classification" and (tokens := scored_tokens(files.path)):
-        files = with_token_scores(files, names, tokens)
+    files, names = opened(argument, model, spec)
     if adapter is not None:
         files = replace(files, tensors=adapter.merged(files.tensors, names.plain))
     return CheckpointWeights(files, names, model, spec, dtype)
+
+
+def opened(argument: str, model: nn.Module, spec: Model) -> tuple[TensorFiles, Tensors]:
+    """The tensors of the weights that a user names, and the table of their names. Raises :class:`WeightError`."""
+    files = unpacked_files(TensorFiles.open(located(argument, weights=True)))
+    names = family_of(files, model, spec)
+    if spec.head.kind == "classification" and (tokens := scored_tokens(files.path)):
+        files = with_token_scores(files, names, tokens)
+    return files, names

@@ -1,0 +1,131 @@
+"""The adapters of an export: read with the request, written beside the graphs, and verified with the files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from exporters.data.stored_weights import StoredWeight
+from exporters.steps.options import ExportOptions
+from exporters.verification.request import VerificationRequest
+from specs.base.errors import UserError, option_name
+from specs.model.model import Model
+from zoo.builder import ZooModel
+from zoo.checkpoints.low_rank import LowRankPair, add_changes, low_rank_pairs
+from zoo.checkpoints.open import opened
+from zoo.weights.hub import located_adapter
+from zoo.weights.lora import LoraAdapter
+
+SUFFIX = ".onnx_adapter"
+"""The ending of a file in onnxruntime.AdapterFormat."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class NamedAdapter:
+    """An adapter of an export: its name, and its matrices by the weights that they change."""
+
+    name: str
+    pairs: Mapping[str, LowRankPair]
+
+    def matrices(self) -> dict[str, np.ndarray]:
+        """The matrices in float32 by the names of the graph's inputs."""
+        held = {}
+        for weight, pair in self.pairs.items():
+            module = weight.removesuffix(".weight")
+            held |= {f"{module}.lora_down": pair.down.numpy(), f"{module}.lora_up": pair.up.numpy()}
+        return held
+
+
+def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple[NamedAdapter, ...]:
+    """The adapters that the options name.  Raises :class:`specs.base.errors.UserError`."""
+    if not options.adapters:
+        return ()
+    option = option_name("adapters")
+    if not options.real:
+        raise UserError(
+            f"{option} needs the weights of its base model\n  value: {options.weights} weights\n  Pass {option_name('weights')}."
+        )
+    if options.via == "torch" or options.precision == "bf16":
+        what = option_name("via") + " torch" if options.via == "torch" else option_name("precision") + " bf16"
+        raise UserError(f"{option} does not go with {what}\n  Leave one of them out.")
+    files, names = opened(options.weights, model, spec)
+    read = {}
+    for argument in options.adapters:
+        name, _, place = argument.partition("=")
+        if not place or not _NAME.fullmatch(name):
+            raise UserError(
+                f"{option} must be NAME=DIR, with a name of letters, digits, '.', '_' and '-'\n  value: {argument}"
+            )
+        if name in read:
+            raise UserError(
+                f"{option} names two adapters {name}\n  value: {argument}\n  Give each a name of its own."
+            )
+        adapter = LoraAdapter.open(located_adapter(place))
+        read[name] = NamedAdapter(name, low_rank_pairs(adapter, files, names, model, spec))
+    return tuple(read.values())
+
+
+def check_adapters(adapters: Sequence[NamedAdapter], inputs: Sequence[str]) -> None:
+    """Raise :class:`specs.base.errors.UserError` where an adapter changes a weight that no product of the graphs reads alone."""
+    for adapter in adapters:
+        missing = [
+            weight for weight in adapter.pairs if f"{weight.removesuffix('.weight')}.lora_up" not in inputs
+        ]
+        if missing:
+            raise UserError(
+                f"The adapter {adapter.name} changes {missing[0]}, which is not the matrix of a product in the graphs\n"
+                "  Merge it into the model: zoo adapt BASE --merge DIR."
+            )
+
+
+def write_adapters(
+    directory: Path, adapters: Sequence[NamedAdapter], dtype: torch.dtype
+) -> dict[str, Mapping[str, np.ndarray]]:
+    """Write each adapter to a file, and return what the files hold, by the names of the adapters."""
+    from onnxruntime import AdapterFormat, OrtValue
+
+    written = {}
+    for adapter in adapters:
+        path = directory / f"{adapter.name}{SUFFIX}"
+        kind = np.float16 if dtype == torch.float16 else np.float32
+        form = AdapterFormat()
+        form.set_adapter_version(1)
+        form.set_model_version(1)
+        arrays = {
+            name: np.ascontiguousarray(array.astype(kind)) for name, array in adapter.matrices().items()
+        }
+        form.set_parameters({name: OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()})
+        form.export_adapter(str(path))
+        written[adapter.name] = read_adapter(path)
+    return written
+
+
+def read_adapter(path: Path) -> dict[str, np.ndarray]:
+    """The matrices in a file, by the names of the graph's inputs."""
+    from onnxruntime import AdapterFormat
+
+    form = AdapterFormat.read_adapter(str(path))
+    return {name: np.array(value.numpy()) for name, value in form.get_parameters().items()}
+
+
+def with_adapter(
+    request: VerificationRequest, adapter: NamedAdapter, matrices: Mapping[str, np.ndarray]
+) -> VerificationRequest:
+    """The request to verify the files with an adapter against the model with the same changes."""
+    base = request.take_stored
+
+    def take(model: nn.Module) -> Mapping[str, StoredWeight]:
+        stored = {} if base is None else base(model)
+        add_changes(model, adapter.pairs)
+        return stored
+
+    subject = f"{request.subject} with the adapter {adapter.name}"
+    return replace(request, take_stored=take, adapter=matrices, subject=subject)
