@@ -35,13 +35,23 @@ class NamedAdapter:
     name: str
     pairs: Mapping[str, LowRankPair]
 
+    def as_stored(self, matrices: Mapping[str, np.ndarray]) -> dict[str, LowRankPair]:
+        """The pairs with the values that the adapter's file holds, by the names of the graph's inputs."""
+        held = {name: torch.from_numpy(matrix).float() for name, matrix in matrices.items()}
+        return {weight: LowRankPair(*(held[name] for name in _inputs(weight))) for weight in self.pairs}
+
     def matrices(self) -> dict[str, np.ndarray]:
         """The matrices in float32 by the names of the graph's inputs."""
-        held = {}
+        held: dict[str, np.ndarray] = {}
         for weight, pair in self.pairs.items():
-            module = weight.removesuffix(".weight")
-            held |= {f"{module}.lora_down": pair.down.numpy(), f"{module}.lora_up": pair.up.numpy()}
+            held |= dict(zip(_inputs(weight), (pair.down.numpy(), pair.up.numpy()), strict=True))
         return held
+
+
+def _inputs(weight: str) -> tuple[str, str]:
+    """The inputs of a graph for the two matrices of a weight."""
+    module = weight.removesuffix(".weight")
+    return f"{module}.lora_down", f"{module}.lora_up"
 
 
 def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple[NamedAdapter, ...]:
@@ -76,9 +86,7 @@ def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple
 def check_adapters(adapters: Sequence[NamedAdapter], inputs: Sequence[str]) -> None:
     """Raise :class:`specs.base.errors.UserError` where an adapter changes a weight that no product of the graphs reads alone."""
     for adapter in adapters:
-        missing = [
-            weight for weight in adapter.pairs if f"{weight.removesuffix('.weight')}.lora_up" not in inputs
-        ]
+        missing = [weight for weight in adapter.pairs if _inputs(weight)[1] not in inputs]
         if missing:
             raise UserError(
                 f"The adapter {adapter.name} changes {missing[0]}, which is not the matrix of a product in the graphs\n"
@@ -119,12 +127,12 @@ def read_adapter(path: Path) -> dict[str, np.ndarray]:
 def with_adapter(
     request: VerificationRequest, adapter: NamedAdapter, matrices: Mapping[str, np.ndarray]
 ) -> VerificationRequest:
-    """The request to verify the files with an adapter against the model with the same changes."""
-    base = request.take_stored
+    """The request to verify the files with an adapter against the model with the changes that its file holds."""
+    base, stored_pairs = request.take_stored, adapter.as_stored(matrices)
 
     def take(model: nn.Module) -> Mapping[str, StoredWeight]:
         stored = {} if base is None else base(model)
-        add_changes(model, adapter.pairs)
+        add_changes(model, stored_pairs)
         return stored
 
     subject = f"{request.subject} with the adapter {adapter.name}"
