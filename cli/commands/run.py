@@ -91,6 +91,14 @@ def run(
             rich_help_panel=DECODING,
         ),
     ] = None,
+    adapter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Adapter of the export to switch on.  [default: none]",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
     provider: ProviderName = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -121,7 +129,7 @@ def run(
     from exporters.runtime.text import find_text
     from specs.base.errors import UserError
 
-    exported = open_export(directory, provider)
+    exported = open_export(directory, provider, adapter)
     text_codec = find_text(directory, tokenizer, needed=bool(text))
     if text_codec is not None:
         text_codec.use(exported.sentences)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
 
 from exporters.data.stored_weights import StoredWeight
 from exporters.steps.options import ExportOptions
@@ -19,13 +18,19 @@ from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.checkpoints.low_rank import LowRankPair, add_changes, low_rank_pairs
 from zoo.checkpoints.open import opened
+from zoo.files.ownership import ADAPTER
 from zoo.weights.hub import located_adapter
 from zoo.weights.lora import LoraAdapter
 
-SUFFIX = ".onnx_adapter"
-"""The ending of a file in onnxruntime.AdapterFormat."""
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+_UNSUPPORTED = (
+    ("via", "torch", "whose graphs are not ours"),
+    ("precision", "bf16", "as NumPy has no type for its matrices"),
+    ("target", "tensorrt", "whose engines take no matrices of rank 0"),
+)
+"""Options that adapters do not go with, and why."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +66,13 @@ def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple
     option = option_name("adapters")
     if not options.real:
         raise UserError(
-            f"{option} needs the weights of its base model\n  value: {options.weights} weights\n  Pass {option_name('weights')}."
+            f"{option} cannot be used without the weights of the base model\n  value: {options.weights} weights\n  Pass {option_name('weights')}."
         )
-    if options.via == "torch" or options.precision == "bf16":
-        what = option_name("via") + " torch" if options.via == "torch" else option_name("precision") + " bf16"
-        raise UserError(f"{option} does not go with {what}\n  Leave one of them out.")
+    for name, value, why in _UNSUPPORTED:
+        if getattr(options, name) == value:
+            raise UserError(
+                f"{option} cannot be used with {option_name(name)} {value}, {why}\n  Leave one of them out."
+            )
     files, names = opened(options.weights, model, spec)
     read = {}
     for argument in options.adapters:
@@ -76,7 +83,7 @@ def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple
             )
         if name in read:
             raise UserError(
-                f"{option} names two adapters {name}\n  value: {argument}\n  Give each a name of its own."
+                f"{option} has two adapters called {name}\n  value: {argument}\n  Give each a name of its own."
             )
         adapter = LoraAdapter.open(located_adapter(place))
         read[name] = NamedAdapter(name, low_rank_pairs(adapter, files, names, model, spec))
@@ -96,13 +103,13 @@ def check_adapters(adapters: Sequence[NamedAdapter], inputs: Sequence[str]) -> N
 
 def write_adapters(
     directory: Path, adapters: Sequence[NamedAdapter], dtype: torch.dtype
-) -> dict[str, Mapping[str, np.ndarray]]:
+) -> dict[str, dict[str, np.ndarray]]:
     """Write each adapter to a file, and return what the files hold, by the names of the adapters."""
     from onnxruntime import AdapterFormat, OrtValue
 
     written = {}
     for adapter in adapters:
-        path = directory / f"{adapter.name}{SUFFIX}"
+        path = directory / f"{adapter.name}{ADAPTER}"
         kind = np.float16 if dtype == torch.float16 else np.float32
         form = AdapterFormat()
         form.set_adapter_version(1)
@@ -130,7 +137,7 @@ def with_adapter(
     """The request to verify the files with an adapter against the model with the changes that its file holds."""
     base, stored_pairs = request.take_stored, adapter.as_stored(matrices)
 
-    def take(model: nn.Module) -> Mapping[str, StoredWeight]:
+    def take(model: ZooModel) -> Mapping[str, StoredWeight]:
         stored = {} if base is None else base(model)
         add_changes(model, stored_pairs)
         return stored

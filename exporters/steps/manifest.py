@@ -93,6 +93,7 @@ def write_records(
     weights_from: str,
     verification: Verification | None,
     quality: Quality | None,
+    adapters: Mapping[str, float | None],
 ) -> Build:
     """Write ``export.json`` and its ``build.json``; return the latter."""
     content = (manifest.model_dump_json(indent=2) + "\n").encode()
@@ -107,6 +108,7 @@ def write_records(
         else VerificationRecord.model_validate_json(json.dumps(verification.as_dict())),
         quality=None if quality is None else QualityRecord.model_validate_json(json.dumps(quality.as_dict())),
         probe=file_record(probe) if probe.is_file() else None,
+        adapters=dict(adapters),
     )
     (directory / BUILD).write_text(build.model_dump_json(indent=2) + "\n", "utf-8")
     return build

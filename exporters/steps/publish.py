@@ -87,10 +87,13 @@ def publish(
         engines=tuple(engine.claim for engine in verified.verification.engines)
         if verified.verification
         else (),
+        adapters=tuple(verified.adapters),
     )
     write_card(directory, plan.spec, manifest, deployment.origin)
     origin = "none: the graph alone" if weights.source is None else weights.source.description
-    build = write_records(directory, manifest, origin, verified.verification, verified.quality)
+    build = write_records(
+        directory, manifest, origin, verified.verification, verified.quality, verified.adapters
+    )
     return Export(destination, manifest, build, verified.verification, verified.quality, verified.unjudged)
 
 

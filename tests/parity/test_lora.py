@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnxruntime
 import peft
 import pytest
 import torch
@@ -16,6 +18,10 @@ from torch import Tensor
 from typer.testing import CliRunner
 
 from cli.app import app
+from exporters.export import export
+from exporters.steps.adapters import NamedAdapter
+from exporters.steps.options import ExportOptions
+from exporters.verification.result import VerificationError
 from specs.base.errors import UserError
 from tests.parity.reference import assert_close, build, load
 from zoo.adapting.adapt import adapt
@@ -99,6 +105,157 @@ def test_merged_weights_are_those_of_peft(
         expected = model(input_ids=IDS).logits
     assert (expected - logits(directory)).abs().max() > 0.01
     assert_close(logits(tmp_path / "merged"), expected)
+
+
+SWITCHED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("llama", {"r": 3, "use_rslora": True, "target_modules": "all-linear"}, {}),
+    ("llama", {"r": 2, "target_modules": ["q_proj", "down_proj"]}, {"target": "cpu"}),
+    ("gpt2", {"r": 2, "target_modules": ["c_attn", "c_fc"], "fan_in_fan_out": True}, {"target": "cpu"}),
+    ("phi3", {"r": 2, "target_modules": ["qkv_proj", "gate_up_proj"]}, {}),
+    ("bert", {"r": 2, "target_modules": ["query", "value"]}, {"target": "cpu"}),
+]
+
+
+@pytest.mark.parametrize(("name", "settings", "options"), SWITCHED)
+def test_switched_adapters_compute_what_peft_computes(
+    base: Callable[[str], Path],
+    tmp_path: Path,
+    name: str,
+    settings: dict[str, Any],
+    options: dict[str, Any],
+) -> None:
+    """ONNX Runtime's own adapters: none, one, the other, and none again, in one session."""
+    directory = base(name)
+    places = {"first": settings, "second": {**settings, "r": 4, "lora_alpha": 20}}
+    models = {place: tuned(directory, tmp_path / place, name, **changed) for place, changed in places.items()}
+    adapters = [f"{place}={tmp_path / place}" for place in places]
+    settings_of = ExportOptions.of(weights=str(directory), adapters=adapters, **options)
+    export(import_spec(directory), tmp_path / "x", settings_of)
+    session = onnxruntime.InferenceSession(tmp_path / "x" / "model.onnx", providers=["CPUExecutionProvider"])
+    feeds = {"input_ids": IDS.numpy(), "attention_mask": torch.ones_like(IDS).numpy()}
+    feeds |= {"token_type_ids": torch.zeros_like(IDS).numpy()} if name == "bert" else {}
+    names = {value.name for value in session.get_inputs()}
+    feeds |= {value.name: np.zeros((1, value.shape[1], 0, value.shape[3]), np.float32)
+              for value in session.get_inputs() if value.name.startswith("past")}  # fmt: skip
+    models[""] = BASES[name][0].from_pretrained(directory).eval()
+    for place in ("", "first", "second", ""):
+        run = onnxruntime.RunOptions()
+        if place:
+            adapter = onnxruntime.LoraAdapter()
+            adapter.Load(str(tmp_path / "x" / f"{place}.onnx_adapter"))
+            run.add_active_adapter(adapter)
+        taken = {key: value for key, value in feeds.items() if key in names}
+        (scores,) = session.run(["logits"], taken, run)
+        with torch.no_grad():
+            assert_close(torch.from_numpy(scores), models[place](input_ids=IDS).logits)
+
+
+def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp_path: Path) -> None:
+    directory = base("llama")
+    tuned(directory, tmp_path / "sql", "llama", r=2, target_modules=["q_proj", "v_proj"])
+    arguments = [
+        "--adapter",
+        f"sql={tmp_path / 'sql'}",
+        "--target",
+        "cpu",
+        "--precision",
+        "int8",
+        "-o",
+        str(tmp_path / "x"),
+    ]
+    found = CliRunner().invoke(app, ["export", str(directory), *arguments], prog_name="zoo")
+    assert found.exit_code == 0, found.output
+    assert "adapters passed, largest difference with each: sql " in found.output
+    records = [json.loads((tmp_path / "x" / name).read_text()) for name in ("export.json", "build.json")]
+    assert records[0]["adapters"] == ["sql"]
+    assert 0 < records[1]["adapters"]["sql"] < 1e-3
+    assert "sql.onnx_adapter" in records[0]["files"]
+    said = {}
+    for name in ([], ["--adapter", "sql"]):
+        ran = CliRunner().invoke(
+            app, ["run", str(tmp_path / "x"), "--ids", "1,2,3", "--json", *name], prog_name="zoo"
+        )
+        said[len(name)] = json.loads(ran.stdout)["sequences"][0]["ids"]
+    assert said[0] != said[2]
+    wrong = CliRunner().invoke(
+        app, ["run", str(tmp_path / "x"), "--ids", "1", "--adapter", "sq"], prog_name="zoo"
+    )
+    assert (wrong.exit_code, wrong.stderr) == (
+        2,
+        f"{tmp_path / 'x'} has no adapter 'sq'\n  Did you mean 'sql'?\n",
+    )
+
+
+def test_a_wrong_adapter_file_fails_the_export(
+    base: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Matrices in the place of those of another layer."""
+    directory = base("llama")
+    tuned(directory, tmp_path / "sql", "llama", r=2, target_modules=["q_proj"])
+    whole = NamedAdapter.matrices
+
+    def swapped(self: NamedAdapter) -> dict[str, Any]:
+        held = whole(self)
+        return {
+            name: held[name.replace(".0.", ".?.").replace(".1.", ".0.").replace(".?.", ".1.")]
+            for name in held
+        }
+
+    monkeypatch.setattr(NamedAdapter, "matrices", swapped)
+    monkeypatch.setattr(NamedAdapter, "as_stored", lambda self, matrices: self.pairs)
+    options = ExportOptions.of(weights=str(directory), adapters=[f"sql={tmp_path / 'sql'}"])
+    with pytest.raises(VerificationError):
+        export(import_spec(directory), tmp_path / "x", options)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"use_dora": True, "target_modules": ["q_proj"]}, r"scales the rows of decoder.blocks.0.attention.query.weight \(DoRA\)"),
+        ({"target_modules": ["q_proj"], "modules_to_save": ["lm_head"]}, "replaces lm_head.weight, so it cannot be switched on"),
+        ({"target_modules": ["embed_tokens"]}, "replaces model.embed_tokens.weight"),
+    ],
+)  # fmt: skip
+def test_adapters_that_cannot_be_switched_are_to_be_merged(
+    base: Callable[[str], Path], tmp_path: Path, settings: dict[str, Any], words: str
+) -> None:
+    directory = base("llama")
+    tuned(directory, tmp_path / "sql", "llama", r=2, **settings)
+    options = ExportOptions.of(weights=str(directory), adapters=[f"sql={tmp_path / 'sql'}"])
+    with pytest.raises(UserError, match=words) as caught:
+        export(import_spec(directory), tmp_path / "x", options)
+    assert "Merge it into the model: zoo adapt BASE --merge DIR." in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("adapters", "options", "words"),
+    [
+        (["sql"], {}, "adapters must be NAME=DIR"),
+        (["a/b=sql"], {}, "adapters must be NAME=DIR"),
+        (["sql=sql", "sql=other"], {}, "adapters has two adapters called sql"),
+        (["sql=sql"], {"weights": "random"}, "adapters cannot be used without the weights of the base model"),
+        (["sql=sql"], {"precision": "bf16", "target": "cuda"}, "adapters cannot be used with precision bf16"),
+        (["sql=sql"], {"target": "tensorrt"}, "adapters cannot be used with target tensorrt"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_refused(
+    base: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    adapters: list[str],
+    options: dict[str, Any],
+    words: str,
+) -> None:
+    directory = base("llama")
+    tuned(directory, tmp_path / "sql", "llama", r=2, target_modules=["q_proj"])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=words):
+        export(
+            import_spec(directory),
+            tmp_path / "x",
+            ExportOptions.of(**{"weights": str(directory), "adapters": adapters, **options}),
+        )
 
 
 def test_the_command_merges(base: Callable[[str], Path], tmp_path: Path) -> None:
