@@ -28,10 +28,10 @@ def print_terms(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
             (
                 str(index),
                 shown.label(index),
-                f"{len(found):,}",
-                "  ".join(f"{shown.name(term)} {weight:.2f}" for term, weight in found[:HEAVIEST]),
+                f"{len(weighted):,}",
+                "  ".join(f"{shown.name(term)} {weight:.2f}" for term, weight in weighted[:HEAVIEST]),
             )
-            for index, found in enumerate(terms)
+            for index, weighted in enumerate(terms)
         ]
         columns = [Column("", right=True, pinned=True), shown.column, Column("terms", right=True)]
         print_table([*columns, Column("heaviest", prose=24)], rows, screen_width())
@@ -39,8 +39,8 @@ def print_terms(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     return {
         **shown.inputs.data,
         "terms": [
-            [{"id": term, "token": shown.name(term), "weight": weight} for term, weight in found]
-            for found in terms
+            [{"id": term, "token": shown.name(term), "weight": weight} for term, weight in weighted]
+            for weighted in terms
         ],
         "similarities": scores.tolist(),
     }

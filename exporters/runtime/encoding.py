@@ -96,9 +96,9 @@ class EncoderRunner:
     def token_vectors(self, inputs: ModelInputs) -> list[Floats]:
         """The vectors of each text's tokens, T W."""
         return [
-            row if mask is None else row[mask[place] == 1]
+            row if mask is None else row[mask[index] == 1]
             for outputs, mask in map(self.outputs, batches(inputs))
-            for place, row in enumerate(outputs[TOKEN_VECTORS])
+            for index, row in enumerate(outputs[TOKEN_VECTORS])
         ]
 
     def classes(self, inputs: ModelInputs) -> Floats:

@@ -76,8 +76,8 @@ def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple
     files, names = opened(options.weights, model, spec)
     read = {}
     for argument in options.adapters:
-        name, _, place = argument.partition("=")
-        if not place or not _NAME.fullmatch(name):
+        name, _, source = argument.partition("=")
+        if not source or not _NAME.fullmatch(name):
             raise UserError(
                 f"{option} must be NAME=DIR, with a name of letters, digits, '.', '_' and '-'\n  value: {argument}"
             )
@@ -85,7 +85,7 @@ def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple
             raise UserError(
                 f"{option} has two adapters called {name}\n  value: {argument}\n  Give each a name of its own."
             )
-        adapter = LoraAdapter.open(located_adapter(place))
+        adapter = LoraAdapter.open(located_adapter(source))
         read[name] = NamedAdapter(name, low_rank_pairs(adapter, files, names, model, spec))
     return tuple(read.values())
 

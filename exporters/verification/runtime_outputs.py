@@ -118,8 +118,8 @@ class Loaded:
     def _taken(self, feeds: Mapping[str, Tensor]) -> dict[str, Any]:
         wanted = {placeholder.name for placeholder in self.task.inputs}
         taken = {name: self.array(tensor) for name, tensor in feeds.items() if name in wanted}
-        given = {value.name for value in self.session.get_overridable_initializers()} & self.adapter.keys()
-        return taken | {name: self.array(torch.from_numpy(self.adapter[name])) for name in given}
+        adapted = {value.name for value in self.session.get_overridable_initializers()} & self.adapter.keys()
+        return taken | {name: self.array(torch.from_numpy(self.adapter[name])) for name in adapted}
 
     def array(self, tensor: Tensor) -> Any:
         """A tensor as an input array of the session."""

@@ -144,28 +144,28 @@ class Several(HeadKind):
             )
         outputs: dict[str, str] = {}
         for name, head in self.heads.items():
-            place = ("heads", name)
+            path = ("heads", name)
             if not re.fullmatch("[a-z][a-z_]*", name):
                 rule = (
                     "must have a name of lowercase letters and _, which becomes part of the names of weights"
                 )
-                yield Fault(place, rule, name, "Rename it, as in dense or sparse.")
+                yield Fault(path, rule, name, "Rename it, as in dense or sparse.")
             if head.kind not in _RETRIEVAL:
                 yield Fault(
-                    (*place, "kind"),
+                    (*path, "kind"),
                     "must be a head for retrieval",
                     head.kind,
                     f"Use {', '.join(_RETRIEVAL)}.",
                 )
                 continue
             if head.token_to_find is not None:
-                yield Fault((*place, "pooling"), "must not look for a token beside other heads", head.token_to_find,
+                yield Fault((*path, "pooling"), "must not look for a token beside other heads", head.token_to_find,
                             "Use first, last or mean.")  # fmt: skip
             other = outputs.setdefault(head.vector_output, name)
             if other != name:
-                yield Fault(place, f"must not give {head.vector_output}, which {other} gives", head.kind,
+                yield Fault(path, f"must not give {head.vector_output}, which {other} gives", head.kind,
                             "Remove one, or give a pooled head another output.")  # fmt: skip
-            yield from (fault.under(*place) for fault in head.faults(context))
+            yield from (fault.under(*path) for fault in head.faults(context))
 
     def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
         for name, head in self.heads.items():

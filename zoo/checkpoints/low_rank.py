@@ -1,4 +1,4 @@
-"""The matrices of a LoRA adapter by the parameters of a model, so that a client can add their product to those of the model."""
+"""The matrices of a LoRA adapter by the parameters of a model, for graphs that add their product."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
 
 
 def read_several(modules: Sequence[Module], d_model: int) -> Data:
-    """Return the heads of BGE-M3: the one that modules describe, and those of the layers beside the body.
+    """Return the head of BGE-M3: the dense head of its modules, and the heads of the layers beside the body.
 
     Raises :class:`ConfigError`.
     """
@@ -208,9 +208,9 @@ def read_multi_vector(directory: Path, modules: Sequence[Module], d_model: int) 
     Directories of PyLate do not state that vectors are normalized, and they always are.
     """
     usage = directory / PROMPTS
-    stated = Config.load(usage, within=directory).any("model_type") if os.path.lexists(usage) else None
+    library = Config.load(usage, within=directory).any("model_type") if os.path.lexists(usage) else None
     normalized = any(module.kind == NORMALIZE for module in modules)
-    head: Data = {"kind": "multi_vector", "normalize": normalized or stated != "MultiVectorEncoder"}
+    head: Data = {"kind": "multi_vector", "normalize": normalized or library != "MultiVectorEncoder"}
     for module in modules:
         path = module.directory / CONFIG
         if module.kind == MASK or (module.kind == NORMALIZE and not os.path.lexists(path)):

@@ -142,8 +142,8 @@ class LoraAdapter:
         replaced = {}
         for name, tensor in read_tensors(file, directory).items():
             plain = name.removeprefix(PREFIX)
-            if found := _PART.fullmatch(plain):
-                parts.setdefault(found["module"], {})[found["part"]] = tensor
+            if part := _PART.fullmatch(plain):
+                parts.setdefault(part["module"], {})[part["part"]] = tensor
             else:
                 replaced[plain.replace(".base_layer.", ".")] = tensor
         changes = {module: _change(file, module, held, settings) for module, held in parts.items()}

@@ -64,7 +64,7 @@ def _is_next_to(index: Path, path: str) -> bool:
 def dense_modules(directory: Path) -> dict[str, Path]:
     """The directories of the Dense modules, in order, by the prefixes of their tensors."""
     modules = enumerate(modules_in(directory))
-    return {f"{place}_{DENSE}": module.directory for place, module in modules if module.kind == DENSE}
+    return {f"{index}_{DENSE}": module.directory for index, module in modules if module.kind == DENSE}
 
 
 def side_layers(directory: Path) -> dict[str, Path]:

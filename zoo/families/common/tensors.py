@@ -113,10 +113,10 @@ def _has_dense(spec: Model) -> bool:
 
 def _dense_from(first: int) -> tuple[Rule, ...]:
     """Return the rules of a head's Dense modules, the first of which has this place in the list of modules."""
-    place, following = DENSE_PLACES[first - 1 : first + 1]
+    nearest, following = DENSE_PLACES[first - 1 : first + 1]
     return (
-        *_dense(place, "dense", _has_dense),
-        *_dense(place, "projection", lambda spec: not _has_dense(spec)),
+        *_dense(nearest, "dense", _has_dense),
+        *_dense(nearest, "projection", lambda spec: not _has_dense(spec)),
         *_dense(following, "projection", _has_dense),
     )
 
