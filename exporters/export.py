@@ -11,6 +11,7 @@ from exporters.data.data_file import total_bytes
 from exporters.data.digests import external_places, followed
 from exporters.data.weight_files import places_of
 from exporters.graph.trace import write_graphs
+from exporters.steps.adapters import check_adapters
 from exporters.steps.graphs import Graphs, check_captured, check_tensors
 from exporters.steps.manifest import Export
 from exporters.steps.options import ExportOptions
@@ -19,7 +20,13 @@ from exporters.steps.preconditions import check_inputs
 from exporters.steps.publish import metadata, publish
 from exporters.steps.request import Request
 from exporters.steps.static_activations import with_activations
-from exporters.steps.verify import ModelFiles, Verified, verification_request, write_and_verify
+from exporters.steps.verify import (
+    ModelFiles,
+    Verified,
+    verification_request,
+    with_verified_adapters,
+    write_and_verify,
+)
 from exporters.steps.via_torch.export import export_via_torch
 from exporters.steps.weights import Weights, prepared, read_quality_inputs
 from exporters.verification.compare import verify
@@ -69,6 +76,7 @@ def _exported(request: Request, destination: Path, progress: Progress) -> Export
     graphs = Graphs.of(plan)
     unprepared = Weights.of(graphs, request.source, quality_inputs)
     check_tensors(graphs)
+    check_adapters(plan.adapters, [value.name for graph in graphs.graphs for value in graph.adapters])
     if request.source is not None:
         check_destination(destination, total_bytes(graphs.regions))
     with replacing(destination) as directory, prepared(unprepared, directory, progress) as weights:
@@ -78,6 +86,8 @@ def _exported(request: Request, destination: Path, progress: Progress) -> Export
             check_captured(weights.graphs, files)
             write_graphs(directory, files, metadata(plan, request.source))
             verified = write_and_verify(weights, directory, following.written, progress)
+            if plan.adapters:
+                verified = with_verified_adapters(verified, directory, progress)
             progress(Stage("digests"))
             data_digests = {} if request.source is None else dict.fromkeys(plan.data_paths, digests.result())
         return publish(destination, directory, verified, files, data_digests)

@@ -535,12 +535,14 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
     """Any head that suits the model."""
     kinds = [
         "none",
-        *(["language_modeling", "masked_language_modeling"] if vocabulary else []),
+        *(["language_modeling", "masked_language_modeling", "sparse"] if vocabulary else []),
         "classification",
         "pooled",
         "token_classification",
         "question_answering",
         "replaced_token_detection",
+        "multi_vector",
+        "token_weights",
         *([] if causal else ["pooler"]),
     ]
     kind = draw(st.sampled_from(kinds))
@@ -552,17 +554,20 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
             data["bias"] = draw(st.sampled_from([False, True, "fixed"]))
             data["softcap"] = draw(st.sampled_from([None, None, 5.0]))
             data["scale"] = draw(st.sampled_from([None, "inverse_sqrt_d_model", 0.5]))
-        case "masked_language_modeling":
+        case "masked_language_modeling" | "sparse":
             data["tie_embeddings"], data["bias"] = draw(st.booleans()), draw(st.booleans())
             data["activation"] = draw(st.sampled_from([None, *ACTIVATIONS]))
             if data["activation"]:
                 data["norm"], data["dense_bias"] = draw(norms()), draw(st.booleans())
             elif own_width:
                 data["tie_embeddings"] = False
+            if kind == "sparse":
+                data["pooling"] = draw(st.sampled_from(["max", "sum"]))
+                data["logarithms"] = draw(st.sampled_from([1, 2]))
         case "classification" | "token_classification":
             data["labels"] = draw(st.integers(1, 8))
             data["bias"] = draw(st.booleans())
-        case "pooled":
+        case "pooled" | "multi_vector":
             data["projection"] = draw(st.sampled_from([None, 5]))
             data["normalize"] = draw(st.booleans())
         case "question_answering" | "replaced_token_detection":
@@ -571,7 +576,14 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
         summaries = ["mean", "max", "weighted_mean", "mean_sqrt_length"]
         places = ["last", *summaries, *([{"token": draw(st.integers(0, 6))}] if vocabulary else [])]
         data["pooling"] = draw(st.sampled_from(places if causal else ["first", *places]))
-    if kind not in ("none", "pooler", "language_modeling", "masked_language_modeling"):
+    if kind not in (
+        "none",
+        "pooler",
+        "language_modeling",
+        "masked_language_modeling",
+        "sparse",
+        "token_weights",
+    ):
         data["activation"] = draw(st.sampled_from([None, "tanh", "relu"]))
         if data["activation"]:
             data["dense_bias"] = draw(st.booleans())

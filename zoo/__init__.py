@@ -251,6 +251,7 @@ def adapt(
     *,
     source: str | None = None,
     layers: Sequence[str] = (),
+    merge: str | os.PathLike[str] | None = None,
     family: str | None = None,
     dtype: str = "fp32",
     seed: int = 0,
@@ -258,7 +259,7 @@ def adapt(
     """Write a checkpoint of a spec whose weights are derived from another spec's weights, as far as rules allow.
 
     ``weights`` is a checkpoint, ``source`` its spec (default: that of its config), ``layers`` say which of its layers become those
-    of the spec, such as ``["0-23,8-31"]`` (default: evenly spaced); ``directory``, ``family`` and ``dtype`` are as for
+    of the spec, such as ``["0-23,8-31"]`` (default: evenly spaced), and ``merge`` is a LoRA adapter of PEFT for them; ``directory``, ``family`` and ``dtype`` are as for
     :func:`convert`. Weights that cannot be derived are drawn with ``seed``. The result has the origin of every tensor.
     Raises :class:`specs.base.errors.UserError`, and then leaves nothing behind.
     """
@@ -274,6 +275,7 @@ def adapt(
             output,
             source=source,
             layers=layers,
+            merge=None if merge is None else os.fspath(merge),
             model_type=family,
             dtype=dtype,
             seed=seed,
@@ -343,7 +345,7 @@ def export(
     Options, all with defaults (``zoo export --help-all`` describes each):
 
     - weights, unless ``model`` is a module: ``weights``, ``seed``
-    - runtime: ``target``, ``layout``, ``provider``, ``opset``, ``via``, ``logits``, ``cuda_graph``
+    - runtime: ``target``, ``layout``, ``provider``, ``opset``, ``via``, ``logits``, ``cuda_graph``, ``adapters``
     - precision: ``precision``, ``cache_precision``, ``cache_length``, ``activations``, ``rounding``, ``budget``, ``block_size``,
       ``asymmetric``, ``head_precision``
     - checks: ``verify``, ``engines``, ``calibrate``, ``max_kl``, ``min_cosine``

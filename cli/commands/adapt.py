@@ -33,6 +33,12 @@ class AdaptOptions(CheckpointOptions):
             MODEL,
         ),
     ] = None
+    merge: Annotated[
+        str | None,
+        option(
+            "DIR", "LoRA adapter of PEFT, a directory or a hub repository, to merge into the weights.", MODEL
+        ),
+    ] = None
 
 
 def adapt(
@@ -55,6 +61,7 @@ def adapt(
       zoo adapt path/to/gpt2 --set decoder.layers=6 --layers 0,2,4,7,9,11
       zoo adapt deeper.yaml --weights path/to/llama --layers 0-23,8-31
       zoo adapt path/to/t5-small --set vocab_size=32200
+      zoo adapt path/to/llama --merge path/to/adapter -o merged
     """
     from cli.options.given import with_set
     from cli.tables.adapt_tables import adaptation_rows, print_adaptation
@@ -80,6 +87,7 @@ def adapt(
             directory,
             source=options.source,
             layers=options.layers or (),
+            merge=options.merge,
             model_type=options.family,
             dtype=options.dtype,
             seed=options.seed,

@@ -60,6 +60,9 @@ class RunOptions:
             "ID", "Decoder start token id of an encoder-decoder.  [default: the checkpoint's, or 0]", DECODING
         ),
     ] = None
+    adapter: Annotated[
+        str | None, option("NAME", "Adapter of the export to switch on.  [default: none]", INPUTS)
+    ] = None
     provider: ProviderName = None
     quiet: Quiet = False
     as_json: AsJson = False
@@ -126,7 +129,7 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
 
-    exported = open_export(directory, options.provider)
+    exported = open_export(directory, options.provider, options.adapter)
     text_codec = find_text(directory, options.tokenizer, needed=bool(options.text))
     if text_codec is not None:
         text_codec.use(exported.sentences)

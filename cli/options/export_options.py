@@ -57,7 +57,7 @@ _COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
     "provider": complete_provider,
 }
 
-_OPEN: dict[str, Any] = {"engines": None, "weights": None}
+_OPEN: dict[str, Any] = {"adapters": None, "engines": None, "weights": None}
 """The defaults of the flags of options whose default depends on more than the option."""
 
 Output = Annotated[
@@ -102,7 +102,7 @@ def _type(name: str) -> Any:
     hint = get_type_hints(OptionTable)[name]
     optional = type(None) in get_args(hint) or name in _OPEN
     kinds = {type(default_of(name)), *get_args(hint), *map(type, choices_of(name))}
-    if name == "engines":
+    if name in ("adapters", "engines"):
         return list[str] | None
     plain = next((kind for kind in _PLAIN if kind in kinds), str)
     return plain | None if optional else plain

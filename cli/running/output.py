@@ -140,7 +140,8 @@ def _data(shown: RunContext, index: int, continuation: Continuation) -> dict[str
 
 def print_encoded(shown: RunContext) -> None:
     """Print vectors, classes or masked tokens, depending on the head."""
-    from exporters.runtime.encoding import CLASSES, MASKS, SPEECH, EncoderRunner
+    from cli.running.retrieval import print_terms, print_token_vectors
+    from exporters.runtime.encoding import CLASSES, MASKS, SPEECH, TERMS, TOKENS, EncoderRunner
 
     encoder = EncoderRunner(shown.exported)
     head = shown.exported.spec.head
@@ -151,6 +152,10 @@ def print_encoded(shown: RunContext) -> None:
         data = _print_masked(shown, encoder)
     elif isinstance(head, SPEECH):
         data = _print_spoken(shown, encoder)
+    elif isinstance(head, TERMS):
+        data = print_terms(shown, encoder)
+    elif isinstance(head, TOKENS):
+        data = print_token_vectors(shown, encoder)
     else:
         data = _print_vectors(shown, encoder)
     took = time.perf_counter() - begun
@@ -189,18 +194,19 @@ def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
         Column("length", right=True),
     ]
     print_table(columns, rows, screen_width())
-    if len(shown.values) > 1:
-        names = [str(row) for row in range(len(shown.values))]
-        cosines = [
-            [name, *(f"{value:.4f}" for value in row)]
-            for name, row in zip(names, vectors.similarities, strict=True)
-        ]
-        say()
-        print_table(
-            [Column("cosine", pinned=True), *(Column(name, right=True) for name in names)],
-            cosines,
-            screen_width(),
-        )
+    print_scores("cosine", vectors.similarities)
+
+
+def print_scores(title: str, scores: Floats) -> None:
+    """Print a table of scores of every input for every other, N N; nothing for a single input."""
+    if len(scores) < 2:
+        return
+    names = [str(row) for row in range(len(scores))]
+    rows = [[name, *(f"{value:.4f}" for value in row)] for name, row in zip(names, scores, strict=True)]
+    say()
+    print_table(
+        [Column(title, pinned=True), *(Column(name, right=True) for name in names)], rows, screen_width()
+    )
 
 
 def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:

@@ -37,6 +37,7 @@ def export_rows(screen: Screen, written: Export, advised: Sequence[Advice]) -> N
         screen.row("verify", doubtful("not compared with PyTorch (--no-verify)"))
     else:
         verification_row(screen, written.verification)
+    _adapters_row(screen, written)
     _quality_row(screen, written)
     for line, complete in quantized_lines(manifest):
         screen.row("codes", line if complete else doubtful(line))
@@ -56,6 +57,18 @@ def export_rows(screen: Screen, written: Export, advised: Sequence[Advice]) -> N
         )
     elif manifest.weights != "none":
         screen.row("weights", written.build.weights_from)
+
+
+def _adapters_row(screen: Screen, written: Export) -> None:
+    """Print the adapters that can be switched on, and the largest difference with each."""
+    adapters = written.build.adapters
+    if not adapters:
+        return
+    done = [f"{name} {largest:.1e}" for name, largest in adapters.items() if largest is not None]
+    if done:
+        screen.row("adapters", (good("passed"), f", largest difference with each: {_fitting(done, 40)}"))
+    if len(done) < len(adapters):
+        screen.row("adapters", doubtful(f"{', '.join(adapters)}: not compared with PyTorch"))
 
 
 def _files(written: Export) -> Iterator[Line]:

@@ -28,9 +28,9 @@ def model_proto(graph: Graph, regions: Mapping[str, Region], data_file: str) -> 
     message = helper.make_graph(
         [_node(node) for node in graph.nodes],
         graph.name,
-        [_value(value) for value in graph.inputs],
+        [_value(value) for value in (*graph.inputs, *graph.adapters)],
         [_value(value) for value in graph.outputs],
-        initializer=[*weights, *constants],
+        initializer=[*weights, *constants, *map(_no_adapter, graph.adapters)],
         value_info=[_value(value) for value in known],
     )
     opsets = [
@@ -68,6 +68,14 @@ def _body(body: Body) -> onnx.GraphProto:
 def _value(value: Value) -> onnx.ValueInfoProto:
     assert value.dtype is not None
     return helper.make_tensor_value_info(value.name, DTYPES[value.dtype], value.dims)
+
+
+def _no_adapter(value: Value) -> onnx.TensorProto:
+    """The default of an adapter's matrix: rank 0, so that its product is zero."""
+    assert value.dtype is not None
+    assert value.dims is not None
+    sizes = [dim if isinstance(dim, int) else 0 for dim in value.dims]
+    return helper.make_tensor(value.name, DTYPES[value.dtype], sizes, [])
 
 
 def _weight(parameter: Parameter, region: Region, data_file: str) -> onnx.TensorProto:

@@ -43,7 +43,7 @@ class GraphBuilder:
     """Collects the inputs, operations and weights of one graph.
 
     ``path`` is the module whose operations are being written; it becomes part of their names. ``buffers`` are inputs
-    with spare room, whose sizes are larger than their contents.
+    with spare room, whose sizes are larger than their contents. ``adapted`` are the weights whose products an adapter may change.
     """
 
     def __init__(
@@ -53,8 +53,11 @@ class GraphBuilder:
         inputs: Sequence[Placeholder],
         buffers: frozenset[str] = frozenset(),
         quantization: Quantization | None = None,
+        adapted: frozenset[str] = frozenset(),
     ) -> None:
         self.target, self.symbols, self.quantization = target, symbols, quantization
+        self.adapted = adapted
+        self._adapters: dict[str, Value] = {}
         self.path = ""
         self._sized: dict[int | str, tuple[str, int]] = {}  # the first input and axis with each dim
         for placeholder in inputs:
@@ -164,6 +167,11 @@ class GraphBuilder:
             declared = Parameter(name, shape, dtype, content or StoredContent((name,), dtype), part)
             self._weights[name] = (Value(name, None, dtype, shape), declared)
         return self._weights[name][0]
+
+    def adapter(self, weight: str, part: str, dims: tuple[int | str, ...], dtype: torch.dtype) -> Value:
+        """A matrix of the adapter of a weight, ``down`` or ``up``; its default has rank 0."""
+        name = f"{weight.removesuffix('.weight')}.lora_{part}"
+        return self._adapters.setdefault(name, Value(name, None, dtype, dims))
 
     def alias_per_use(self, value: Value) -> Value:
         """A tensor of the data file under a new alias for each use after the first; all aliases share its bytes.
@@ -323,6 +331,7 @@ class GraphBuilder:
             ),
             constants={value.name: array for value, array in self._constants.items() if value in live},
             unrounded={value.name: array for value, array in self._unrounded.items() if value in live},
+            adapters=[value for value in self._adapters.values() if value in live],
         )
 
 

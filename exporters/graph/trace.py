@@ -60,12 +60,19 @@ class TracedTask:
                 quantize_caches(traced, cache)
             return cls(model, task, target, symbols, traced, unfused)
 
-    def graph(self, quantization: Quantization | None) -> Graph:
-        """The ONNX graph.  Raises :class:`exporters.graph.translate.NoEmitterError`."""
+    def graph(self, quantization: Quantization | None, adapted: frozenset[str] = frozenset()) -> Graph:
+        """The ONNX graph; ``adapted`` are the weights whose products adapters may change. Raises :class:`exporters.graph.translate.NoEmitterError`."""
         task = self.task
         with collector_paused():
             graph = lower(
-                self.traced, task.name, self.model, self.target, self.symbols, task.inputs, quantization
+                self.traced,
+                task.name,
+                self.model,
+                self.target,
+                self.symbols,
+                task.inputs,
+                quantization,
+                adapted,
             )
             kept = [] if quantization is None else unquantized_mixtures(self.traced, quantization)
             return replace(graph, unfused=[*self.unfused, *kept], cache_slots=task.cache_slots)
@@ -78,12 +85,13 @@ def trace_and_lower(
     context_length: int | None = None,
     quantization: Quantization | None = None,
     cache: CacheFormat | None = None,
+    adapted: frozenset[str] = frozenset(),
 ) -> Graph:
     """The ONNX graph of one task of a model on the meta device, through :class:`TracedTask`.
 
     Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.graph.translate.NoEmitterError`.
     """
-    return TracedTask.of(model, task, target, context_length, cache).graph(quantization)
+    return TracedTask.of(model, task, target, context_length, cache).graph(quantization, adapted)
 
 
 def write_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto], metadata: Mapping[str, str]) -> None:

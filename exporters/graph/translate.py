@@ -30,14 +30,15 @@ def lower(
     symbols: Symbols,
     inputs: Sequence[Placeholder],
     quantization: Quantization | None = None,
+    adapted: frozenset[str] = frozenset(),
 ) -> Graph:
-    """The ONNX graph of a trace, with weights declared but without values.
+    """The ONNX graph of a trace, with weights declared but without values; ``adapted`` are the weights that adapters may change.
 
     Raises :class:`NoEmitterError`.
     """
     in_place = [node.args[1:3] for node in traced.nodes if node.target is group_query_attention]
     buffers = frozenset(str(past.target) for pair in in_place for past in pair)
-    builder = GraphBuilder(target, symbols, inputs, buffers, quantization)
+    builder = GraphBuilder(target, symbols, inputs, buffers, quantization, adapted)
     values: dict[fx.Node, Value] = {}
     outputs: dict[str, Value] = {}
 

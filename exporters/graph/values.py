@@ -94,7 +94,7 @@ class Graph:
     """A finished graph. Its weights are declared; their offsets are decided when it is written.
 
     ``cache_slots`` is the number of slots of a static cache; ``unrounded`` holds the float64 values of constants that are
-    stored in half precision.
+    stored in half precision; ``adapters`` are the matrices that an adapter gives, without columns or rows by default.
     """
 
     name: str
@@ -108,6 +108,7 @@ class Graph:
     cache_slots: int | None = None
     unfused: list[str] = field(default_factory=list)
     unrounded: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    adapters: list[Value] = field(default_factory=list)
 
     @property
     def padding(self) -> Padding:

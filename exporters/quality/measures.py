@@ -49,12 +49,26 @@ def rank_agreement(reference: Tensor, vectors: Tensor, neighbours: int = 10) -> 
 
     A row is not its own neighbour. With fewer than ``neighbours + 1`` rows, each has N - 1 neighbours.
     """
+    first, second = (_unit(values) @ _unit(values).T for values in (reference, vectors))
+    return score_agreement(first, second, neighbours)
+
+
+def score_agreement(reference: Tensor, scores: Tensor, neighbours: int = 10) -> float:
+    """The share of common nearest neighbours in two tables of scores, N x N each, as in :func:`rank_agreement`."""
     count = min(neighbours, len(reference) - 1)
     if count < 1:
         return 1.0
-    first, second = (_nearest(values.double(), count) for values in (reference, vectors))
+    first, second = (_nearest(values, count) for values in (reference, scores))
     common = (first[:, :, None] == second[:, None, :]).any(-1)
     return float(common.double().mean())
+
+
+def late_interaction(queries: Sequence[Tensor], texts: Sequence[Tensor]) -> Tensor:
+    """The score of each text for each query, N x M, from their vectors, T x W each: the sum, over a query's vectors, of the largest
+    product with a vector of the text (ColBERT: Khattab and Zaharia, 2020)."""
+    return torch.stack(
+        [torch.stack([(query @ text.T).amax(-1).sum() for text in texts]) for query in queries]
+    )
 
 
 def match_agreement(reference: tuple[Tensor, Tensor], vectors: tuple[Tensor, Tensor]) -> float:
@@ -80,11 +94,10 @@ def token_error_rate(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> fl
     return sum(edit_distance(*pair) for pair in pairs) / length if length else 0.0
 
 
-def _nearest(vectors: Tensor, count: int) -> Tensor:
-    """The rows most similar to each row, N x count."""
-    similarities = _unit(vectors) @ _unit(vectors).T
-    similarities.fill_diagonal_(-torch.inf)
-    return similarities.topk(count, -1).indices
+def _nearest(scores: Tensor, count: int) -> Tensor:
+    """The other rows with the highest scores for each row, N x count, from N x N."""
+    others = scores.masked_fill(torch.eye(len(scores), dtype=torch.bool), -torch.inf)
+    return others.topk(count, -1).indices
 
 
 def _unit(vectors: Tensor) -> Tensor:

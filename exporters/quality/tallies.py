@@ -156,6 +156,31 @@ class Pairs:
         }
 
 
+class TokenVectors:
+    """Cosines of the vectors of tokens, and nearest-neighbour agreement of texts by late interaction; ``output``: B T W."""
+
+    def __init__(self, output: str) -> None:
+        self._output = output
+        self._wanted: list[Tensor] = []
+        self._got: list[Tensor] = []
+
+    def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
+        assert wanted is not None
+        for vectors, side in ((self._wanted, wanted), (self._got, got)):
+            values = side[self._output].double()
+            real = judged_positions(case, values)
+            vectors.extend(row[mask] for row, mask in zip(values, real, strict=True))
+
+    def figures(self) -> dict[str, float]:
+        cosines = measures.cosine(torch.cat(self._wanted), torch.cat(self._got))
+        wanted, got = (measures.late_interaction(vectors, vectors) for vectors in (self._wanted, self._got))
+        return {
+            "cosine": float(cosines.mean()),
+            "least_cosine": float(cosines.min()),
+            "same_neighbours": measures.score_agreement(wanted, got),
+        }
+
+
 class Values:
     """Cosines of all outputs of a head, at real tokens."""
 
@@ -190,6 +215,7 @@ def tally_for(spec: Model) -> Tally:
         "scores": lambda: Scores(next_token=scores_next_tokens(spec)),
         "pairs": Pairs,
         "vectors": lambda: Vectors(spec.head.vector_output),
+        "late interaction": lambda: TokenVectors(spec.head.vector_output),
         "values": Values,
     }
     return tallies[spec.head.compared_by]()

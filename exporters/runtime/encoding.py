@@ -24,10 +24,11 @@ from specs.kinds.head import (
     Pooled,
     Pooler,
 )
+from specs.kinds.retrieval import TERM_WEIGHTS, TOKEN_VECTORS, MultiVector, Sparse
 
 # The heads with outputs to show.
 VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)
-MASKS, SPEECH = MaskedLanguageModeling, CTC
+MASKS, SPEECH, TERMS, TOKENS = MaskedLanguageModeling, CTC, Sparse, MultiVector
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ class EncoderRunner:
     def __init__(self, exported: Exported, threads: int = 0) -> None:
         head = exported.spec.head
         if exported.spec.architecture != "encoder" or not isinstance(
-            head, (*VECTORS, *CLASSES, MASKS, SPEECH)
+            head, (*VECTORS, *CLASSES, MASKS, SPEECH, TERMS, TOKENS)
         ):
             raise UserError(
-                f"zoo run supports vectors, classes, masked tokens, speech and generation\n"
+                f"zoo run supports vectors, terms, classes, masked tokens, speech and generation\n"
                 f"  value: {exported.spec.architecture}, head {head.kind}\n"
                 f"  Run its graph with onnxruntime, or build it with {option_name('set')} head.kind=none."
             )
@@ -88,6 +89,18 @@ class EncoderRunner:
         mean = (hidden * weights[..., None]).sum(1) / weights.sum(1, keepdims=True)
         return EncodedVectors("mean of last_hidden_state", mean)
 
+    def terms(self, inputs: ModelInputs) -> Floats:
+        """The weight of each term of the vocabulary, B V."""
+        return np.concatenate([self.outputs(batch)[0][TERM_WEIGHTS] for batch in batches(inputs)])
+
+    def token_vectors(self, inputs: ModelInputs) -> list[Floats]:
+        """The vectors of each text's tokens, T W."""
+        return [
+            row if mask is None else row[mask[index] == 1]
+            for outputs, mask in map(self.outputs, batches(inputs))
+            for index, row in enumerate(outputs[TOKEN_VECTORS])
+        ]
+
     def classes(self, inputs: ModelInputs) -> Floats:
         """The probability of each label, B labels; a single label, as in rerankers, has a sigmoid probability."""
         return np.concatenate([_probabilities(self.outputs(batch)[0]["logits"]) for batch in batches(inputs)])
@@ -116,6 +129,11 @@ class EncoderRunner:
             [_softmax(row[position]) for position in positions]
             for row, positions in zip(outputs["logits"], places, strict=True)
         ]
+
+
+def late_interaction(queries: Sequence[Floats], texts: Sequence[Floats]) -> Floats:
+    """The score of each text for each query: the sum, over a query's vectors, of the largest product with a vector of the text."""
+    return np.array([[(query @ text.T).max(-1).sum() for text in texts] for query in queries], np.float32)
 
 
 def _probabilities(scores: Floats) -> Floats:

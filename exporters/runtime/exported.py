@@ -13,12 +13,13 @@ from exporters.runtime.graph import LoadedGraph
 from exporters.runtime.sentences import SentenceUsage
 from exporters.target.providers import on_provider, present
 from specs.base.errors import UserError, option_name
+from specs.base.suggest import suggestion
 from specs.language.load import load
 from specs.model.model import Model
 from zoo.checkpoints.carried import FILES, stated_in
 from zoo.families.common.config import CONFIG
 from zoo.files.destination import MANIFEST, is_text
-from zoo.files.ownership import SIGNATURE
+from zoo.files.ownership import ADAPTER, SIGNATURE
 from zoo.generation.settings import GENERATION, GenerationSettings
 from zoo.record.integrity import check_sizes
 from zoo.record.manifest import Manifest, read_manifest
@@ -31,7 +32,7 @@ class Exported:
     """The spec of an exported directory, and its manifest.
 
     ``settings``: the checkpoint's generation settings, such as the ids of start and end tokens. ``providers``: the execution
-    providers of its graphs, in order of preference.
+    providers of its graphs, in order of preference. ``adapter``: the file of the adapter that is switched on.
     """
 
     directory: Path
@@ -39,6 +40,7 @@ class Exported:
     manifest: Manifest
     settings: GenerationSettings
     providers: tuple[str, ...]
+    adapter: Path | None = None
 
     @property
     def graphs(self) -> tuple[Path, ...]:
@@ -57,7 +59,7 @@ class Exported:
 
     def open(self, index: int, threads: int = 0) -> LoadedGraph:
         """Load one of the graphs. Raises :class:`specs.base.errors.UserError` if ONNX Runtime rejects it."""
-        return LoadedGraph(self.graphs[index], self.providers, threads)
+        return LoadedGraph(self.graphs[index], self.providers, threads, self.adapter)
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -69,7 +71,7 @@ class Exported:
     def sentences(self) -> SentenceUsage:
         """The settings of a sentence encoder."""
         spec = self.spec
-        if spec.head.sequence_output is None:
+        if not spec.head.embeds_texts:
             return SentenceUsage()
         return SentenceUsage.beside(self.directory, spec.context_length_of(spec.last_stack))
 
@@ -93,9 +95,9 @@ def _check_settings(directory: Path, manifest: Manifest) -> None:
             )
 
 
-def open_export(directory: Path, provider: str | None = None) -> Exported:
+def open_export(directory: Path, provider: str | None = None, adapter: str | None = None) -> Exported:
     """Read the records of an export, to run on ``provider`` (:func:`exporters.target.providers.on_provider`), or on the first of its
-    providers that this machine has.
+    providers that this machine has, with one of its adapters if ``adapter`` names one.
 
     Raises :class:`specs.base.errors.UserError` if the directory is not an export, is damaged, or has no weights, and for a
     provider that this machine does not have.
@@ -123,4 +125,21 @@ def open_export(directory: Path, provider: str | None = None) -> Exported:
     )
     wanted = manifest.providers
     providers = present(wanted) if provider is None else on_provider(provider)
-    return Exported(directory, load(directory / "spec.yaml"), manifest, settings, tuple(providers))
+    spec = load(directory / "spec.yaml")
+    return Exported(
+        directory, spec, manifest, settings, tuple(providers), _adapter(directory, manifest, adapter)
+    )
+
+
+def _adapter(directory: Path, manifest: Manifest, name: str | None) -> Path | None:
+    """The file of an adapter. Raises :class:`specs.base.errors.UserError` where the export has none of the name."""
+    if name is None:
+        return None
+    if name not in manifest.adapters:
+        remedy = (
+            suggestion(name, manifest.adapters)
+            if manifest.adapters
+            else f"Export the model with {option_name('adapters')} {name}=DIR."
+        )
+        raise UserError(f"{directory} has no adapter {name!r}\n  {remedy}")
+    return directory / f"{name}{ADAPTER}"

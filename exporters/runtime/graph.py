@@ -47,12 +47,14 @@ class GraphTensor:
 
 
 class LoadedGraph:
-    """An ONNX file loaded in a session.
+    """An ONNX file loaded in a session, with an adapter switched on if one is given.
 
     Raises :class:`specs.base.errors.UserError` if ONNX Runtime cannot load it.
     """
 
-    def __init__(self, path: Path, providers: tuple[str, ...], threads: int = 0) -> None:
+    def __init__(
+        self, path: Path, providers: tuple[str, ...], threads: int = 0, adapter: Path | None = None
+    ) -> None:
         options = session_options(path)
         options.intra_op_num_threads = threads
         begun = time.perf_counter()
@@ -69,10 +71,22 @@ class LoadedGraph:
         self.device = device_of(self.provider)
         self.inputs = {slot.name: slot for slot in map(_slot, self.session.get_inputs())}
         self.outputs = {slot.name: slot for slot in map(_slot, self.session.get_outputs())}
+        self._adapter = {} if adapter is None else self._matrices(adapter)
+
+    def _matrices(self, adapter: Path) -> dict[str, OrtValue]:
+        """The matrices of an adapter that this graph takes.  ONNX Runtime does not apply adapters to bound inputs itself."""
+        from onnxruntime import AdapterFormat
+
+        taken = {value.name for value in self.session.get_overridable_initializers()}
+        held = AdapterFormat.read_adapter(str(adapter)).get_parameters()
+        return {name: value for name, value in held.items() if name in taken}
 
     def binding(self) -> Any:
-        """A new binding of the session's inputs and outputs."""
-        return self.session.io_binding()
+        """A new binding of the session's inputs and outputs, with the matrices of the adapter bound."""
+        binding = self.session.io_binding()
+        for name, value in self._adapter.items():
+            binding.bind_ortvalue_input(name, value)
+        return binding
 
     def run(self, inputs: Mapping[str, Ids | Floats], wanted: Mapping[str, str]) -> dict[str, OrtValue]:
         """The requested outputs, each on the requested device."""

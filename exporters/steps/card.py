@@ -18,7 +18,7 @@ from specs.model.model import Model
 from zoo.core.units import byte_text
 from zoo.files.card import CARD, sealed
 from zoo.files.destination import MANIFEST
-from zoo.files.ownership import BUILD
+from zoo.files.ownership import ADAPTER, BUILD
 from zoo.files.reading import open_regular, unreadable
 from zoo.record.manifest import Manifest
 from zoo.record.records import EngineClaim
@@ -58,6 +58,7 @@ def card(spec: Model, manifest: Manifest, base_model: str | None, license_fields
         _facts(spec, manifest, base_model),
         _usage(spec, manifest),
         _profiles(manifest),
+        _adapters(manifest),
         _interface(manifest),
         _batches(manifest),
         _evidence(manifest),
@@ -176,6 +177,27 @@ def _profiles(manifest: Manifest) -> str:
         "as options of ONNX Runtime's TensorRT provider and as trtexec takes them:\n\n```sh\n"
         + "\n".join(commands)
         + "\n```"
+    )
+
+
+def _adapters(manifest: Manifest) -> str:
+    """How a client switches adapters on; empty without any."""
+    if not manifest.adapters:
+        return ""
+    names = ", ".join(f"`{name}`" for name in manifest.adapters)
+    file = f"{manifest.adapters[0]}{ADAPTER}"
+    lines = [
+        "adapter = onnxruntime.LoraAdapter()",
+        f'adapter.Load("{file}")',
+        "run_options = onnxruntime.RunOptions()",
+        "run_options.add_active_adapter(adapter)",
+        "outputs = session.run(None, inputs, run_options)",
+    ]
+    return (
+        f"## Adapters\n\nWithout an adapter, the graphs compute the base model. {names} can be switched on for each call:\n\n"
+        "```python\n" + "\n".join(lines) + "\n```\n\n"
+        "`run_with_iobinding` ignores active adapters: bind their matrices as inputs. onnxruntime-genai loads the same files with "
+        "`Adapters.load`."
     )
 
 

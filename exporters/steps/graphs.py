@@ -37,7 +37,13 @@ class Graphs:
         context = plan.spec.context_length_of(plan.spec.last_stack)
         graphs = tuple(
             trace_and_lower(
-                plan.model, task, plan.target, context, plan.quantization(task), plan.options.cache
+                plan.model,
+                task,
+                plan.target,
+                context,
+                plan.quantization(task),
+                plan.options.cache,
+                plan.adapted,
             )
             for task in plan.tasks
         )

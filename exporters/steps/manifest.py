@@ -94,6 +94,7 @@ def write_records(
     weights_from: str,
     verification: Verification | None,
     quality: Quality | None,
+    adapters: Mapping[str, float | None],
 ) -> Build:
     """Write ``export.json`` and its ``build.json``; return the latter."""
     content = (manifest.model_dump_json(indent=2) + "\n").encode()
@@ -108,6 +109,7 @@ def write_records(
         else VerificationRecord.model_validate_json(json.dumps(verification.as_dict())),
         quality=None if quality is None else QualityRecord.model_validate_json(json.dumps(quality.as_dict())),
         probe=file_record(probe) if probe.is_file() else None,
+        adapters=dict(adapters),
     )
     (directory / BUILD).write_text(build.model_dump_json(indent=2) + "\n", "utf-8")
     return build
@@ -160,6 +162,7 @@ def graph_record(
     row, and ``kernels`` are the kernels of the target's provider."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     used = Counter(node.op_type for node in model.graph.node)
+    defaults = {tensor.name for tensor in model.graph.initializer}  # an adapter's matrices are inputs, too
     return GraphRecord(
         nodes=len(model.graph.node),
         opset=opset,
@@ -173,7 +176,7 @@ def graph_record(
         placement=None if kernels is None else placement(model, kernels),
         checked=CheckRecord(**checked.as_dict()),
         context_length=longest,
-        inputs={value.name: _shape(value) for value in model.graph.input},
+        inputs={value.name: _shape(value) for value in model.graph.input if value.name not in defaults},
         outputs={value.name: _shape(value) for value in model.graph.output},
     )
 

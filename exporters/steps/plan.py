@@ -12,6 +12,7 @@ from exporters.graph.fusing.quantized_cache import with_quantized_cache
 from exporters.graph.precisions import PRECISIONS, Precision, quantization_of
 from exporters.graph.quantization.scheme import Quantization
 from exporters.layouts import LAYOUTS, Layout
+from exporters.steps.adapters import NamedAdapter
 from exporters.steps.options import ExportOptions
 from exporters.steps.request import Request, meta_model
 from exporters.target.static_cache import cache_length
@@ -39,6 +40,7 @@ class Plan:
     options: ExportOptions
     quantized: tuple[QuantizedRecord, ...] = ()
     more_bits: Mapping[str, Blocks | None] = field(default_factory=dict)
+    adapters: tuple[NamedAdapter, ...] = ()
 
     @staticmethod
     def make(spec: Model, options: ExportOptions) -> Plan:
@@ -48,7 +50,7 @@ class Plan:
     @staticmethod
     def of(request: Request) -> Plan:
         """The plan of a request, with the quantized weights of its checkpoint."""
-        plan = Plan(request.spec, request.model, request.options)
+        plan = Plan(request.spec, request.model, request.options, adapters=request.adapters)
         if request.source is None:
             return plan
         quantized = prequantized_weights(plan.model, request.source, plan.target, plan.precision)
@@ -57,6 +59,11 @@ class Plan:
     def for_spec(self, spec: Model) -> Plan:
         """The same export of another spec, such as a reduced model."""
         return self if spec is self.spec else replace(self, spec=spec, model=meta_model(spec, self.options))
+
+    @property
+    def adapted(self) -> frozenset[str]:
+        """The weights whose products adapters may change."""
+        return frozenset(weight for adapter in self.adapters for weight in adapter.pairs)
 
     @property
     def target(self) -> Target:

@@ -86,10 +86,13 @@ def publish(
         engines=tuple(engine.claim for engine in verified.verification.engines)
         if verified.verification
         else (),
+        adapters=tuple(verified.adapters),
     )
     write_card(directory, plan.spec, manifest, deployment.origin)
     origin = "none: the graph alone" if weights.source is None else weights.source.description
-    build = write_records(directory, manifest, origin, verified.verification, verified.quality)
+    build = write_records(
+        directory, manifest, origin, verified.verification, verified.quality, verified.adapters
+    )
     return Export(destination, manifest, build, verified.verification, verified.quality, verified.unjudged)
 
 
@@ -109,7 +112,7 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
 
 def _write_settings(plan: Plan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
-    if deployment.spec.head.sequence_output is not None:
+    if deployment.spec.head.embeds_texts:
         for name in (SETTINGS, PROMPTS):
             carry(deployment.origin, directory, name)
     settings = dict(plan.layout.settings(deployment, shared))

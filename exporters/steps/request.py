@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporters.graph.precisions import PRECISIONS
+from exporters.steps.adapters import NamedAdapter, read_adapters
 from exporters.steps.options import ExportOptions
 from exporters.steps.preconditions import check_options
 from exporters.target.targets import TARGETS
@@ -32,6 +33,7 @@ class Request:
     options: ExportOptions
     model: ZooModel
     source: WeightSource | None
+    adapters: tuple[NamedAdapter, ...] = ()
 
     @staticmethod
     def of_spec(spec: Model, options: ExportOptions, destination: Path) -> Request:
@@ -42,6 +44,7 @@ class Request:
         source = None
         if options.weights != "none":
             source = open_weights(options.weights, model, spec, seed=options.seed)
+        adapters = read_adapters(options, model, spec)
         if options.via == "torch":
             check_memory(
                 f"{option_name('via')} torch",
@@ -50,7 +53,7 @@ class Request:
             )
         least = PRECISIONS[options.precision].least_bytes(weight_count(model))
         check_destination(destination, 0 if source is None else least)
-        return Request(spec, options, model, source)
+        return Request(spec, options, model, source, adapters)
 
     @staticmethod
     def of_module(module: ZooModel, options: ExportOptions) -> Request:

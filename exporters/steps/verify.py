@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +21,7 @@ from exporters.quality.quality import Quality
 from exporters.quality.quality_inputs import QualityInputs, UserLimits
 from exporters.rounding.calibration import calibrated
 from exporters.rounding.quantized_cache.calibrate import calibrated_scales, random_case
+from exporters.steps.adapters import with_adapter, write_adapters
 from exporters.steps.graphs import Graphs
 from exporters.steps.plan import Plan
 from exporters.steps.weights import Weights
@@ -44,7 +45,8 @@ from zoo.weights.held import HeldWeights
 class Verified:
     """Written weights, with their verification and quality: None each where not asked for.
 
-    ``unjudged`` is the reason why ``quality`` is missing where rounding could have been judged.
+    ``unjudged`` is the reason why ``quality`` is missing where rounding could have been judged. ``adapters``: the largest difference of
+    the outputs with each adapter, None where it was not verified.
     """
 
     weights: Weights
@@ -52,6 +54,7 @@ class Verified:
     quality: Quality | None = None
     judged_on: Representative | None = None
     unjudged: str = ""
+    adapters: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,27 @@ def write_and_verify(
     if inputs is not None:
         unjudged = unjudged or "the model itself does not fit in memory"
     return Verified(weights, _verify_reduced(weights, model, directory, progress), unjudged=unjudged)
+
+
+def with_verified_adapters(verified: Verified, directory: Path, progress: Progress) -> Verified:
+    """Write the adapters of an export, and verify the files with each of them switched on.
+
+    Raises :class:`exporters.verification.result.VerificationError`.
+    """
+    weights, plan = verified.weights, verified.weights.plan
+    written = write_adapters(directory, plan.adapters, plan.precision.dtype_on(plan.target))
+    model = weights.verified_model
+    if verified.verification is None or model is None or model.is_reduced:
+        return replace(verified, adapters=dict.fromkeys(written))
+    largest: dict[str, float | None] = {}
+    for adapter in plan.adapters:
+        progress(Stage(f"verify with the adapter {adapter.name}"))
+        files = ModelFiles(weights, directory, reference_of(model, progress))
+        request = with_adapter(
+            verification_request(files, progress, main_only=True), adapter, written[adapter.name]
+        )
+        largest[adapter.name] = verify(request).max_abs
+    return replace(verified, adapters=largest)
 
 
 def _verify_main(files: ModelFiles, write: Callable[[], None], progress: Progress) -> Verification:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,7 +37,8 @@ class VerificationRequest:
     of the last graph. ``main_only``: run only the main cases, because a reduced model runs all of them. ``limits``: the largest
     errors of weights in their own blocks, if different from the precision's. ``cache``: the scales of a quantized cache.
     ``record`` takes one case, call by call, after every comparison has passed. ``is_itself``: the files have the weights of the
-    model itself, and must not lose an output to rounding. ``engines`` run the cases as well.
+    model itself, and must not lose an output to rounding. ``engines`` run the cases as well. ``adapter``: the matrices of an
+    adapter that is switched on, by the names of the graphs' inputs.
     """
 
     graphs: Mapping[Path, Task]
@@ -55,6 +57,7 @@ class VerificationRequest:
     record: Callable[[Probe], None] | None = None
     is_itself: bool = False
     engines: Sequence[Engine] = ()
+    adapter: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -68,8 +71,11 @@ def load_exact_forms(request: VerificationRequest) -> list[Loaded]:
     # Packing all weights takes longer than running the few main cases without packing.
     packed = not request.main_only
     return [
-        load_exact(
-            path, task, request.target, request.dtype, request.unrounded.get(task.name, {}), packed=packed
+        replace(
+            load_exact(
+                path, task, request.target, request.dtype, request.unrounded.get(task.name, {}), packed=packed
+            ),
+            adapter=request.adapter,
         )
         for path, task in request.graphs.items()
     ]
@@ -79,7 +85,7 @@ def load_files(request: VerificationRequest) -> list[Loaded]:
     """Load the files themselves, with packed weights: quantized products round their inputs only then."""
     packed = not request.main_only or request.precision.bits is not None
     return [
-        load(path, task, request.target, request.dtype, packed=packed)
+        replace(load(path, task, request.target, request.dtype, packed=packed), adapter=request.adapter)
         for path, task in request.graphs.items()
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -76,13 +76,14 @@ class RunnableGraph(Protocol):
 class Loaded:
     """A graph in ONNX Runtime; a ``wide`` one takes float32 instead of half floats.
 
-    ``calls`` collects the calls to record.
+    ``calls`` collects the calls to record; ``adapter`` are the matrices of an adapter that is switched on.
     """
 
     session: Any
     task: Task
     wide: bool = False
     calls: list[GraphCall] | None = None
+    adapter: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return its outputs by name, given those ``feeds`` that it takes."""
@@ -116,7 +117,9 @@ class Loaded:
 
     def _taken(self, feeds: Mapping[str, Tensor]) -> dict[str, Any]:
         wanted = {placeholder.name for placeholder in self.task.inputs}
-        return {name: self.array(tensor) for name, tensor in feeds.items() if name in wanted}
+        taken = {name: self.array(tensor) for name, tensor in feeds.items() if name in wanted}
+        adapted = {value.name for value in self.session.get_overridable_initializers()} & self.adapter.keys()
+        return taken | {name: self.array(torch.from_numpy(self.adapter[name])) for name in adapted}
 
     def array(self, tensor: Tensor) -> Any:
         """A tensor as an input array of the session."""

@@ -16,6 +16,8 @@ class ExportKeywords(TypedDict, total=False):
     weights: str | os.PathLike[str]
     """Weights: random, none (graph only), a file, its directory, or a hub repository (ORG/NAME). Default: SPEC's own,
     or random."""
+    adapters: str | Sequence[str]
+    """LoRA adapter of PEFT that clients can switch on, as a file beside the graph (NAME.onnx_adapter); repeatable."""
     seed: int
     """Seed for random weights."""
     precision: Literal["fp32", "fp16", "bf16", "int8", "int4", "q4f16"]

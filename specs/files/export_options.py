@@ -151,6 +151,8 @@ class WeightOptions(Spec):
     weights: Annotated[str, BeforeValidator(_path_text), OptionMark("Model", metavar="SOURCE")] = "random"
     """Weights: random, none (graph only), a file, its directory, or a hub repository (ORG/NAME). Default: SPEC's own, or
     random."""
+    adapters: Annotated[Strings, OptionMark("Graphs", metavar="NAME=DIR")] = ()
+    """LoRA adapter of PEFT that clients can switch on, as a file beside the graph (NAME.onnx_adapter); repeatable."""
     seed: Annotated[int, Field(ge=0), OptionMark("Random weights")] = 0
     """Seed for random weights."""
 

@@ -35,13 +35,22 @@ class HeadKind(Component):
     ``meets`` says that it compares the vectors of the two stacks of a dual encoder, and ``scores_vocabulary`` that its outputs are
     scores of every token of the vocabulary, and ``predicts_next`` that these are scores of the next token, so that the model can
     generate.  ``compared_by`` is how the quality of an export is judged: by its outputs as they are, by ``logits`` as scores of
-    classes or tokens, by the scores of pairs of a text and an image, or by the directions of the vectors of ``vector_output``.
+    classes or tokens, by the scores of pairs of a text and an image, by the directions of the vectors of ``vector_output``, or by the
+    late interaction of its vectors, one per token.  ``stored_as`` is the kind of head whose tensors a checkpoint holds, if another.
+    ``embeds_texts`` says that modules of sentence-transformers can describe it, whose settings then apply to texts.
     """
 
     meets: ClassVar[bool] = False
     scores_vocabulary: ClassVar[bool] = False
     predicts_next: ClassVar[bool] = False
-    compared_by: ClassVar[Literal["values", "scores", "pairs", "vectors"]] = "values"
+    compared_by: ClassVar[Literal["values", "scores", "pairs", "vectors", "late interaction"]] = "values"
+    stored_as: ClassVar[str | None] = None
+    embeds_texts: ClassVar[bool] = False
+
+    @property
+    def stored_kind(self) -> str:
+        """The kind of head whose tensors a checkpoint holds."""
+        return self.stored_as or self.kind
 
     @property
     def scores_embeddings(self) -> bool:
@@ -85,7 +94,7 @@ class HeadKind(Component):
 Head = Annotated[HeadKind, Slot("head")]
 
 
-def dense_layer_faults(head: TransformingHead | MaskedLanguageModeling) -> Iterable[Fault]:
+def dense_layer_faults(head: TransformingHead | MaskedScores) -> Iterable[Fault]:
     """The settings of a dense layer in a head without one."""
     if head.activation is None and not head.dense_bias:
         yield Fault(
@@ -96,7 +105,7 @@ def dense_layer_faults(head: TransformingHead | MaskedLanguageModeling) -> Itera
         )
 
 
-def dense_steps(head: TransformingHead | MaskedLanguageModeling) -> Iterator[Step]:
+def dense_steps(head: TransformingHead | MaskedScores) -> Iterator[Step]:
     """The dense layer, its activation and norm, each if present."""
     if head.activation is not None:
         yield Step("Dense", "dense", (WIDTHS, ACTIVATION_TITLES[head.activation]))
@@ -188,11 +197,9 @@ class LanguageModeling(VocabularyHead, TransformingHead):
         yield from self.score_steps(context, "Language-model head", *fixed, *cap)
 
 
-@register("head")
-class MaskedLanguageModeling(VocabularyHead):
-    """Scores of masked tokens: dense layer, activation, norm, vocabulary (BERT). Gives `logits`, batch x tokens x vocabulary."""
+class MaskedScores(VocabularyHead):
+    """A head that scores every token of the vocabulary at every place: dense layer, activation, norm, vocabulary (BERT)."""
 
-    kind: Literal["masked_language_modeling"] = "masked_language_modeling"
     activation: Activation | None = "gelu"
     """Activation of the dense layer, whose output is as wide as the token table (ALBERT, ELECTRA); null for scores of the
     last hidden state itself, without dense layer and norm (EuroBERT)."""
@@ -211,10 +218,6 @@ class MaskedLanguageModeling(VocabularyHead):
     @property
     def transforms_to_embedding(self) -> bool:
         return self.activation is not None
-
-    def steps(self, context: PartContext) -> Iterator[Step | Output]:
-        yield from dense_steps(self)
-        yield from self.score_steps(context, "Masked-language-model head")
 
     def why_insensitive(self, width: int) -> str:
         return "" if self.norm is None else self.norm.why_insensitive(width)
@@ -235,6 +238,17 @@ class MaskedLanguageModeling(VocabularyHead):
                 MISSING,
                 "Add norm: {kind: layer_norm}, or remove the dense layer with activation: null.",
             )
+
+
+@register("head")
+class MaskedLanguageModeling(MaskedScores):
+    """Scores of masked tokens: dense layer, activation, norm, vocabulary (BERT). Gives `logits`, batch x tokens x vocabulary."""
+
+    kind: Literal["masked_language_modeling"] = "masked_language_modeling"
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        yield from self.score_steps(context, "Masked-language-model head")
 
 
 @register("head")
@@ -371,6 +385,7 @@ class Pooled(SequenceHead):
     """The `last_hidden_state`, and one vector per sequence: pooling, transform, projection, normalisation (CLIP text)."""
 
     kind: Literal["pooled"] = "pooled"
+    embeds_texts: ClassVar[bool] = True
     compared_by: ClassVar[Literal["vectors"]] = "vectors"
     projection: Width | None = None
     """Width of a projection of the vector, without bias (CLIP). Default: no projection."""

@@ -22,6 +22,9 @@ if request.get("webgpu"):
 new_tokens = request["new_tokens"]
 model = genai.Model(request["directory"])
 tokenizer = genai.Tokenizer(model)
+adapters = genai.Adapters(model)
+for name, path in request.get("adapters", {}).items():
+    adapters.load(path, name)
 
 
 def said(prompt: str, images: list[str]) -> dict[str, Any]:
@@ -40,14 +43,16 @@ def said(prompt: str, images: list[str]) -> dict[str, Any]:
     return {"prompt": found[:length], "tokens": found[length:]}
 
 
-def generated(texts: list[str]) -> dict[str, Any]:
-    """The tokens after each text, and the first text as the tokenizer gives it back."""
+def generated(texts: list[str], adapter: str | None = None) -> dict[str, Any]:
+    """The tokens after each text, with an adapter switched on if one is named, and the first text as the tokenizer gives it back."""
     prompts = tokenizer.encode_batch(texts).as_numpy()
     rows, length = prompts.shape
     total = length + new_tokens
     parameters = genai.GeneratorParams(model)
     parameters.set_search_options(batch_size=rows, min_length=total, max_length=total, do_sample=False)
     generator = genai.Generator(model, parameters)
+    if adapter is not None:
+        generator.set_active_adapter(adapters, adapter)
     generator.append_tokens(prompts)
     while not generator.is_done():
         generator.generate_next_token()
@@ -56,5 +61,6 @@ def generated(texts: list[str]) -> dict[str, Any]:
 
 
 answers = [generated(texts) for texts in request.get("batches", [])]
+answers += [generated(**asked) for asked in request.get("adapted", [])]
 answers += [said(**asked) for asked in request.get("asked", [])]
 print(json.dumps(answers))

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 from PIL import Image
 from sklearn.datasets import load_sample_images
+from transformers import AutoModelForCausalLM
 
 from exporters.export import export
 from exporters.runtime.exported import open_export
@@ -84,6 +86,51 @@ def test_a_mixture_with_quantized_experts(
     name: str, target: str, made: Callable[[str], Checkpoint], tmp_path: Path
 ) -> None:
     _same_as_own_runtime(made(name).directory, tmp_path, target, precision="int4")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int4"])
+def test_adapters_are_switched(precision: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
+    """None, one, another, and none again, each as in zoo's own runtime, which verification compares with PyTorch."""
+    origin = made("llama").directory
+    names = ["first", "second"]
+    for rank, name in enumerate(names, 2):
+        model = get_peft_model(
+            AutoModelForCausalLM.from_pretrained(origin), LoraConfig(r=rank, target_modules="all-linear")
+        )
+        generator = torch.Generator().manual_seed(rank)
+        with torch.no_grad():
+            for parameter in (parameter for parameter in model.parameters() if parameter.requires_grad):
+                parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+        model.save_pretrained(str(tmp_path / name))
+    options = ExportOptions.of(
+        weights=str(origin),
+        layout="genai",
+        target="cpu",
+        precision=precision,
+        adapters=[f"{name}={tmp_path / name}" for name in names],
+        **({} if precision == "fp32" else {"max_kl": 10.0}),
+    )
+    export(import_checkpoint(origin), tmp_path / "deployed", options)
+    order = [None, *names, None]
+    answers = GENAI(
+        tmp_path / "deployed",
+        adapters={name: str(tmp_path / "deployed" / f"{name}.onnx_adapter") for name in names},
+        adapted=[{"texts": TEXTS[:1], "adapter": name} for name in order],
+        new_tokens=NEW_TOKENS,
+    )
+    text = find_text(tmp_path / "deployed", None, needed=True)
+    assert text is not None
+    expected = [
+        Generator(open_export(tmp_path / "deployed", adapter=name))
+        .generate(text.ids(TEXTS[:1]), NEW_TOKENS)
+        .continuations[0]
+        .ids
+        for name in order
+    ]
+    found = [answer["tokens"][0] for answer in answers]
+    print(f"llama in {precision} with adapters {order}\n  onnxruntime-genai {found}")
+    assert found == expected
+    assert len({tuple(ids) for ids in found}) == 3
 
 
 MARKS = ["<start_of_image>", "<image_soft_token>", "<end_of_image>"]

@@ -19,6 +19,8 @@ from zoo.checkpoints.open import open_weights
 from zoo.configs.named_model import SPEC, checkpoint_spec, named_model
 from zoo.core.progress import Progress
 from zoo.families.common.config import CONFIG
+from zoo.weights.hub import located_adapter
+from zoo.weights.lora import LoraAdapter
 from zoo.weights.random import RandomWeights
 from zoo.weights.saving import SHARD
 
@@ -70,6 +72,7 @@ def adapt(
     model_type: str | None = None,
     dtype: str = "fp32",
     seed: int = 0,
+    merge: str | None = None,
     shard: int = SHARD,
     progress: Progress = lambda stage: None,
 ) -> Adaptation:
@@ -78,7 +81,8 @@ def adapt(
     ``source`` is the spec of the weights (default: that of their config), ``layers`` are lists of layers as for
     :func:`zoo.adapting.layers.layer_sources`. Weights that cannot be derived are drawn by the spec's recipe with ``seed``. The
     checkpoint is one of a family where one can express the spec, and otherwise has zoo's own names and no config. Memory holds
-    one tensor at a time, with those that it is made of. Raises :class:`UserError`.
+    one tensor at a time, with those that it is made of. ``merge`` is the directory of a LoRA adapter of PEFT that is merged into the
+    weights first. Raises :class:`UserError`.
     """
     origin = origin_of(weights)
     if not origin.exists():
@@ -90,7 +94,8 @@ def adapt(
     stacks = stack_sources(old, spec)
     mapped = layer_sources(old, spec, stacks, layers)
     held, model = assemble(old), assemble(spec, DTYPES[dtype])
-    stored = open_weights(weights, held, old)
+    adapter = None if merge is None else LoraAdapter.open(located_adapter(merge))
+    stored = open_weights(weights, held, old, adapter=adapter)
     plan = Planner((old, held), (spec, model), stacks, mapped).plan()
     drawn = RandomWeights(model, spec, seed, DTYPES[dtype])
     adapted = AdaptedWeights(plan, model, held, stored, drawn, DTYPES[dtype])

@@ -12,13 +12,14 @@ from specs.base.errors import UserError
 from specs.model.model import Model
 from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.exporting import sentence_files, write_config
-from zoo.configs.sentence import PROMPTS, SETTINGS
+from zoo.configs.sentence import MASK, PROMPTS, SETTINGS
 from zoo.families.common.config import CONFIG
 from zoo.files.json_values import parse_object
 from zoo.files.reading import copy_regular, read_regular, unreadable
 from zoo.generation.settings import GENERATION, generation_fields
 from zoo.weights.gguf_file import is_gguf
 from zoo.weights.hub import located
+from zoo.weights.modules import modules_in
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
@@ -77,6 +78,11 @@ def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[s
     """Return the files that sentence-transformers reads in addition to a config of :func:`described`, by path; none where
     the config describes the head."""
     files: dict[str, Any] = sentence_files(spec, dict(config), stated_in(origin / SETTINGS))
+    masks = (
+        [module.directory / CONFIG for module in modules_in(origin) if module.kind == MASK] if files else []
+    )
+    for path in (path for path in files if path.endswith(f"_{MASK}/{CONFIG}")):
+        files[path] |= stated_in(masks[0]) if masks else {}
     prompts = stated_in(origin / PROMPTS)
     return {**files, PROMPTS: prompts} if files and prompts else files
 

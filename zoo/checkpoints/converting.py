@@ -30,7 +30,7 @@ from zoo.families.own import OWN
 from zoo.families.registry import family
 from zoo.files.destination import CONVERSION
 from zoo.weights.materialize import whole
-from zoo.weights.modules import split_name
+from zoo.weights.modules import SIDE_LAYERS, split_name
 from zoo.weights.saving import SHARD, TensorHeader, save
 from zoo.weights.source import WeightSource
 
@@ -192,8 +192,13 @@ def _write_weights(
         progress(Stage("write weights", done, total))
 
     for folder, group in itertools.groupby(layout, key=lambda name: split_name(name)[0]):
-        (directory / folder).mkdir(exist_ok=True)
         entries = {split_name(name)[1]: layout[name] for name in group}
+        if folder in SIDE_LAYERS:
+            held = itertools.islice(tensors, len(entries))
+            torch.save({split_name(name)[1]: tensor for name, tensor in held}, directory / f"{folder}.pt")
+            advance(sum(entry.nbytes for entry in entries.values()))
+            continue
+        (directory / folder).mkdir(exist_ok=True)
         save(
             directory / folder,
             entries,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -15,21 +16,29 @@ from zoo.checkpoints.source import CheckpointWeights
 from zoo.checkpoints.token_scores import with_token_scores
 from zoo.configs.recorded_spec import check_recorded_spec
 from zoo.configs.reranking import scored_tokens
+from zoo.families.common.tensors import Tensors
 from zoo.packed.formats import unpacked_files
 from zoo.weights.files import TensorFiles
 from zoo.weights.hub import located
+from zoo.weights.lora import LoraAdapter
 from zoo.weights.names import METADATA
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError, WeightSource
 
 
 def open_weights(
-    argument: str, model: nn.Module, spec: Model, *, seed: int = 0, dtype: torch.dtype = torch.float32
+    argument: str,
+    model: nn.Module,
+    spec: Model,
+    *,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+    adapter: LoraAdapter | None = None,
 ) -> WeightSource:
     """``random``, drawn with ``seed``, or the weights in a file, an index of shards, a directory, or a
     repository of the Hugging Face hub (org/name).
 
-    ``dtype`` is the dtype of the source's values. Names and shapes are checked at once: raises :class:`WeightError` where
+    ``dtype`` is the dtype of the source's values, and ``adapter`` is merged into them. Names and shapes are checked at once: raises :class:`WeightError` where
     the path does not exist, its weights do not fit the model, or it records another spec.
     """
     if argument == "random":
@@ -44,8 +53,16 @@ def open_weights(
         )
     if os.path.lexists(Path(argument) / METADATA):
         check_recorded_spec(Path(argument), spec)
-    files = unpacked_files(TensorFiles.open(Path(argument)))
+    files, names = opened(argument, model, spec)
+    if adapter is not None:
+        files = replace(files, tensors=adapter.merged(files.tensors, names.plain))
+    return CheckpointWeights(files, names, model, spec, dtype)
+
+
+def opened(argument: str, model: nn.Module, spec: Model) -> tuple[TensorFiles, Tensors]:
+    """The tensors of the weights that a user names, and the table of their names. Raises :class:`WeightError`."""
+    files = unpacked_files(TensorFiles.open(located(argument, weights=True)))
     names = family_of(files, model, spec)
     if spec.head.kind == "classification" and (tokens := scored_tokens(files.path)):
         files = with_token_scores(files, names, tokens)
-    return CheckpointWeights(files, names, model, spec, dtype)
+    return files, names

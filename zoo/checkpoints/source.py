@@ -46,7 +46,9 @@ class CheckpointWeights(WeightSource):
         self.names = names
         self.dtype = dtype
         self.ignored: tuple[str, ...] = tuple(matched.ignored)
-        self.unused = {names.full(name, spec.head.kind): stored for name, stored in matched.unused.items()}
+        self.unused = {
+            names.full(name, spec.head.stored_kind): stored for name, stored in matched.unused.items()
+        }
         self._locations, self._fixed = matched.locations, matched.fixed
         self.description = place_text(files.path)
         if self.ignored:

@@ -46,4 +46,4 @@ def stored_tensors(
             for row, name in enumerate(slot.names(stored)):
                 parts = [part[row] for part in held] if slot.field else held
                 tensor = slot.transform.join(parts).contiguous()
-                yield names.full(name, spec.head.kind), tensor.clone() if copy else tensor
+                yield names.full(name, spec.head.stored_kind), tensor.clone() if copy else tensor

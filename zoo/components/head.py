@@ -74,7 +74,7 @@ class TransformingHead(nn.Module):
 
     def __init__(
         self,
-        spec: spec.TransformingHead | spec.MaskedLanguageModeling,
+        spec: spec.TransformingHead | spec.MaskedScores,
         context: StackContext,
         width: int | None = None,
     ) -> None:
@@ -133,11 +133,10 @@ class LanguageModeling(TransformingHead):
         return {"logits": logits}
 
 
-@builds(spec.MaskedLanguageModeling)
-class MaskedLanguageModeling(TransformingHead):
-    """logits: B T vocabulary."""
+class MaskedScores(TransformingHead):
+    """A head with scores of the vocabulary for each token: B T D -> B T vocabulary."""
 
-    def __init__(self, spec: spec.MaskedLanguageModeling, context: StackContext) -> None:
+    def __init__(self, spec: spec.MaskedScores, context: StackContext) -> None:
         super().__init__(spec, context, scored_width(spec, context))
         self.vocabulary = vocabulary_scores(spec, context)
 
@@ -145,8 +144,17 @@ class MaskedLanguageModeling(TransformingHead):
         """By the vocabulary."""
         return vocabulary_sharding(self.vocabulary)
 
+    def scores(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.vocabulary(self.transform(x))
+        return logits
+
+
+@builds(spec.MaskedLanguageModeling)
+class MaskedLanguageModeling(MaskedScores):
+    """logits: B T vocabulary."""
+
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
-        return {"logits": self.vocabulary(self.transform(x))}
+        return {"logits": self.scores(x)}
 
 
 @builds(spec.Pooler)

@@ -12,11 +12,13 @@ from typing import Any
 from specs.base.errors import SpecPath, UserError, path_text, shorten
 from specs.base.suggest import suggestion
 from specs.forms.canonical import canonical, complete, differences
-from specs.kinds.head import Classification
+from specs.kinds.head import Classification, HeadKind, MaskedLanguageModeling
+from specs.kinds.retrieval import Sparse
 from specs.model.model import Model
 from zoo.configs.causal_encoder import as_decoder, as_encoder
+from zoo.configs.head_modules import write_modules
 from zoo.configs.importing import Read, of_causal_class, of_class, spec_of_config
-from zoo.configs.sentence import body_class, sentence_spec, write_modules
+from zoo.configs.sentence import body_class, masked_class, sentence_spec, sparse_spec
 from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data, UnfitError
@@ -77,8 +79,15 @@ def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
     """Yield the classes of a family that may express a spec, and whether sentence-transformers modules describe its
     head."""
     yield from ((name, False) for name, head in candidate.classes.items() if head.kind == model.head.kind)
-    if model.head.sequence_output is not None and (bare := body_class(candidate)) is not None:
-        yield bare, True
+    if (described := _class_before_modules(model.head, candidate)) is not None:
+        yield described, True
+
+
+def _class_before_modules(head: HeadKind, candidate: Family) -> str | None:
+    """Return the class of a family on which modules build a head; None where the head or the family has none."""
+    if isinstance(head, Sparse):
+        return masked_class(candidate)
+    return body_class(candidate) if head.embeds_texts else None
 
 
 def describes(model: Model, config: Data, written: Data, tensors: Callable[[], Collection[str]]) -> bool:
@@ -100,6 +109,8 @@ def describes(model: Model, config: Data, written: Data, tensors: Callable[[], C
 
 def _reading(model: Model, *, sentence: bool) -> Read:
     """Return what reads a config of a model back."""
+    if sentence and isinstance(model.head, Sparse):
+        return functools.partial(sparse_spec, model.head.model_dump(include=_OF_MODULES))
     if sentence:
         own_head = model.head.model_dump(mode="json", exclude_none=True)
         return functools.partial(sentence_spec, lambda width: own_head)
@@ -109,7 +120,9 @@ def _reading(model: Model, *, sentence: bool) -> Read:
 
 def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool) -> Data | Misfit:
     try:
-        if sentence:
+        if sentence and isinstance(model.head, Sparse):
+            data = candidate.config(_with_masked_scores(model, model.head), class_name)
+        elif sentence:
             write_modules(model, {})
             model = as_encoder(model)
             data = candidate.body_config(as_decoder(model), class_name)
@@ -127,6 +140,16 @@ def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool)
     reasons = tuple(dict.fromkeys(_reason(path, ours, theirs) for path, ours, theirs in differing))
     unlike = any(path[0] == "architecture" for path, _, _ in differing)
     return Misfit(class_name, reasons, unlike) if reasons else data
+
+
+_OF_MODULES = set(Sparse.model_fields) - set(MaskedLanguageModeling.model_fields)
+"""The keys of a sparse head that its module states, and its config does not."""
+
+
+def _with_masked_scores(model: Model, head: Sparse) -> Model:
+    """Return a model with a sparse head as the one that gives the scores of masked tokens."""
+    keys = head.model_dump(exclude={"kind", *_OF_MODULES})
+    return model.model_copy(update={"head": MaskedLanguageModeling.model_validate(keys)})
 
 
 def _reason(path: SpecPath, ours: Any, theirs: Any) -> str:

@@ -16,7 +16,7 @@ from specs.language.validation import validate
 from specs.model.model import Model
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.configs.reranking import reranker_spec, scored_tokens
-from zoo.configs.sentence import read_head, sentence_modules, sentence_spec
+from zoo.configs.sentence import sentence_modules, sentence_spec, spec_of_modules, stanford_head
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.layers import merge
@@ -61,7 +61,7 @@ def import_spec(
         config = Config(config_of_gguf(file, ignored), str(file))
     else:
         config = Config.load(file, lambda: tensors_beside(file.parent), path if path.is_dir() else None)
-    read = _of_modules(path) if path.is_dir() else None
+    read = (_of_modules(path) if path.is_dir() else None) or _of_colbert(config)
     return spec_of_config(
         config, name=name or _name(file), ignored=ignored, strict=strict, tell=tell, read=read or of_class
     )
@@ -72,8 +72,15 @@ def _of_modules(directory: Path) -> Read | None:
     if tokens := scored_tokens(directory):
         return functools.partial(reranker_spec, tokens)
     if modules := sentence_modules(directory):
-        return functools.partial(sentence_spec, functools.partial(read_head, modules))
+        return functools.partial(spec_of_modules, directory, modules)
     return None
+
+
+def _of_colbert(config: Config) -> Read | None:
+    """Return what reads the config of a checkpoint of Stanford's ColBERT, which names no class of transformers."""
+    if config.any("architectures") != ["HF_ColBERT"]:
+        return None
+    return functools.partial(sentence_spec, functools.partial(stanford_head, config))
 
 
 def of_class(config: Config, family: Family) -> Data:

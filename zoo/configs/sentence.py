@@ -1,24 +1,27 @@
-"""Sentence encoders in the format of sentence-transformers: a config for the body, and the modules after it.
+"""Encoders in the format of sentence-transformers, read: a config for the body, and the modules after it.
 
-The head of such a model is ``pooled``: Pooling, at most two Dense layers, Normalize.
+The head of such a model is ``pooled`` (Pooling, at most two Dense layers, Normalize), ``multi_vector`` (at most two Dense layers,
+MultiVectorMask, Normalize) or ``sparse`` (SpladePooling after a body that scores masked tokens).
 """
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from specs.base.suggest import suggestion
 from specs.kinds.activation import Activation
-from specs.kinds.head import Pooled
+from specs.kinds.head import MaskedLanguageModeling
 from specs.kinds.pooling import PoolingName
-from specs.model.model import Model
+from specs.kinds.retrieval import TERM_WEIGHTS, TOKEN_VECTORS
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.families.common.config import CONFIG, REQUIRED, Config, ConfigError
 from zoo.families.common.family import Family
-from zoo.families.common.template import Data, UnfitError
-from zoo.weights.modules import DENSE, MODULES, Module, modules_in
+from zoo.families.common.template import Data
+from zoo.weights.modules import DENSE, MODULES, Module, modules_in, side_layers
 
 SETTINGS = "sentence_bert_config.json"
 """The settings file of the module Transformer, which limits the length of its inputs."""
@@ -26,10 +29,12 @@ SETTINGS = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
 """The file of sentence-transformers for usage: prompts, and the similarity function."""
 
-OUTPUT = "sentence_embedding"
-"""The name of a text's vector in sentence-transformers."""
+OUTPUT = TERM_WEIGHTS
+"""The name of a text's vector in sentence-transformers, sparse or not."""
 
-_POOLINGS: dict[str, PoolingName] = {
+POOLING, NORMALIZE, MASK, SPLADE = "Pooling", "Normalize", "MultiVectorMask", "SpladePooling"
+
+POOLINGS: dict[str, PoolingName] = {
     "cls": "first",
     "max": "max",
     "mean": "mean",
@@ -37,7 +42,7 @@ _POOLINGS: dict[str, PoolingName] = {
     "weightedmean": "weighted_mean",
     "lasttoken": "last",
 }
-_FLAGS = {
+FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
@@ -47,7 +52,7 @@ _FLAGS = {
 }
 """The fields of Pooling before version 6, one per mode."""
 
-_ACTIVATIONS: dict[str, Activation] = {
+ACTIVATIONS: dict[str, Activation] = {
     "torch.nn.modules.activation.Tanh": "tanh",
     "torch.nn.modules.linear.Identity": "identity",
     "torch.nn.modules.activation.ReLU": "relu",
@@ -56,8 +61,8 @@ _ACTIVATIONS: dict[str, Activation] = {
     "torch.nn.modules.activation.Sigmoid": "sigmoid",
 }
 
-
-# --------------------------------------------------------------------------------------------------------- reading
+LOGARITHMS = {"relu": 1, "log1p_relu": 2}
+"""The names in SpladePooling for how many logarithms are taken."""
 
 
 def sentence_modules(directory: Path) -> list[Module]:
@@ -70,11 +75,12 @@ def sentence_modules(directory: Path) -> list[Module]:
         return []
     body, *others = modules
     kinds = [module.kind for module in others]
-    dense = kinds.count(DENSE)
-    if body.kind != "Transformer" or (kinds and kinds not in _chains(dense)):
+    bodies = ("Transformer", "MLMTransformer") if kinds == [SPLADE] else ("Transformer",)
+    if body.kind not in bodies or (kinds and not re.fullmatch(_CHAINS, " ".join(kinds))):
         raise ConfigError(
             f"{directory / MODULES}: the modules {' -> '.join(module.kind for module in modules)} are not supported\n"
-            "  Use Transformer, Pooling, at most two Dense and Normalize, in this order, or Transformer and LogitScore, "
+            "  Use Transformer, Pooling, at most two Dense and Normalize, in this order; Transformer, at most two Dense, "
+            "MultiVectorMask and Normalize; Transformer and SpladePooling; or Transformer and LogitScore, "
             f"or pass {directory / CONFIG} for the model without modules."
         )
     if body.directory != directory:
@@ -83,21 +89,44 @@ def sentence_modules(directory: Path) -> list[Module]:
             f"  value: {body.directory.name!r}\n  Move the files of {body.directory} up."
         )
     if others:
-        _check_body(directory / SETTINGS)
+        _check_body(directory / SETTINGS, scores=kinds == [SPLADE])
     return others
 
 
-def _chains(dense: int) -> list[list[str]]:
-    """Return the sequences of modules after the body that a pooled head can express."""
-    start = ["Pooling", *[DENSE] * dense]
-    return [start, [*start, "Normalize"]] if dense <= 2 else []
+_CHAINS = "|".join(
+    (
+        rf"{POOLING}( {DENSE}){{0,2}}( {NORMALIZE})?",
+        rf"{DENSE}( {DENSE})?( {MASK})?( {NORMALIZE})?",
+        rf"{MASK}( {NORMALIZE})?",
+        SPLADE,
+    )
+)
+"""The sequences of modules after the body that a head can express."""
 
 
-def _check_body(path: Path) -> None:
+def _check_body(path: Path, *, scores: bool) -> None:
     if os.path.lexists(path):
         settings = Config.load(path, within=path.parent)
-        settings.must("transformer_task", "feature-extraction", "later modules read the last hidden state")
-        settings.must("module_output_name", "token_embeddings", "later modules read the last hidden state")
+        if scores:
+            settings.must("transformer_task", "fill-mask", "SpladePooling reads the scores of tokens")
+        else:
+            settings.must(
+                "transformer_task", "feature-extraction", "later modules read the last hidden state"
+            )
+        settings.must("module_output_name", TOKEN_VECTORS, "later modules read it under this name")
+
+
+def spec_of_modules(directory: Path, modules: Sequence[Module], config: Config, family: Family) -> Data:
+    """Return the spec of a body with the head that the modules after it describe, without a name. Raises
+    :class:`ConfigError`."""
+    match modules[0].kind:
+        case "SpladePooling":
+            return sparse_spec(_splade_pooling(modules[0]), config, family)
+        case "Pooling":
+            read = functools.partial(read_several if side_layers(directory) else read_head, modules)
+        case _:
+            read = functools.partial(read_multi_vector, directory, modules)
+    return sentence_spec(read, config, family)
 
 
 def sentence_spec(head: Callable[[int], Data], config: Config, family: Family) -> Data:
@@ -111,6 +140,25 @@ def sentence_spec(head: Callable[[int], Data], config: Config, family: Family) -
         config.refuse("model_type", "must be a family that has a class without a head, which modules need")
     data = causal_encoder(family.body_spec(config, bare))
     return {**data, "head": head(data["d_model"])}
+
+
+def sparse_spec(pooling: Data, config: Config, family: Family) -> Data:
+    """Return the spec of a body that scores masked tokens with a sparse head, without a name; ``pooling`` are the keys of the head
+    that are not in its config.
+
+    Raises :class:`ConfigError` for families that do not score masked tokens.
+    """
+    config.ignore("architectures")
+    if (masked := masked_class(family)) is None:
+        config.refuse("model_type", f"must be a family that scores masked tokens, which {SPLADE} needs")
+    data = family.spec(config, masked)
+    return {**data, "head": {**data["head"], "kind": "sparse", **pooling}}
+
+
+def masked_class(family: Family) -> str | None:
+    """Return the class of a family that scores masked tokens; None where it has none."""
+    kind = MaskedLanguageModeling.model_fields["kind"].default
+    return next((name for name, head in family.classes.items() if head.kind == kind), None)
 
 
 def body_class(family: Family) -> str | None:
@@ -131,44 +179,100 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
             case "Pooling":
                 head["pooling"] = _pooling(config, d_model)
             case "Normalize":
-                _of_the_vector(config)
+                _reads(config, OUTPUT)
                 head["normalize"] = True
             case _:
-                head |= _dense(config, d_model, head)
+                head |= _dense(config, d_model, head, OUTPUT)
         config.strict = True
         config.finish()
     return head
 
 
+def read_several(modules: Sequence[Module], d_model: int) -> Data:
+    """Return the head of BGE-M3: the dense head of its modules, and the heads of the layers beside the body.
+
+    Raises :class:`ConfigError`.
+    """
+    return {"kind": "several", "heads": {"dense": read_head(modules, d_model), **further_heads(d_model)}}
+
+
+def further_heads(d_model: int) -> Data:
+    """Return the heads of BGE-M3 with a layer beside the body."""
+    vectors = {"kind": "multi_vector", "projection": d_model, "projection_bias": True}
+    return {"sparse": {"kind": "token_weights"}, "multi_vector": vectors}
+
+
+def read_multi_vector(directory: Path, modules: Sequence[Module], d_model: int) -> Data:
+    """Return the head of a spec from the modules for late interaction after a body of this width. Raises :class:`ConfigError`.
+
+    Directories of PyLate do not state that vectors are normalized, and they always are.
+    """
+    usage = directory / PROMPTS
+    library = Config.load(usage, within=directory).any("model_type") if os.path.lexists(usage) else None
+    normalized = any(module.kind == NORMALIZE for module in modules)
+    head: Data = {"kind": "multi_vector", "normalize": normalized or library != "MultiVectorEncoder"}
+    for module in modules:
+        path = module.directory / CONFIG
+        if module.kind == MASK or (module.kind == NORMALIZE and not os.path.lexists(path)):
+            continue  # which tokens count is the caller's choice
+        config = Config.load(path, within=path.parent)
+        if module.kind == NORMALIZE:
+            _reads(config, TOKEN_VECTORS)
+        else:
+            head |= _dense(config, d_model, head, TOKEN_VECTORS)
+        config.strict = True
+        config.finish()
+    return head
+
+
+def stanford_head(config: Config, d_model: int) -> Data:
+    """Return the head of Stanford's ColBERT: a projection without bias, to 128 numbers if its config does not state another width."""
+    return {"kind": "multi_vector", "projection": config.int("dim", default=128)}
+
+
+def _splade_pooling(module: Module) -> Data:
+    """Return the keys of a sparse head that its module states."""
+    path = module.directory / CONFIG
+    config = Config.load(path, within=path.parent)
+    config.ignore("embedding_dimension", "word_embedding_dimension")
+    pooling = config.choice("pooling_strategy", {"max": "max", "sum": "sum"}, "max")
+    logarithms = config.choice("activation_function", LOGARITHMS, "relu")
+    config.strict = True
+    config.finish()
+    return {"pooling": pooling, "logarithms": logarithms}
+
+
 def _pooling(config: Config, d_model: int) -> PoolingName:
     _width(config, d_model, "word_embedding_dimension", "embedding_dimension")
     config.must("include_prompt", True, "graphs cannot tell which tokens belong to the prompt")
-    flagged = [mode for flag, mode in _FLAGS.items() if config.bool(flag, default=False)] or ["mean"]
+    flagged = [mode for flag, mode in FLAGS.items() if config.bool(flag, default=False)] or ["mean"]
     pooling = config.any("pooling_mode") or flagged
     modes = [pooling] if isinstance(pooling, str) else pooling
     name = "pooling_mode" if config.has("pooling_mode") else next(
-        (flag for flag, mode in _FLAGS.items() if mode in flagged), "pooling_mode")  # fmt: skip
+        (flag for flag, mode in FLAGS.items() if mode in flagged), "pooling_mode")  # fmt: skip
     if not isinstance(modes, list) or len(modes) != 1:
         config.refuse(
             name, f"must be a single mode, as concatenated vectors are not supported, and it has {modes}"
         )
-    if modes[0] not in _POOLINGS:
-        config.refuse(name, "is not supported", suggestion(str(modes[0]), _POOLINGS))
-    return _POOLINGS[modes[0]]
+    if modes[0] not in POOLINGS:
+        config.refuse(name, "is not supported", suggestion(str(modes[0]), POOLINGS))
+    return POOLINGS[modes[0]]
 
 
-def _dense(config: Config, d_model: int, head: Data) -> Data:
-    """Return a Dense module as fields of a head: a dense layer of the same width, or a projection without bias."""
-    _of_the_vector(config)
+def _dense(config: Config, d_model: int, head: Data, output: str) -> Data:
+    """Return a Dense module as fields of a head: a dense layer of the same width, or a projection."""
+    _reads(config, output)
     config.must("use_residual", False, "residuals around Dense are not supported")
     if "projection" in head:
         config.refuse("in_features", "must belong to a layer before the projection: no layer may follow it")
     _width(config, d_model, "in_features")
     width = config.int("out_features", default=REQUIRED)
     bias = config.bool("bias", default=True)
-    activation = config.choice("activation_function", _ACTIVATIONS, "torch.nn.modules.activation.Tanh")
+    activation = config.choice("activation_function", ACTIVATIONS, "torch.nn.modules.activation.Tanh")
     if activation == "identity" and not bias:
         return {"projection": width}
+    if activation == "identity" and width != d_model and output == TOKEN_VECTORS:
+        return {"projection": width, "projection_bias": True}
     if "activation" in head or width != d_model:
         config.refuse(
             "out_features",
@@ -178,68 +282,17 @@ def _dense(config: Config, d_model: int, head: Data) -> Data:
     return {"activation": activation, "dense_bias": bias}
 
 
-def _of_the_vector(config: Config) -> None:
+def _reads(config: Config, output: str) -> None:
+    because = (
+        "only the vector of a text is supported"
+        if output == OUTPUT
+        else "late interaction needs a vector per token"
+    )
     for name in ("module_input_name", "module_output_name"):
-        config.must(name, OUTPUT, "only the vector of a text is supported")
+        config.must(name, output, because)
 
 
 def _width(config: Config, d_model: int, *names: str) -> None:
     if config.int(*names, default=REQUIRED) != d_model:
         name = next(name for name in names if config.has(name))
         config.refuse(name, f"must be {d_model}, the width of the body")
-
-
-# --------------------------------------------------------------------------------------------------------- writing
-
-
-def write_modules(model: Model, settings: Data) -> dict[str, Data | list[Data]]:
-    """Return the JSON files of the modules of a spec with head ``pooled``, by path.
-
-    ``settings`` are those of the module Transformer, empty where there are none yet. Raises :class:`UnfitError` where
-    modules cannot express the head.
-    """
-    head = model.head
-    assert isinstance(head, Pooled)
-    own = {"max_seq_length": model.context_length_of(model.last_stack), "do_lower_case": False}
-    modules = [("Transformer", {}), *_following(head, model.output_width)]
-    files: dict[str, Data | list[Data]] = {
-        MODULES: [
-            {"idx": i, "name": str(i), "path": _path(i, kind), "type": f"sentence_transformers.models.{kind}"}
-            for i, (kind, _) in enumerate(modules)
-        ],
-        SETTINGS: settings or own,
-    }
-    files |= {f"{_path(i, kind)}/{CONFIG}": data for i, (kind, data) in enumerate(modules) if data}
-    return files
-
-
-def _path(index: int, kind: str) -> str:
-    return f"{index}_{kind}" if index else ""
-
-
-def _following(head: Pooled, d_model: int) -> Iterator[tuple[str, Data]]:
-    """Return the modules after the body, and their configs."""
-    mode = next((theirs for theirs, ours in _POOLINGS.items() if ours == head.pooling), None)
-    if mode is None:
-        raise UnfitError(f"head.pooling {head.pooling}")
-    if head.norm is not None:
-        raise UnfitError(f"head.norm {head.norm.kind}")
-    if head.transform != "vector":
-        raise UnfitError(f"head.transform {head.transform}")
-    yield (
-        "Pooling",
-        {"word_embedding_dimension": d_model, **{flag: kind == mode for flag, kind in _FLAGS.items()}},
-    )
-    if head.activation is not None:
-        yield DENSE, _dense_config(d_model, d_model, head.activation, head.dense_bias)
-    if head.projection is not None:
-        yield DENSE, _dense_config(d_model, head.projection, "identity", False)
-    if head.normalize:
-        yield "Normalize", {}
-
-
-def _dense_config(width: int, out: int, activation: Activation, bias: bool) -> Data:
-    name = next((theirs for theirs, ours in _ACTIVATIONS.items() if ours == activation), None)
-    if name is None:
-        raise UnfitError(f"head.activation {activation}")
-    return {"in_features": width, "out_features": out, "bias": bias, "activation_function": name}

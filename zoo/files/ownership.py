@@ -17,6 +17,8 @@ BUILD = "build.json"
 """The record of how an export was built, beside its manifest."""
 SIGNATURE, BILL_OF_MATERIALS = "model.sig", "bom.cdx.json"
 """The signature of an export, and its bill of materials, beside its manifest."""
+ADAPTER = ".onnx_adapter"
+"""The ending of the file of an adapter that can be switched on, in ONNX Runtime's own format, beside the graphs."""
 PROBE = "probe.npz"
 """A verified case of an export: inputs, and the outputs that are expected of them."""
 

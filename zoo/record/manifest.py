@@ -56,6 +56,7 @@ class Manifest(Record):
     ``mixed`` the groups of matrices whose bits a size budget decided.
     ``tensors`` has the weights of each data file by name.  ``engines`` are those that the files were proven on, beside ONNX
     Runtime; ``build.json`` has the differences.  ``compiled`` are the files that a compiler made of the graphs afterwards.
+    ``adapters`` are the names of adapters that can be switched on, each in a file ``NAME.onnx_adapter``.
     """
 
     format: Literal[2]
@@ -79,6 +80,7 @@ class Manifest(Record):
     judged_on: InputsRecord | None = None
     engines: tuple[EngineClaim, ...] = ()
     compiled: dict[FileName, CompiledRecord] = {}
+    adapters: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _has_its_models(self) -> Manifest:
@@ -100,6 +102,7 @@ class Build(Record):
 
     ``export`` is the SHA-256 of the ``export.json`` that it is about; ``weights_from`` says where they were read.  ``probe``
     is the record of ``probe.npz``, and ``made_from`` has the inputs of an artefact of a zoo file, and their key.
+    ``adapters`` has the largest difference with each adapter switched on, None where it was not verified.
     """
 
     format: Literal[2]
@@ -109,6 +112,7 @@ class Build(Record):
     quality: QualityRecord | None = None
     probe: FileRecord | None = None
     made_from: dict[str, Any] | None = None
+    adapters: dict[str, float | None] = {}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Adapters of PEFT, which change the weights of a base model: they are named, with the way to merge them, and not read."""
+"""Adapters of PEFT, which change the weights of a base model: as weights they are refused, with the way to merge them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zoo.weights.source import WeightError
 
 SETTINGS = "adapter_config.json"
 _CONFIG = "config.json"
-_PREFIX = "base_model.model."
+PREFIX = "base_model.model."
 _PROMPTS = (
     "PROMPT_TUNING",
     "MULTITASK_PROMPT_TUNING",
@@ -48,10 +48,10 @@ def refuse_adapter(directory: Path) -> None:
 
 def refuse_adapter_file(path: Path, names: Iterator[str]) -> None:
     """Raise :class:`WeightError` if a file holds an adapter's tensors."""
-    if any(name.startswith(_PREFIX) for name in names):
+    if any(name.startswith(PREFIX) for name in names):
         refuse_adapter(path if path.is_dir() else path.parent)
         raise WeightError(
-            f"{path} has the weights of a PEFT adapter (names begin with {_PREFIX}), which only its {SETTINGS} explains\n"
+            f"{path} has the weights of a PEFT adapter (names begin with {PREFIX}), which only its {SETTINGS} explains\n"
             f"  Copy {SETTINGS} next to it to see how to merge it, or pass the merged model."
         )
 
@@ -80,6 +80,9 @@ def _message(directory: Path, adapter_config: dict[str, Any]) -> Iterator[str]:
     else:
         yield "  Merge it, and pass the merged model:"
     source = str(directory) if embedded else str(base or "BASE MODEL")
+    if kind == "LORA":
+        yield f"    zoo adapt {shlex.quote(source)} --merge {shlex.quote(str(adapter))} -o {shlex.quote(merged)}"
+        return
     program = _program(_class_of(directory, adapter_config), source, str(adapter), merged)
     tokenizer = next((candidate for candidate in (str(directory), source) if _has_tokenizer(candidate)), None)
     if tokenizer is None and adapter_config.get("task_type") in _CLASSES and not Path(source).exists():

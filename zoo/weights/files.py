@@ -12,7 +12,7 @@ from zoo.weights.adapters import refuse_adapter, refuse_adapter_file
 from zoo.weights.distributed import read_distributed
 from zoo.weights.gguf import read_gguf
 from zoo.weights.gguf_file import MAGIC
-from zoo.weights.modules import dense_modules
+from zoo.weights.modules import dense_modules, side_layers
 from zoo.weights.names import METADATA, file_among, lone_shards, read_index
 from zoo.weights.pickled import read_archive, read_legacy
 from zoo.weights.safetensors import begins_safetensors, read_safetensors
@@ -81,7 +81,14 @@ class TensorFiles:
         for directory, module in dense_modules(path).items():
             inner = _read_source(module / file_among(_listed(module), module), path)
             tensors |= {f"{directory}.{name}": stored for name, stored in inner.items()}
+        for layer, file in side_layers(path).items():
+            tensors |= {f"{layer}.{name}": stored for name, stored in _read_source(file, path).items()}
         return cls(path, tensors)
+
+
+def read_tensors(path: Path, within: Path) -> Mapping[str, StoredTensor]:
+    """The tensors of one file, which must lie in the directory ``within``.  Raises as :meth:`TensorFiles.open`."""
+    return _read(path, within)
 
 
 def _read_directory(path: Path) -> dict[str, StoredTensor]:

@@ -11,12 +11,14 @@ from pathlib import Path
 from specs.base.errors import UserError
 from specs.language.reference import is_hub_id
 from zoo.files.reading import read_regular
+from zoo.weights.modules import SIDE_LAYERS
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _DESCRIPTION = (
     "README.md", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
     "adapter_config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "[0-9]_[A-Z]*/config.json",
+    *(f"{layer}.pt" for layer in SIDE_LAYERS),
 )  # fmt: skip
 
 
@@ -110,6 +112,16 @@ def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path
             for names in _weight_files(reference, commit, directory):
                 snapshot_download(reference, revision=commit, allow_patterns=names)
     return directory
+
+
+def located_adapter(reference: str) -> Path:
+    """The directory of an adapter that a user named, or of a repository that has one, fetched. Raises :class:`HubError`."""
+    if os.path.exists(reference) or not is_hub_id(reference):
+        return Path(reference)
+    with explained(reference, None):
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(reference, allow_patterns=["adapter_config.json", "adapter_model.*"]))
 
 
 def commit_of(reference: str, revision: str | None = None) -> str:

@@ -14,10 +14,14 @@ from zoo.weights.source import WeightError
 MODULES = "modules.json"
 DENSE = "Dense"
 LOGIT_SCORE = "LogitScore"
-DENSE_PLACES = (f"2_{DENSE}", f"3_{DENSE}")
-"""The directories of the Dense modules, after Transformer and Pooling; a tensor of the first is ``2_Dense.linear.weight``."""
+DENSE_PLACES = (f"1_{DENSE}", f"2_{DENSE}", f"3_{DENSE}")
+"""The directories of the Dense modules by their place in the list: after Transformer, or after Transformer and Pooling, where a
+tensor of the first is ``2_Dense.linear.weight``."""
 
-_TYPE = re.compile(r"sentence_transformers\.(?:\w+\.)*(\w+)")
+SIDE_LAYERS = ("colbert_linear", "sparse_linear")
+"""The layers of the further heads of BGE-M3, each in a file of its own, ``colbert_linear.pt``, beside the body's."""
+
+_TYPE = re.compile(r"(?:sentence_transformers|pylate)\.(?:\w+\.)*(\w+)")
 _PATH = re.compile(r"[\w.-]*")
 
 
@@ -59,11 +63,17 @@ def _is_next_to(index: Path, path: str) -> bool:
 
 def dense_modules(directory: Path) -> dict[str, Path]:
     """The directories of the Dense modules, in order, by the prefixes of their tensors."""
-    directories = [module.directory for module in modules_in(directory) if module.kind == DENSE]
-    return dict(zip(DENSE_PLACES, directories, strict=False))
+    modules = enumerate(modules_in(directory))
+    return {f"{index}_{DENSE}": module.directory for index, module in modules if module.kind == DENSE}
+
+
+def side_layers(directory: Path) -> dict[str, Path]:
+    """The files of further heads beside the body's, by the prefixes of their tensors; all of them, or none."""
+    files = {name: directory / f"{name}.pt" for name in SIDE_LAYERS}
+    return files if all(os.path.lexists(path) for path in files.values()) else {}
 
 
 def split_name(tensor: str) -> tuple[str, str]:
-    """The directory of a stored tensor's module, empty for the body, and the tensor's name there."""
+    """The directory or further head of a stored tensor, empty for the body, and the tensor's name there."""
     module, _, name = tensor.partition(".")
-    return (module, name) if module in DENSE_PLACES else ("", tensor)
+    return (module, name) if module in (*DENSE_PLACES, *SIDE_LAYERS) else ("", tensor)

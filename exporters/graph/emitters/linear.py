@@ -22,7 +22,7 @@ PART = 2.0**-4
 
 @emits(F.linear)
 def _linear(call: Call, x: Operand, weight: Operand, bias: Operand | None = None) -> Value:
-    return product(call, x, weight.value, bias.value if bias else None)
+    return adapted(call, x, product(call, x, weight.value, bias.value if bias else None), [weight])
 
 
 @emits(joined_linear)
@@ -32,10 +32,10 @@ def _joined_linear(
     if not _agree(call, weights):
         added: list[Value | None] = [bias.value for bias in biases] or [None] * len(weights)
         products = [product(call, x, weight.value, bias) for weight, bias in zip(weights, added, strict=True)]
-        return call.op("Concat", *products, axis=-1)
+        return adapted(call, x, call.op("Concat", *products, axis=-1), weights)
     weight, bias = (_joined(call, parts) if parts else None for parts in (weights, biases))
     assert weight is not None
-    return product(call, x, weight, bias)
+    return adapted(call, x, product(call, x, weight, bias), weights)
 
 
 def _agree(call: Call, weights: Sequence[Operand]) -> bool:
@@ -52,9 +52,31 @@ def _wide_linear(call: Call, x: Operand, weight: Operand, bias: Operand | None =
     """A fraction of the product in float16, scaled up in float32."""
     scaled = product(call, x, weight.value, bias.value if bias else None, part=PART)
     wide = call.cast(scaled, x.dtype, torch.float32)
-    if quantized(call, weight.value) is not None:
-        return wide
-    return call.op("Mul", wide, call.graph.constant(1 / PART, torch.float32))
+    if quantized(call, weight.value) is None:
+        wide = call.op("Mul", wide, call.graph.constant(1 / PART, torch.float32))
+    return adapted(call, x, wide, [weight], torch.float32)
+
+
+def adapted(
+    call: Call, x: Operand, result: Value, weights: Sequence[Operand], dtype: torch.dtype | None = None
+) -> Value:
+    """The result of a product with stacked weights, changed by an adapter where it may change any of them: result + x down up (LoRA: Hu
+    et al., 2021). ``dtype``: that of the result, if not the input's."""
+    if not any(weight.value.name in call.graph.adapted for weight in weights):
+        return result
+    changes = [_low_rank(call, x, weight) for weight in weights]
+    change = changes[0] if len(changes) == 1 else call.op("Concat", *changes, axis=-1)
+    return call.op("Add", result, change if dtype is None else call.cast(change, x.dtype, dtype))
+
+
+def _low_rank(call: Call, x: Operand, weight: Operand) -> Value:
+    """x down up, of rank 0 without an adapter."""
+    name, (rows, columns) = weight.value.name, (weight.static(0), weight.static(1))
+    rank = f"{name.removesuffix('.weight')}.rank"
+    down = call.graph.adapter(name, "down", (columns, rank), x.dtype)
+    up = call.graph.adapter(name, "up", (rank, rows), x.dtype)
+    change: Value = call.op("MatMul", call.op("MatMul", x.value, down), up)
+    return change
 
 
 def _joined(call: Call, parts: Sequence[Operand]) -> Value:

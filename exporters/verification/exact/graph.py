@@ -82,8 +82,11 @@ def exact(model: onnx.ModelProto, half: torch.dtype | None, unrounded: Constants
 
 def _widen_weights(graph: GraphProto, narrow: int | None, unrounded: Constants) -> None:
     """Read half-precision weights as stored and cast them; give constants their exact values."""
+    inputs = {value.name for value in graph.input}
     for weight in graph.initializer:
-        if weight.name in unrounded:
+        if weight.name in inputs:  # a matrix of an adapter, which is empty by default
+            weight.data_type = FLOAT if weight.data_type == narrow else weight.data_type
+        elif weight.name in unrounded:
             weight.CopyFrom(numpy_helper.from_array(unrounded[weight.name].astype(np.float32), weight.name))
         elif weight.data_type == narrow:
             stored = f"{weight.name}:stored"

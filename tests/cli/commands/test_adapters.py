@@ -96,7 +96,8 @@ def test_every_command_refuses_it(checkpoint, tmp_path, embedded, monkeypatch):
         told = refused(*arguments)
         assert named in " ".join(told.split()), (arguments, told)
         assert "LORA" in told
-        assert "merge_and_unload()" in told
+        assert "zoo adapt" in told
+        assert "--merge" in told
     assert not (tmp_path / "out").exists()
 
 
@@ -117,7 +118,7 @@ def test_every_command_refuses_it(checkpoint, tmp_path, embedded, monkeypatch):
     ],
 )
 def test_what_is_named_of_an_adapter(tmp_path, changes, words):
-    stated = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": "org/name", **changes}
+    stated = {"peft_type": "LOHA", "task_type": "CAUSAL_LM", "base_model_name_or_path": "org/name", **changes}
     (tmp_path / "adapter_config.json").write_text(json.dumps(stated))
     with pytest.raises(WeightError) as caught:
         import_spec(tmp_path)

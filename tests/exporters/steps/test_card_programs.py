@@ -39,6 +39,12 @@ HEADS: dict[str, dict[str, Any]] = {
     "question_answering": {},
     "replaced_token_detection": {},
     "ctc": {"labels": 5},
+    "multi_vector": {"projection": 5},
+    "sparse": {"norm": {"kind": "layer_norm"}},
+    "token_weights": {},
+    "several": {
+        "heads": {"dense": {"kind": "pooled", "pooling": "last"}, "weights": {"kind": "token_weights"}}
+    },
 }
 ALONE = {"distilled_classification", "contrastive", "detection", "patch_boxes"}
 """Heads of one kind of model."""
@@ -53,6 +59,10 @@ SENSIBLE = {
     "token_classification": r"logits \(1, \d+, 3\)\nclass of each token \[\[[012 .]+\]\]",
     "question_answering": r"start_logits \(1, \d+\)\nend_logits \(1, \d+\)\nanswer: tokens \[\d+\] to \[\d+\]",
     "replaced_token_detection": r"logits \(1, \d+\)\nreplaced \[\[[ .TrueFals]+\]\]",
+    "multi_vector": r"token_embeddings \(1, \d+, 5\)",
+    "sparse": r"sentence_embedding \(1, 20\)",
+    "token_weights": r"token_weights \(1, \d+\)",
+    "several": rf"{VECTORS}\npooler_output \(1, 8\)\ntoken_weights \(1, \d+\)",
     "ctc": r"logits \(1, \d+, 5\)\nlabels \[[1-4 \n.]*\]",
 }
 """What the program prints, by the kind of the head; decoders that score the next token print what they generate."""

@@ -437,6 +437,14 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "token_classification", "labels": 2, "activation": "gelu", "norm": NORM, "dense_bias": False},
     {"kind": "question_answering"},
     {"kind": "replaced_token_detection", "activation": "gelu"},
+    {"kind": "multi_vector", "projection": 5, "projection_bias": True},
+    {"kind": "multi_vector", "activation": "gelu", "normalize": False},
+    {"kind": "sparse", "norm": {"kind": "layer_norm"}},
+    {"kind": "sparse", "activation": None, "pooling": "sum", "logarithms": 2},
+    {
+        "kind": "several",
+        "heads": {"dense": {"kind": "pooled", "pooling": "last"}, "sparse": {"kind": "token_weights"}},
+    },
 ]
 
 
@@ -453,6 +461,9 @@ def test_heads_of_every_architecture(architecture: str, head: dict[str, Any]) ->
         ({"kind": "question_answering"}, {"start_logits", "end_logits"}),
         ({"kind": "token_classification", "labels": 2}, {"logits"}),
         ({"kind": "replaced_token_detection"}, {"logits"}),
+        ({"kind": "multi_vector"}, {"token_embeddings"}),
+        ({"kind": "sparse", "norm": NORM}, set()),
+        ({"kind": "token_weights"}, {"token_weights"}),
         ({"kind": "classification", "labels": 2}, set()),
         ({"kind": "pooler"}, {"last_hidden_state"}),
         ({"kind": "pooled", "normalize": True}, {"last_hidden_state"}),

@@ -98,9 +98,10 @@ def fused(
 
 
 def _dense(directory: str, module: str, where: Callable[[Model], bool] | None = None) -> tuple[Rule, Rule]:
-    """Return the rules of a head's module that sentence-transformers stores as a Dense module."""
+    """Return the rules of a head's module that sentence-transformers stores as a Dense module, and Stanford's ColBERT
+    beside the body."""
     weight, bias = (
-        Rule(f"{directory}.linear.{leaf}", (f"head.{module}.{leaf}",), where=where)
+        Rule(f"{directory}.linear.{leaf}", (f"head.{module}.{leaf}",), also=(f"linear.{leaf}",), where=where)
         for leaf in ("weight", "bias")
     )
     return weight, bias
@@ -110,12 +111,22 @@ def _has_dense(spec: Model) -> bool:
     return isinstance(spec.head, TransformingHead) and spec.head.activation is not None
 
 
-_MODULES = {
-    "pooled": (
-        *_dense(DENSE_PLACES[0], "dense"),
-        *_dense(DENSE_PLACES[0], "projection", lambda spec: not _has_dense(spec)),
-        *_dense(DENSE_PLACES[1], "projection", _has_dense),
+def _dense_from(first: int) -> tuple[Rule, ...]:
+    """Return the rules of a head's Dense modules, the first of which has this place in the list of modules."""
+    nearest, following = DENSE_PLACES[first - 1 : first + 1]
+    return (
+        *_dense(nearest, "dense", _has_dense),
+        *_dense(nearest, "projection", lambda spec: not _has_dense(spec)),
+        *_dense(following, "projection", _has_dense),
     )
+
+
+_MODULES = {
+    "pooled": _dense_from(2),
+    "multi_vector": _dense_from(1),
+    "several": modules(
+        {"colbert_linear": "multi_vector.projection", "sparse_linear": "sparse.score"}, ours="head.heads."
+    ),
 }
 """Heads of sentence-transformers modules, which checkpoints of every family may have, by their kind in a spec."""
 
@@ -169,7 +180,7 @@ class Tensors:
     prefix: str = ""
     head_prefixes: Mapping[str, str] = field(default_factory=dict)
     outside: tuple[str, ...] = ()
-    bare_heads: tuple[str, ...] = ("none", "pooler", "pooled")
+    bare_heads: tuple[str, ...] = ("none", "pooler", "pooled", "multi_vector", "several")
     renamed: Mapping[str, str] = field(default_factory=dict)
     places: Callable[[Model], Sequence[Mapping[str, int]]] | None = None
     optional: tuple[str, ...] = ()
@@ -211,7 +222,8 @@ class Tensors:
     def table(self, spec: Model, parameters: Mapping[str, Shape]) -> TensorRules:
         """The names for the model of a spec, whose parameters have these shapes."""
         places = self.places(spec) if self.places else ()
-        head = self.heads.get(spec.head.kind, _MODULES.get(spec.head.kind, ()))
+        kind = spec.head.stored_kind
+        head = self.heads.get(kind, _MODULES.get(kind, ()))
         rules = _of_encoder(self.rules) if spec.architecture == "encoder" else self.rules
         return TensorRules((*rules, *head), spec, parameters, places)
 

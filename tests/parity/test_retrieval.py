@@ -1,0 +1,354 @@
+"""Heads for retrieval beside the libraries that they come from: SPLADE, ColBERT and BGE-M3, read, run, and written back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from sentence_transformers import MultiVectorEncoder, SentenceTransformer, SparseEncoder
+from sentence_transformers.base.modules import Dense, Transformer
+from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+from sentence_transformers.sparse_encoder.modules import SpladePooling
+from torch import Tensor
+from typer.testing import CliRunner
+
+from cli.app import app
+from exporters.export import export
+from exporters.runtime.encoding import EncoderRunner, late_interaction
+from exporters.runtime.exported import open_export
+from exporters.steps.options import ExportOptions
+from specs.base.errors import UserError
+from tests.parity.minilm import SENTENCES, minilm_directory
+from tests.parity.reference import assert_close, load, redraw
+from zoo.checkpoints.converting import convert
+from zoo.configs.importing import import_spec
+
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+SMALL = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+FAMILIES = {
+    "bert": (transformers.BertConfig, transformers.BertForMaskedLM, {}),
+    "distilbert": (
+        transformers.DistilBertConfig,
+        transformers.DistilBertForMaskedLM,
+        {"dim": 12, "n_layers": 1, "n_heads": 2, "hidden_dim": 8},
+    ),
+    "xlm-roberta": (
+        transformers.XLMRobertaConfig,
+        transformers.XLMRobertaForMaskedLM,
+        {"pad_token_id": 0, "vocab_size": 30522, "max_position_embeddings": 80},
+    ),
+}
+
+
+def body(place: Path, family: str = "bert") -> Path:
+    """A small model that scores masked tokens, with MiniLM's tokenizer."""
+    config, of_masked, changes = FAMILIES[family]
+    model = of_masked(config(**(changes if family == "distilbert" else {**SMALL, **changes}))).eval()
+    redraw(model, 0)
+    model.save_pretrained(place)
+    for name in TOKENIZER:
+        shutil.copy(minilm_directory() / name, place / name)
+    return place
+
+
+def batch(directory: Path) -> dict[str, Tensor]:
+    """The sentences as token ids and their mask."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
+    tokens = tokenizer(list(SENTENCES), padding=True, return_tensors="pt")
+    return {"inputs": tokens["input_ids"], "attention_mask": tokens["attention_mask"]}
+
+
+def ours(directory: Path) -> Any:
+    """What our model gives for the sentences."""
+    model = load(import_spec(directory), directory)
+    with torch.no_grad():
+        return model(**batch(directory))
+
+
+def real(vectors: Tensor, directory: Path) -> list[Tensor]:
+    """The vectors of each sentence's own tokens."""
+    return [row[mask == 1] for row, mask in zip(vectors, batch(directory)["attention_mask"], strict=True)]
+
+
+def sparse(directory: Path) -> Tensor:
+    """What the library gives for the sentences."""
+    return SparseEncoder(str(directory), device="cpu").encode(list(SENTENCES)).to_dense()
+
+
+def late(directory: Path) -> list[Tensor]:
+    """What the library gives for the sentences as documents."""
+    return list(MultiVectorEncoder(str(directory), device="cpu").encode_document(list(SENTENCES)))
+
+
+def invoke(*arguments: Any) -> Any:
+    """Run a command."""
+    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
+
+
+def converted(directory: Path, place: Path) -> Path:
+    """A directory that we write for the same model; it describes the same spec."""
+    spec = import_spec(directory)
+    place.mkdir()
+    convert(spec, str(directory), place)
+    assert import_spec(place, name=spec.name) == spec
+    return place
+
+
+# ------------------------------------------------------------------------------------------------------------ SPLADE
+
+
+@pytest.mark.parametrize(
+    ("family", "pooling", "function", "head"),
+    [
+        ("bert", "max", "relu", {"pooling": "max", "logarithms": 1}),
+        ("distilbert", "sum", "log1p_relu", {"pooling": "sum", "logarithms": 2}),
+        ("xlm-roberta", "max", "log1p_relu", {"pooling": "max", "logarithms": 2}),
+    ],
+)
+def test_term_weights_are_those_of_the_library(
+    tmp_path: Path, family: str, pooling: Any, function: Any, head: dict[str, Any]
+) -> None:
+    modules = [
+        Transformer(str(body(tmp_path / "body", family)), transformer_task="fill-mask"),
+        SpladePooling(pooling, function),
+    ]
+    SparseEncoder(modules=modules, device="cpu").save(str(tmp_path / "saved"))
+    spec = import_spec(tmp_path / "saved")
+    assert {"kind": "sparse", **head}.items() <= spec.head.model_dump().items()
+    expected = sparse(tmp_path / "saved")
+    assert (expected > 0).any()
+    assert_close(ours(tmp_path / "saved").sentence_embedding, expected)
+    assert_close(sparse(converted(tmp_path / "saved", tmp_path / "back")), expected)
+
+
+def test_the_module_of_earlier_releases_is_read(tmp_path: Path) -> None:
+    directory = body(tmp_path / "saved")
+    modules = [("MLMTransformer", ""), ("SpladePooling", "1_SpladePooling")]
+    listed = [
+        {"path": path, "type": f"sentence_transformers.sparse_encoder.models.{name}"}
+        for name, path in modules
+    ]
+    (directory / "modules.json").write_text(json.dumps(listed))
+    (directory / "1_SpladePooling").mkdir()
+    (directory / "1_SpladePooling" / "config.json").write_text(
+        '{"pooling_strategy": "sum", "word_embedding_dimension": 9}'
+    )
+    assert import_spec(directory).head.model_dump(exclude_defaults=True)["pooling"] == "sum"
+
+
+def test_a_family_that_scores_no_masked_tokens_is_refused(tmp_path: Path) -> None:
+    transformers.GPT2Config(n_embd=12, n_layer=1, n_head=2).save_pretrained(tmp_path)
+    modules = [{"path": "", "type": "sentence_transformers.models.Transformer"},
+               {"path": "1", "type": "sentence_transformers.sparse_encoder.models.SpladePooling"}]  # fmt: skip
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "config.json").write_text("{}")
+    with pytest.raises(
+        UserError, match="must be a family that scores masked tokens, which SpladePooling needs"
+    ):
+        import_spec(tmp_path)
+
+
+def test_a_body_for_another_task_is_refused(tmp_path: Path) -> None:
+    modules = [Transformer(str(body(tmp_path / "body")), transformer_task="fill-mask"), SpladePooling()]
+    SparseEncoder(modules=modules, device="cpu").save(str(tmp_path / "saved"))
+    settings = tmp_path / "saved" / "sentence_bert_config.json"
+    settings.write_text(settings.read_text().replace("fill-mask", "feature-extraction"))
+    with pytest.raises(UserError, match="SpladePooling reads the scores of tokens"):
+        import_spec(tmp_path / "saved")
+
+
+# ----------------------------------------------------------------------------------------------------------- ColBERT
+
+Late = Callable[..., Path]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Late:
+    """A directory that the library writes for a small body with these modules after it."""
+
+    def save(*modules: Any) -> Path:
+        model = MultiVectorEncoder(
+            modules=[Transformer(str(body(tmp_path / "body"))), *modules], device="cpu"
+        )
+        for index, module in enumerate(modules):
+            redraw(module, index)
+        model.save(str(tmp_path / "saved"))
+        return tmp_path / "saved"
+
+    return save
+
+
+def dense(width: int, out: int, **options: Any) -> Dense:
+    """A layer for the vectors of tokens."""
+    return Dense(width, out, module_input_name="token_embeddings", **options)
+
+
+def normalize() -> Normalize:
+    """A layer that makes the vectors of tokens as long as 1."""
+    return Normalize(module_input_name="token_embeddings")
+
+
+@pytest.mark.parametrize(
+    ("modules", "head"),
+    [
+        (lambda: [dense(12, 5, bias=False, activation_function=None), MultiVectorMask(["."]), normalize()],
+         {"projection": 5, "projection_bias": False, "normalize": True}),
+        (lambda: [dense(12, 12), dense(12, 5, activation_function=None), MultiVectorMask()],
+         {"activation": "tanh", "projection": 5, "projection_bias": True, "normalize": False}),
+        (lambda: [MultiVectorMask(), normalize()], {"projection": None, "normalize": True}),
+    ],
+)  # fmt: skip
+def test_vectors_of_tokens_are_those_of_the_library(
+    saved: Late, tmp_path: Path, modules: Any, head: dict[str, Any]
+) -> None:
+    directory = saved(*modules())
+    assert {"kind": "multi_vector", **head}.items() <= import_spec(directory).head.model_dump().items()
+    skipped = 1012 if head["projection"] == 5 and head["normalize"] else -1  # the full stop
+    ids = real(batch(directory)["inputs"], directory)
+    vectors = real(ours(directory).token_embeddings, directory)
+    expected = late(directory)
+    for row, tokens, wanted in zip(vectors, ids, expected, strict=True):
+        assert_close(row[tokens != skipped], wanted)
+    for row, wanted in zip(late(converted(directory, tmp_path / "back")), expected, strict=True):
+        assert_close(row, wanted)
+
+
+def test_a_directory_of_pylate_is_normalized(saved: Late) -> None:
+    """PyLate lists no module for it."""
+    directory = saved(dense(12, 5, bias=False, activation_function=None), MultiVectorMask(), normalize())
+    kinds = [("sentence_transformers.models.Transformer", ""), ("pylate.models.Dense.Dense", "1_Dense")]
+    (directory / "modules.json").write_text(
+        json.dumps([{"type": kind, "path": path} for kind, path in kinds])
+    )
+    usage = directory / "config_sentence_transformers.json"
+    usage.write_text(json.dumps({**json.loads(usage.read_text()), "model_type": "ColBERT"}))
+    head = import_spec(directory).head.model_dump()
+    assert (head["kind"], head["projection"], head["normalize"]) == ("multi_vector", 5, True)
+    lengths = ours(directory).token_embeddings.norm(dim=-1)
+    assert_close(lengths, torch.ones_like(lengths))
+
+
+def test_a_checkpoint_of_stanford_is_read(saved: Late, tmp_path: Path) -> None:
+    """Its only layer lies beside the body's weights, under the prefix of a class of its own."""
+    directory = saved(dense(12, 5, bias=False, activation_function=None), MultiVectorMask(), normalize())
+    expected = late(directory)
+    tensors = {f"bert.{name}": tensor for name, tensor in load_file(directory / "model.safetensors").items()}
+    layer = load_file(directory / "1_Dense" / "model.safetensors")
+    save_file({**tensors, **layer}, directory / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps({**config, "architectures": ["HF_ColBERT"], "dim": 5}))
+    (directory / "modules.json").unlink()
+    vectors = real(ours(directory).token_embeddings, directory)
+    for row, wanted in zip(vectors, expected, strict=True):
+        assert_close(row, wanted)
+    for row, wanted in zip(late(converted(directory, tmp_path / "back")), expected, strict=True):
+        assert_close(row, wanted)
+
+
+def test_a_layer_for_the_vector_of_a_text_is_refused(saved: Late) -> None:
+    directory = saved(dense(12, 5, bias=False, activation_function=None), MultiVectorMask())
+    config = directory / "1_Dense" / "config.json"
+    config.write_text(config.read_text().replace('"token_embeddings"', '"sentence_embedding"'))
+    with pytest.raises(UserError, match=r"module_input_name: .*late interaction needs a vector per token"):
+        import_spec(directory)
+
+
+def test_a_file_ranks_as_the_library(saved: Late, tmp_path: Path) -> None:
+    """MaxSim of the file's vectors, and of the library's."""
+    directory = saved(dense(12, 5, bias=False, activation_function=None), MultiVectorMask(), normalize())
+    export(import_spec(directory), tmp_path / "x", ExportOptions(weights=str(directory)))
+    ids = [row.tolist() for row in real(batch(directory)["inputs"], directory)]
+    vectors = EncoderRunner(open_export(tmp_path / "x")).token_vectors(ids)
+    library = MultiVectorEncoder(str(directory), device="cpu")
+    theirs = library.encode_document(list(SENTENCES))
+    assert_close(
+        torch.from_numpy(late_interaction(vectors, vectors)), library.similarity(theirs, theirs).cpu()
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ BGE-M3
+
+
+@pytest.fixture
+def three_heads(tmp_path: Path) -> Path:
+    """A directory as BGE-M3's: sentence-transformers' modules, and two layers beside them."""
+    modules = [Transformer(str(body(tmp_path / "body", "xlm-roberta"))), Pooling(12, "cls"), Normalize()]
+    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "bge"))
+    for seed, (name, width) in enumerate((("colbert_linear", 12), ("sparse_linear", 1))):
+        layer = torch.nn.Linear(12, width)
+        redraw(layer, seed)
+        torch.save(layer.state_dict(), tmp_path / "bge" / f"{name}.pt")
+    return tmp_path / "bge"
+
+
+def expected_of(directory: Path) -> dict[str, Tensor]:
+    """The three outputs by the formulas of FlagEmbedding's BGEM3ForInference."""
+    hidden = transformers.XLMRobertaModel.from_pretrained(directory, add_pooling_layer=False).eval()
+    states = {name: torch.load(directory / f"{name}.pt") for name in ("colbert_linear", "sparse_linear")}
+    tokens = batch(directory)
+    with torch.no_grad():
+        x = hidden(tokens["inputs"], tokens["attention_mask"]).last_hidden_state
+    linear, unit = torch.nn.functional.linear, torch.nn.functional.normalize
+    return {
+        "sentence_embedding": unit(x[:, 0], dim=-1),
+        "token_weights": torch.relu(linear(x, **states["sparse_linear"]))[..., 0],
+        "token_embeddings": unit(linear(x, **states["colbert_linear"]), dim=-1),
+    }
+
+
+def test_three_heads_of_one_body(three_heads: Path, tmp_path: Path) -> None:
+    assert list(import_spec(three_heads).head.model_dump()["heads"]) == ["dense", "sparse", "multi_vector"]
+    expected = expected_of(three_heads)
+    for directory in (three_heads, converted(three_heads, tmp_path / "back")):
+        outputs = ours(directory)
+        assert_close(outputs.sentence_embedding, expected["sentence_embedding"])
+        for name in ("token_weights", "token_embeddings"):
+            for row, wanted in zip(
+                real(outputs[name], directory), real(expected[name], directory), strict=True
+            ):
+                assert_close(row, wanted)
+    library = SentenceTransformer(str(tmp_path / "back"), device="cpu")
+    assert_close(library.encode(list(SENTENCES), convert_to_tensor=True), expected["sentence_embedding"])
+
+
+def test_other_combinations_of_heads_have_no_directory(three_heads: Path, tmp_path: Path) -> None:
+    spec = import_spec(three_heads)
+    heads = {name: head for name, head in spec.head.model_dump()["heads"].items() if name != "sparse"}
+    heads["other"] = {"kind": "token_weights"}
+    data = {**spec.model_dump(exclude_none=True), "head": {"kind": "several", "heads": heads}}
+    with pytest.raises(UserError, match="only those of BGE-M3"):
+        convert(type(spec).model_validate(data), str(three_heads), tmp_path)
+
+
+# --------------------------------------------------------------------------------------------------------- zoo run
+
+
+def test_the_heaviest_terms_are_printed(tmp_path: Path) -> None:
+    modules = [Transformer(str(body(tmp_path / "body")), transformer_task="fill-mask"), SpladePooling()]
+    SparseEncoder(modules=modules, device="cpu").save(str(tmp_path / "saved"))
+    export(import_spec(tmp_path / "saved"), tmp_path / "x", ExportOptions(weights=str(tmp_path / "saved")))
+    texts = [argument for text in SENTENCES for argument in ("--text", text)]
+    told = invoke("run", tmp_path / "x", *texts)
+    assert told.exit_code == 0
+    assert "heaviest" in told.stdout
+    data = json.loads(invoke("run", tmp_path / "x", *texts, "--json").stdout)
+    expected = sparse(tmp_path / "saved")
+    for found, weights in zip(data["terms"], expected, strict=True):
+        assert len(found) == (weights > 0).sum()
+        best = weights.argmax()
+        assert found[0]["id"] == best
+        assert found[0]["weight"] == pytest.approx(weights[best].item(), rel=1e-4)
+        assert found[0]["token"] in told.stdout
+    products = SparseEncoder(str(tmp_path / "saved"), device="cpu").similarity(
+        expected.to_sparse(), expected.to_sparse()
+    )
+    torch.testing.assert_close(torch.tensor(data["similarities"]), products.to_dense(), rtol=1e-5, atol=0)

@@ -1,0 +1,81 @@
+"""The matrices of a LoRA adapter by the parameters of a model, for graphs that add their product."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from specs.model.model import Model
+from zoo.checkpoints.matching import TensorLocation, match
+from zoo.families.common.tensors import Tensors
+from zoo.weights.files import TensorFiles
+from zoo.weights.lora import LoraAdapter, LowRank
+from zoo.weights.source import WeightError
+
+
+@dataclass(frozen=True)
+class LowRankPair:
+    """The change of a weight W, out x in: (down up)^T; ``down``: in x rank, ``up``: rank x out, with the adapter's factor."""
+
+    down: Tensor
+    up: Tensor
+
+    def change(self) -> Tensor:
+        """The change of the weight, out x in."""
+        return (self.down @ self.up).T
+
+
+def low_rank_pairs(
+    adapter: LoraAdapter, files: TensorFiles, names: Tensors, model: nn.Module, spec: Model
+) -> dict[str, LowRankPair]:
+    """The pair of each parameter that an adapter changes.
+
+    Raises :class:`WeightError` where the adapter fits another base, replaces tensors, or changes one in a way that is no sum of a
+    product and a low-rank product.
+    """
+    merged = adapter.merged(files.tensors, names.plain)
+    if adapter.replaced:
+        raise _whole(adapter, f"replaces {next(iter(adapter.replaced))}")
+    changes = {id(merged[name]): merged[name] for name in merged if merged[name] is not files.tensors[name]}
+    pairs = {}
+    matched = match(TensorFiles(files.path, merged), names, model, spec)
+    for name, location in matched.locations.items():
+        changed = [changes[id(stored)] for stored in location.stored if id(stored) in changes]
+        if changed:
+            pairs[name] = _pair(adapter, name, location, changed[0].change)  # type: ignore[attr-defined]
+    return pairs
+
+
+def _pair(adapter: LoraAdapter, name: str, location: TensorLocation, change: LowRank) -> LowRankPair:
+    if change.magnitude is not None:
+        raise _whole(adapter, f"scales the rows of {name} (DoRA)")
+    if len(location.stored) > 1 or any(len(shape) != 2 for shape in location.shapes):
+        raise _whole(adapter, f"changes {name}, which is no matrix of its own")
+    down, up = change.down.read().float(), change.scale * change.up.read().float()  # rank x in, out x rank
+    slot, index = location.slot, location.slot.index
+    narrow = [(rows, down.shape[0]) for rows, _ in location.shapes]
+    stored = up.T if change.transposed else up
+    rows = slot.transform.split(stored, narrow)[index]  # rows of this parameter x rank
+    whole = up @ down
+    exact = slot.transform.split(whole.T if change.transposed else whole, location.shapes)[index]
+    if not torch.allclose(rows @ down, exact, atol=1e-6 * float(exact.abs().max() or 1)):
+        raise _whole(adapter, f"changes {name}, whose columns are stored in another order")
+    return LowRankPair(down.T.contiguous(), rows.T.contiguous())
+
+
+def _whole(adapter: LoraAdapter, why: str) -> WeightError:
+    return WeightError(
+        f"The adapter {adapter.directory} {why}, so it cannot be switched on in a graph\n"
+        "  Merge it into the model: zoo adapt BASE --merge DIR."
+    )
+
+
+def add_changes(model: nn.Module, pairs: Mapping[str, LowRankPair]) -> None:
+    """Add the changes of an adapter to the weights of a model."""
+    with torch.no_grad():
+        for name, pair in pairs.items():
+            weight = model.get_parameter(name)
+            weight.add_(pair.change().to(weight.dtype))

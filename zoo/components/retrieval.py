@@ -1,0 +1,80 @@
+"""Heads for retrieval: vectors of tokens, weights of tokens and of terms of the vocabulary, and several heads at once."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import specs.kinds.retrieval as spec
+from zoo.components.head import MaskedScores, TransformingHead
+from zoo.components.linear import Linear
+from zoo.components.pooling import TokenSequence
+from zoo.context import StackContext
+from zoo.core.precision import wide
+from zoo.registry import build_component, builds
+
+
+@builds(spec.MultiVector)
+class MultiVector(TransformingHead):
+    """token_embeddings: B T W, padding included."""
+
+    def __init__(self, spec: spec.MultiVector, context: StackContext) -> None:
+        super().__init__(spec, context)
+        width = spec.projection
+        self.projection = (
+            nn.Identity() if width is None else Linear(context.d_model, width, bias=spec.projection_bias)
+        )
+        self.normalize = spec.normalize
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        vectors = self.projection(self.transform(x))  # B T W
+        if self.normalize:
+            vectors = F.normalize(wide(vectors), dim=-1)
+        return {spec.TOKEN_VECTORS: vectors}
+
+
+@builds(spec.Sparse)
+class Sparse(MaskedScores):
+    """sentence_embedding: B vocabulary, each entry 0 or more."""
+
+    def __init__(self, spec: spec.Sparse, context: StackContext) -> None:
+        super().__init__(spec, context)
+        self.pooling, self.logarithms = spec.pooling, spec.logarithms
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        weights = wide(self.scores(x)).clamp(min=0)  # B T vocabulary
+        for _ in range(self.logarithms):
+            weights = torch.log(1 + weights)
+        if tokens.mask is not None:
+            weights = weights * tokens.mask[..., None]
+        return {spec.TERM_WEIGHTS: weights.amax(1) if self.pooling == "max" else weights.sum(1)}
+
+
+@builds(spec.TokenWeights)
+class TokenWeights(nn.Module):
+    """token_weights: B T, padding included."""
+
+    def __init__(self, spec: spec.TokenWeights, context: StackContext) -> None:
+        super().__init__()
+        self.score = Linear(context.d_model, 1)
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        return {spec.TOKEN_WEIGHTS: self.score(x)[..., 0].clamp(min=0)}
+
+
+@builds(spec.Several)
+class Several(nn.Module):
+    """The outputs of all heads, by name."""
+
+    def __init__(self, spec: spec.Several, context: StackContext) -> None:
+        super().__init__()
+        self.heads = nn.ModuleDict(
+            {name: build_component(head, context) for name, head in spec.heads.items()}
+        )
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
+        outputs: dict[str, Tensor] = {}
+        for head in self.heads.values():
+            outputs |= head(x, tokens)
+        return outputs
