@@ -12,6 +12,7 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.func import functional_call
 
 import specs.kinds.head as spec
 from specs.kinds import contrastive, token_heads
@@ -34,11 +35,14 @@ def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
     if names is not None:
         return names
     parameter = next(head.parameters(), torch.empty(0))
+    held = (*head.named_parameters(), *head.named_buffers())
+    weights = {name: tensor.to("meta") for name, tensor in held}
 
     def sizes(length: int) -> dict[str, tuple[int, ...]]:
-        x = torch.zeros(1, length, d_model, dtype=parameter.dtype, device=parameter.device)
-        ids = torch.zeros(1, length, dtype=torch.int64, device=parameter.device)
-        return {name: tuple(output.shape[1:2]) for name, output in head(x, TokenSequence(ids, None)).items()}
+        x = torch.zeros(1, length, d_model, dtype=parameter.dtype, device="meta")
+        ids = torch.zeros(1, length, dtype=torch.int64, device="meta")
+        outputs = functional_call(head, weights, (x, TokenSequence(ids, None)))
+        return {name: tuple(output.shape[1:2]) for name, output in outputs.items()}
 
     with torch.no_grad():
         two, three = sizes(2), sizes(3)
