@@ -88,7 +88,7 @@ def list_presets(
     """
     from dataclasses import asdict
 
-    from cli.terminal.render import Column, print_json, print_table, say
+    from cli.terminal.render import Column, paged, print_json, print_table, say
     from cli.terminal.screen import Screen
     from specs.base.errors import UserError
     from specs.base.suggest import nearest, suggestion
@@ -127,7 +127,8 @@ def list_presets(
         Column("year", right=True),
         Column("summary", prose=16),
     ]
-    print_table(columns, (_row(preset) for preset in matches))
+    with paged():
+        print_table(columns, (_row(preset) for preset in matches))
     say()
     first = matches[0].name
     say("1 preset" if len(matches) == 1 else f"{len(matches)} presets")

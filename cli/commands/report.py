@@ -176,6 +176,10 @@ def report(
     elif html is not None:
         title(screen, model_spec)
         screen.done(f"{html} is ready")
+        screen.next(
+            (typed(context, without=("html",)), "the figures here"),
+            (["draw", spec, "-o", f"{model_spec.name}.svg"], "the drawing alone"),
+        )
     else:
         if screen.rows:
             print_costs(screen, costs, target_name)
