@@ -95,7 +95,7 @@ def print_written(paths: Iterable[Path] | None) -> None:
 
 
 class _Held(io.StringIO):
-    """What is printed to a terminal, held back."""
+    """A terminal whose text is held back."""
 
     def isatty(self) -> bool:
         return True
@@ -103,7 +103,7 @@ class _Held(io.StringIO):
 
 @contextlib.contextmanager
 def paged() -> Iterator[None]:
-    """Show what is printed within in the pager of the user, if it is longer than the terminal, as git does."""
+    """Show the text printed within in the user's pager, if it is longer than the terminal, as git does."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         yield
         return

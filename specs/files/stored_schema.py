@@ -29,14 +29,14 @@ def spec_schema() -> dict[str, Any]:
         return _generated()
     if STORED.exists():
         return _read(STORED)
-    place = SOURCES / CACHE / f"zoo.schema.pydantic-{version('pydantic')}.json"
+    stored = SOURCES / CACHE / f"zoo.schema.pydantic-{version('pydantic')}.json"
     with contextlib.suppress(OSError, ValueError):
-        if place.stat().st_mtime_ns > max(_changes(SOURCES)):
-            return _read(place)
+        if stored.stat().st_mtime_ns > max(_changes(SOURCES)):
+            return _read(stored)
     schema = _generated()
     if _is_built_in():
         with contextlib.suppress(OSError):  # a checkout that cannot be written
-            _store(schema, place)
+            _store(schema, stored)
     return schema
 
 
@@ -47,7 +47,7 @@ def _generated() -> dict[str, Any]:
 
 
 def _is_built_in() -> bool:
-    """Whether no kind was registered but those of this package."""
+    """Whether all registered kinds are of this package."""
     from specs.base import registry
 
     kinds = (kind for slot in registry.slots() for kind in registry.kinds(slot).values())
@@ -59,19 +59,19 @@ def _read(path: Path) -> dict[str, Any]:
     return schema
 
 
-def _store(schema: dict[str, Any], place: Path) -> None:
+def _store(schema: dict[str, Any], stored: Path) -> None:
     """Write the schema of the sources as they were when this process began to read them."""
-    place.parent.mkdir(exist_ok=True)
-    new = place.with_suffix(f".{os.getpid()}")
+    stored.parent.mkdir(exist_ok=True)
+    new = stored.with_suffix(f".{os.getpid()}")
     new.write_text(json.dumps(schema, ensure_ascii=False), "utf-8")
     os.utime(new, ns=(specs.READ_SINCE, specs.READ_SINCE))
-    new.replace(place)
+    new.replace(stored)
 
 
 def _changes(folder: Path) -> Iterator[int]:
     """The times at which files of a folder were changed, and added or removed."""
-    for place, folders, files in os.walk(folder):
+    for directory, folders, files in os.walk(folder):
         if CACHE in folders:
             folders.remove(CACHE)
-        yield os.stat(place).st_mtime_ns
-        yield from (os.stat(os.path.join(place, file)).st_mtime_ns for file in files)
+        yield os.stat(directory).st_mtime_ns
+        yield from (os.stat(os.path.join(directory, file)).st_mtime_ns for file in files)

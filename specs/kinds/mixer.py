@@ -69,7 +69,7 @@ class MixerKind(Component):
         return False
 
     def layer_faults(self, earlier: Sequence[MixerKind | None]) -> Iterable[Fault]:
-        """The violated rules between this mixer and those of the layers before its own."""
+        """The violated rules between this mixer and the mixers of earlier layers."""
         return ()
 
     @property
