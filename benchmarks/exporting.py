@@ -1,4 +1,4 @@
-"""Exporting whole models without verification: peak memory, and size on disk."""
+"""Exporting whole models: processor time beside PyTorch's exporter; without verification, peak memory and size on disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.process import PYTHON, ZOO, run
+from benchmarks.process import PYTHON, ZOO, in_turn, run
 from benchmarks.result import Result
 
 IMPORTS = "import torch, torch.fx, onnx, onnxruntime, pydantic, typer, rich, yaml"
@@ -16,8 +16,23 @@ BILLION = ["gpt2-xl", "--set", "d_model=2048", "--set", "decoder.layers=24", "--
 """A spec with 1.3 billion parameters."""
 
 
+def beside_torch(runs: int = 3) -> Result:
+    """An export of GPT-2 with its verification, against ``torch.onnx.export`` of the same module without; bound: a quarter."""
+    with tempfile.TemporaryDirectory() as name:
+        command = [ZOO, "export", "gpt2", "-o", str(Path(name, "out"))]
+        ours, theirs = in_turn([command, [*command, "--via", "torch", "--no-verify"]], runs)
+    return Result(
+        "zoo export gpt2: processor time",
+        f"{ours.processor:.1f} s, verified",
+        f"{theirs.processor:.1f} s, torch.onnx.export alone",
+        ours.processor / theirs.processor,
+        0.25,
+    )
+
+
 def results() -> Iterator[Result]:
-    """Measure exports; bounds: memory of the imports plus 200 MB, and 498 MB on disk for GPT-2."""
+    """Measure exports; further bounds: memory of the imports plus 200 MB, and 498 MB on disk for GPT-2."""
+    yield beside_torch()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         base = run([PYTHON, "-c", IMPORTS])

@@ -17,9 +17,10 @@ ZOO = str(Path(sys.executable).parent / "zoo")
 
 @dataclass(frozen=True)
 class Usage:
-    """Wall time in seconds and peak resident memory in bytes."""
+    """Wall time and processor time in seconds, and peak resident memory in bytes."""
 
     seconds: float
+    processor: float
     peak: int
 
 
@@ -30,7 +31,8 @@ process = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=subproce
 output = process.stdout.read().decode()
 _, status, usage = os.wait4(process.pid, 0)
 seconds = time.perf_counter() - start
-print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss, output]))
+processor = usage.ru_utime + usage.ru_stime
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, processor, usage.ru_maxrss, output]))
 """
 """Starts a command from a small process, because a child inherits the peak memory of its parent."""
 
@@ -44,10 +46,10 @@ def run(command: Sequence[str], accepted: Sequence[int] = (0,)) -> Usage:
     launched = subprocess.run(
         [PYTHON, "-c", LAUNCHER, *command], capture_output=True, text=True, check=True, env=environment
     )
-    status, seconds, peak, output = json.loads(launched.stdout)
+    status, seconds, processor, peak, output = json.loads(launched.stdout)
     if status not in accepted:
         raise RuntimeError(f"{' '.join(command)} exited with {status}:\n{output}")
-    return Usage(seconds, peak * (1 if sys.platform == "darwin" else 1024))
+    return Usage(seconds, processor, peak * (1 if sys.platform == "darwin" else 1024))
 
 
 def export(model: str, target: str, directory: Path, *options: str) -> Path:
@@ -58,7 +60,11 @@ def export(model: str, target: str, directory: Path, *options: str) -> Path:
 
 def median(usages: Sequence[Usage]) -> Usage:
     """The median of each figure."""
-    return Usage(statistics.median(u.seconds for u in usages), int(statistics.median(u.peak for u in usages)))
+    return Usage(
+        statistics.median(u.seconds for u in usages),
+        statistics.median(u.processor for u in usages),
+        int(statistics.median(u.peak for u in usages)),
+    )
 
 
 def in_turn(commands: Sequence[Sequence[str]], runs: int, accepted: Sequence[int] = (0,)) -> list[Usage]:

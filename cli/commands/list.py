@@ -98,7 +98,7 @@ def list_presets(
     """
     from dataclasses import asdict
 
-    from cli.terminal.render import Column, print_json, print_table, say
+    from cli.terminal.render import Column, paged, print_json, print_table, say
     from cli.terminal.screen import Screen
 
     matches = options.matches(words or ())
@@ -111,7 +111,8 @@ def list_presets(
         Column("year", right=True),
         Column("summary", prose=16),
     ]
-    print_table(columns, (_row(preset) for preset in matches))
+    with paged():
+        print_table(columns, (_row(preset) for preset in matches))
     say()
     first = matches[0].name
     say("1 preset" if len(matches) == 1 else f"{len(matches)} presets")

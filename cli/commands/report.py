@@ -191,6 +191,10 @@ def _print(
     if options.html is not None:
         title(screen, spec)
         screen.done(f"{options.html} is ready")
+        screen.next(
+            (typed(context, without=("html",)), "the figures here"),
+            (["draw", context.params["spec"], "-o", f"{spec.name}.svg"], "the drawing alone"),
+        )
         return
     if screen.rows:
         print_costs(screen, costs, target)

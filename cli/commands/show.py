@@ -32,15 +32,20 @@ def show(
       zoo show llava-1.5-7b --canonical
     """
     from cli.terminal.render import emit, print_json
-    from specs.forms.resolved import resolved
-    from specs.forms.written_out import written_out
     from specs.language.writing import dump
-    from specs.model.stack_graph import StackGraph
     from zoo.configs.named_model import named_model
 
     model = named_model(spec, assignments or (), name).spec
-    data = written_out(model) if canonical else resolved(model)
-    graph = StackGraph.of(model) if canonical else None
+    graph = None
+    if canonical:
+        from specs.forms.written_out import written_out
+        from specs.model.stack_graph import StackGraph
+
+        data, graph = written_out(model), StackGraph.of(model)
+    else:
+        from specs.forms.resolved import resolved
+
+        data = resolved(model)
     if as_json:
         print_json(data if graph is None else {"graph": graph.as_dict(), **data})
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -97,9 +97,14 @@ def _metavar(name: str) -> str | None:
     return None if type(default_of(name)) is bool else "N"
 
 
+@functools.cache
+def _hints() -> Mapping[str, Any]:
+    return get_type_hints(OptionTable)
+
+
 def _type(name: str) -> Any:
     """The type that typer reads the values of an option as."""
-    hint = get_type_hints(OptionTable)[name]
+    hint = _hints()[name]
     optional = type(None) in get_args(hint) or name in _OPEN
     kinds = {type(default_of(name)), *get_args(hint), *map(type, choices_of(name))}
     if name in ("adapters", "engines"):

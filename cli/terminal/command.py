@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from cli.terminal.command_table import GROUPS, Commands, summary
+from cli.terminal.conversion import convert_on_demand
 from cli.terminal.exit_status import READER_LEFT, WRONG_INPUT
 from cli.terminal.out_of_memory import is_out_of_memory
 from cli.terminal.render import color_wanted, print_json, say
@@ -52,6 +53,10 @@ class Program(TyperGroup):
                 f"{error.filename}: {reason}" if error.filename else f"Cannot write: {reason}",
                 as_json and error.filename,
             )
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        convert_on_demand(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         for title, names in GROUPS.items():

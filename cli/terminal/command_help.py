@@ -9,6 +9,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from cli.terminal.conversion import convert_on_demand
 from cli.terminal.option_groups import DETAILS, FIRST, OUTPUT, RENAMED, SCREEN
 from cli.terminal.render import emit
 from specs.base.errors import UserError
@@ -32,6 +33,7 @@ class Command(TyperCommand):
         if HELP_ALL in options:
             emit(f"{self.full_help(ctx)}\n")
             ctx.exit()
+        convert_on_demand(self.get_params(ctx))
         try:
             return super().parse_args(ctx, args)
         except Exception as error:

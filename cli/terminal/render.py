@@ -5,12 +5,14 @@ Names of tensors, fields, files and tokens come from untrusted files, so every f
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
@@ -90,6 +92,31 @@ def print_written(paths: Iterable[Path] | None) -> None:
     """Print the paths of the files that a command wrote with ``-o``."""
     for path in paths or ():
         say(f"\nWrote {path}")
+
+
+class _Held(io.StringIO):
+    """A terminal whose text is held back."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextlib.contextmanager
+def paged() -> Iterator[None]:
+    """Show the text printed within in the user's pager, if it is longer than the terminal, as git does."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    with contextlib.redirect_stdout(_Held()) as held:
+        yield
+    import pydoc
+
+    text = held.getvalue()
+    if text.count("\n") < shutil.get_terminal_size().lines:
+        _put(text, sys.stdout, nl=False)
+    else:
+        os.environ.setdefault("LESS", "FRX")
+        pydoc.pager(text)
 
 
 def styled(text: str, style: str) -> Cell:

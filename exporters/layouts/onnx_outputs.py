@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specs.kinds.head import CTC
+from specs.kinds.token_heads import CTC
 from specs.model.model import Model
 
 _CLASSES = 'print("class", outputs["logits"].argmax(-1))'

@@ -20,8 +20,8 @@ from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
 from specs.kinds.connector import ConnectorKind, LinearConnector
 from specs.kinds.embedding import Patches
-from specs.kinds.head import CTC
 from specs.kinds.patch_positions import AxialRope
+from specs.kinds.token_heads import CTC
 from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.core.graph_names import GRID

@@ -16,7 +16,6 @@ from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, mod
 from exporters.runtime.transcripts import best_labels
 from specs.base.errors import UserError, option_name
 from specs.kinds.head import (
-    CTC,
     Classification,
     DistilledClassification,
     MaskedLanguageModeling,
@@ -25,6 +24,7 @@ from specs.kinds.head import (
     Pooler,
 )
 from specs.kinds.retrieval import TERM_WEIGHTS, TOKEN_VECTORS, MultiVector, Sparse
+from specs.kinds.token_heads import CTC
 
 # The heads with outputs to show.
 VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)

@@ -14,7 +14,7 @@ from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, host_array
 from exporters.runtime.model_inputs import model_inputs
 from specs.base.errors import UserError
-from specs.kinds.head import Contrastive
+from specs.kinds.contrastive import Contrastive
 
 
 @dataclass(frozen=True)

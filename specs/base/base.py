@@ -1,7 +1,5 @@
 """Base classes of specs: strict frozen models, slots of kinds, and rules across fields."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -36,7 +34,7 @@ class Fault:
     value: Any
     remedy: str = ""
 
-    def under(self, *prefix: str | int) -> Fault:
+    def under(self, *prefix: str | int) -> "Fault":
         return Fault((*prefix, *self.path), self.rule, self.value, self.remedy)
 
     def line_error(self) -> InitErrorDetails:
@@ -205,7 +203,7 @@ class Slot:
     def validate(self, value: Any) -> Component:
         kinds = registry.kinds(self.name)
         if isinstance(value, Component):
-            if any(isinstance(value, kind.spec) for kind in kinds.values()):
+            if any(isinstance(value, kind.spec) for _, kind in kinds.imported()):
                 return value
             raise custom_error(f"must be one of the {self.name} kinds", suggestion(value.kind, kinds))
         if not isinstance(value, dict):

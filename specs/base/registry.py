@@ -1,14 +1,16 @@
 """Registry of the kinds of each slot, which plugins extend.
 
 A *slot* is a field of a spec that holds one of several kinds: ``attention``, ``norm``, ``position``, ...
-A *kind* is a pydantic class with ``kind: Literal["..."]``.  Built-in kinds register when their module is
-imported; plugins name a module that registers more in the entry-point group ``zoo.components``.
+A *kind* is a pydantic class with ``kind: Literal["..."]``.  It registers when its module is imported.  The modules of built-in
+kinds are declared in :mod:`specs.kinds` and imported when one of their kinds is looked up: creating the classes of all kinds
+takes longer than reading a spec.  Plugins name a module that registers more in the entry-point group ``zoo.components``.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -34,7 +36,44 @@ class Kind:
 EVERY_SLOT = "every slot"
 """The slot of the interface of kinds whose slot has none of its own."""
 
-_slots: dict[str, dict[str, Kind]] = {}
+
+class Kinds(MutableMapping[str, Kind]):
+    """The kinds of a slot by name, in the order of the declarations; looking one up imports its module."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Kind | str] = {}
+
+    def __getitem__(self, name: str) -> Kind:
+        if isinstance(module := self._entries[name], str):
+            importlib.import_module(module)
+        return cast(Kind, self._entries[name])
+
+    def __setitem__(self, name: str, kind: Kind) -> None:
+        self._entries[name] = kind
+
+    def __delitem__(self, name: str) -> None:
+        del self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def declare(self, modules: Mapping[str, str]) -> None:
+        """Add kinds with the modules that register them."""
+        self._entries |= modules
+
+    def is_free(self, name: str, module: str) -> bool:
+        """Whether a module may register a kind: nothing has, and no other module is declared to."""
+        return self._entries.get(name, module) == module
+
+    def imported(self) -> Iterator[tuple[str, Kind]]:
+        """The kinds whose modules are imported."""
+        return ((name, kind) for name, kind in self._entries.items() if isinstance(kind, Kind))
+
+
+_slots: dict[str, Kinds] = {}
 _interfaces: dict[str, type[Component]] = {}
 _defaults: dict[str, str] = {}
 _plugins_loaded = False
@@ -50,6 +89,11 @@ def interface(*slots: str) -> Callable[[SpecClass], SpecClass]:
     return add
 
 
+def declare(slot: str, modules: Mapping[str, str]) -> None:
+    """State the kinds of a slot, each with the module whose import registers it."""
+    _slots.setdefault(slot, Kinds()).declare(modules)
+
+
 def register(
     slot: str, *, implementation: str | None = None, default: bool = False
 ) -> Callable[[SpecClass], SpecClass]:
@@ -63,8 +107,8 @@ def register(
 
     def add(spec: SpecClass) -> SpecClass:
         name = cast("type[Component]", spec).model_fields["kind"].default
-        kinds = _slots.setdefault(slot, {})
-        if name in kinds:
+        kinds = _slots.setdefault(slot, Kinds())
+        if not kinds.is_free(name, spec.__module__):
             earlier = kinds[name].spec
             raise PluginError(
                 f"{slot} kind '{name}' is registered twice: by {earlier.__module__}.{earlier.__qualname__} "
@@ -102,7 +146,7 @@ def load_plugins() -> None:
             load_entry(entry)
 
 
-def kinds(slot: str) -> dict[str, Kind]:
+def kinds(slot: str) -> Kinds:
     """The kinds of ``slot`` by name, plugins included."""
     load_plugins()
     return _slots[slot]
@@ -121,7 +165,8 @@ def slots() -> tuple[str, ...]:
 
 def kind_of(spec: Component) -> Kind:
     """The registration of a spec's own class."""
-    return next(kind for kinds in _slots.values() for kind in kinds.values() if kind.spec is type(spec))
+    imported = (kind for kinds in _slots.values() for _, kind in kinds.imported())
+    return next(kind for kind in imported if kind.spec is type(spec))
 
 
 def slot_of(spec: Component) -> str | None:
@@ -131,7 +176,7 @@ def slot_of(spec: Component) -> str | None:
 
 def slot_of_class(spec: type[BaseModel]) -> str | None:
     """The slot in which a class is registered, the first of several; None for classes that are no kind."""
-    registered = ((slot, kind) for slot, kinds in _slots.items() for kind in kinds.values())
+    registered = ((slot, kind) for slot, kinds in _slots.items() for _, kind in kinds.imported())
     return next((slot for slot, kind in registered if kind.spec is spec), None)
 
 

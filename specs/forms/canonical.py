@@ -12,10 +12,11 @@ from specs.base.roles import Role, fields_by_role, rewritten
 from specs.forms.full import full
 from specs.kinds.attention import GroupedQuery, MultiHead, MultiQuery
 from specs.kinds.block import BlockParts
-from specs.kinds.connector import ResamplerConnector
 from specs.kinds.embedding import EmbeddingKind, Projection, Tokens
 from specs.kinds.mixer import AttentionKind
-from specs.kinds.position import NoPosition, PositionKind, Rope
+from specs.kinds.position import NoPosition, PositionKind
+from specs.kinds.resampler import ResamplerConnector
+from specs.kinds.rope import Rope
 from specs.model.model import Model
 from specs.model.stack import STACKS, Stack
 

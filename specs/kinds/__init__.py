@@ -1,7 +1,118 @@
-"""The kinds of components that a spec can name, one file for each group: importing the package registers all of them."""
+"""The kinds of components that a spec can name, and the file of each.
 
-import importlib
-import pkgutil
+A file is imported when one of its kinds is looked up, or another file uses its classes.
+"""
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+from specs.base.registry import declare
+
+FILES = {
+    "norm": {
+        "layer_norm": "norm",
+        "rms_norm": "norm",
+        "batch_norm": "norm",
+        "none": "norm",
+    },
+    "rope_scaling": {
+        "linear": "rope_scaling",
+        "proportional": "rope_scaling",
+        "llama3": "rope_scaling",
+        "yarn": "rope_scaling",
+        "dynamic_ntk": "rope_scaling",
+        "longrope": "rope_scaling",
+    },
+    "position": {
+        "learned": "position",
+        "sinusoidal": "position",
+        "convolutional": "position",
+        "rope": "rope",
+        "alibi": "position",
+        "relative_bias": "position",
+        "none": "position",
+        "disentangled": "disentangled",
+        "axial_rope": "patch_positions",
+        "interpolated": "patch_positions",
+        "relative_bias_2d": "patch_positions",
+        "relative_key": "relative_key",
+        "relative_sinusoidal": "relative_sinusoidal",
+    },
+    "attention": {
+        "multi_head": "attention",
+        "grouped_query": "attention",
+        "multi_query": "attention",
+        "latent": "latent",
+    },
+    "feed_forward": {
+        "mlp": "feed_forward",
+        "gated": "feed_forward",
+        "mixture": "mixture",
+        "side_by_side": "side_by_side",
+    },
+    "residual": {
+        "add": "residual",
+        "none": "residual",
+    },
+    "block": {
+        "pre_norm": "block",
+        "post_norm": "block",
+        "parallel": "block",
+        "reordered_norm": "block",
+        "sandwich": "block",
+        "normed_residual": "block",
+        "side_transformer": "block",
+        "conformer": "conformer",
+    },
+    "connector": {
+        "linear": "connector",
+        "mlp": "connector",
+        "resampler": "resampler",
+    },
+    "mixer": {
+        "short_convolution": "short_convolution",
+        "gated_delta_net": "delta",
+        "kimi_delta_attention": "delta",
+        "linear_attention": "linear_attention",
+        "mamba": "mamba",
+        "mamba2": "mamba2",
+        "rg_lru": "rg_lru",
+        "rwkv7": "rwkv",
+        "rwkv_channel_mix": "rwkv",
+    },
+    "embedding": {
+        "tokens": "embedding",
+        "patches": "embedding",
+        "spectrogram": "embedding",
+        "frames": "frames",
+        "subsampled_spectrogram": "frames",
+        "packed_patches": "packed_patches",
+        "waveform": "waveform",
+        "filtered_waveform": "waveform",
+    },
+    "head": {
+        "language_modeling": "head",
+        "masked_language_modeling": "head",
+        "pooler": "head",
+        "classification": "head",
+        "distilled_classification": "head",
+        "pooled": "head",
+        "token_classification": "token_heads",
+        "question_answering": "token_heads",
+        "replaced_token_detection": "token_heads",
+        "contrastive": "contrastive",
+        "ctc": "token_heads",
+        "none": "head",
+        "patch_boxes": "patch_boxes",
+        "detection": "patch_boxes",
+        "multi_vector": "retrieval",
+        "sparse": "retrieval",
+        "token_weights": "retrieval",
+        "several": "retrieval",
+    },
+    "decay": {
+        "slopes": "linear_attention",
+        "retention": "linear_attention",
+    },
+}
+"""The file that registers each kind, by slot, in the order in which messages list the kinds."""
+
+for _slot, _files in FILES.items():
+    declare(_slot, {kind: f"{__name__}.{file}" for kind, file in _files.items()})

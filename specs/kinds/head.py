@@ -1,11 +1,7 @@
 """Heads: outputs computed from the last hidden state."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
 
 from specs.base.base import (
     Component,
@@ -63,6 +59,16 @@ class HeadKind(Component):
         return False
 
     @property
+    def detects(self) -> bool:
+        """Whether it compares texts with boxes in images, where it meets the stacks of a dual encoder."""
+        return False
+
+    @property
+    def gives_boxes(self) -> bool:
+        """Whether it finds boxes in the images of a dual encoder."""
+        return False
+
+    @property
     def vector_output(self) -> str:
         """The output whose vectors are compared."""
         return "last_hidden_state"
@@ -94,7 +100,7 @@ class HeadKind(Component):
 Head = Annotated[HeadKind, Slot("head")]
 
 
-def dense_layer_faults(head: TransformingHead | MaskedScores) -> Iterable[Fault]:
+def dense_layer_faults(head: "TransformingHead | MaskedScores") -> Iterable[Fault]:
     """The settings of a dense layer in a head without one."""
     if head.activation is None and not head.dense_bias:
         yield Fault(
@@ -105,7 +111,7 @@ def dense_layer_faults(head: TransformingHead | MaskedScores) -> Iterable[Fault]
         )
 
 
-def dense_steps(head: TransformingHead | MaskedScores) -> Iterator[Step]:
+def dense_steps(head: "TransformingHead | MaskedScores") -> Iterator[Step]:
     """The dense layer, its activation and norm, each if present."""
     if head.activation is not None:
         yield Step("Dense", "dense", (WIDTHS, ACTIVATION_TITLES[head.activation]))
@@ -429,102 +435,6 @@ class Pooled(SequenceHead):
         return super().why_insensitive(width) or (
             "a unit vector of width 1 carries only a sign" if single else ""
         )
-
-
-@register("head")
-class TokenClassification(TransformingHead):
-    """Scores of classes for each token: transform, dropout, classifier. Gives `logits`, batch x tokens x labels."""
-
-    kind: Literal["token_classification"] = "token_classification"
-    compared_by: ClassVar[Literal["scores"]] = "scores"
-    labels: Width
-    """Number of classes."""
-    bias: bool = True
-    """Whether the classifier adds a bias."""
-    dropout: Dropout = 0.0
-    """Dropout probability before the classifier during training."""
-
-    def steps(self, context: PartContext) -> Iterator[Step | Output]:
-        yield from dense_steps(self)
-        yield Step("Classifier of tokens", "labels", (WIDTHS,))
-        yield Output("Logits", product("B", context.length, self.labels))
-
-
-@register("head")
-class QuestionAnswering(TransformingHead):
-    """Scores of the start and end of an answer: transform, dropout, output layer. Gives `start_logits` and `end_logits`,
-    batch x tokens."""
-
-    kind: Literal["question_answering"] = "question_answering"
-    bias: bool = True
-    """Whether the output layer adds a bias."""
-    dropout: Dropout = 0.0
-    """Dropout probability before the output layer during training."""
-
-    def steps(self, context: PartContext) -> Iterator[Step | Output]:
-        yield from dense_steps(self)
-        yield Step("Start and end of the answer", "span", (WIDTHS,))
-        yield Output("Start and end logits", f"2 of {product('B', context.length)}")
-
-
-@register("head")
-class ReplacedTokenDetection(TransformingHead):
-    """Scores of replaced tokens: transform, output layer (ELECTRA's discriminator). Gives `logits`, batch x tokens."""
-
-    kind: Literal["replaced_token_detection"] = "replaced_token_detection"
-    bias: bool = True
-    """Whether the output layer adds a bias."""
-
-    def steps(self, context: PartContext) -> Iterator[Step | Output]:
-        yield from dense_steps(self)
-        yield Step("Replaced-token detection", "score", (WIDTHS,))
-        yield Output("Logits", product("B", context.length))
-
-
-@register("head")
-class Contrastive(HeadKind):
-    """How well each text fits each image, from the vectors that the stacks of a dual encoder give (CLIP, SigLIP).
-
-    Gives `text_embeds` and `image_embeds`, and their products times a trained factor, whose logarithm is stored:
-    `logits_per_image`, images x texts, and `logits_per_text`, its transpose.
-    """
-
-    kind: Literal["contrastive"] = "contrastive"
-    log_scale: float = 2.6592
-    """Logarithm of the factor at random initialization (CLIP: 2.6592, for 1 / 0.07)."""
-    meets: ClassVar[bool] = True
-    compared_by: ClassVar[Literal["pairs"]] = "pairs"
-    bias: float | None = None
-    """Value at random initialization of a trained number that is added (SigLIP: -10). Default: no such number."""
-
-    def steps(self, context: PartContext) -> Iterator[Step | Output]:
-        number = () if self.bias is None else ("+ a trained number",)
-        yield Step("Similarity", "", ("products of the vectors", f"{TIMES} a trained factor", *number))
-        yield Output("Logits", f"images {TIMES} texts")
-
-
-@register("head")
-class CTC(HeadKind):
-    """Scores of labels for each vector, with a blank between labels (connectionist temporal classification: Graves et al.,
-    2006). Gives `logits`, batch x vectors x labels."""
-
-    kind: Literal["ctc"] = "ctc"
-    compared_by: ClassVar[Literal["scores"]] = "scores"
-    labels: Width
-    """Number of labels: characters or other tokens, and the blank."""
-    blank: Annotated[int, Field(ge=0)] = 0
-    """Id of the blank, below `labels`: the padding token of wav2vec2."""
-    dropout: Dropout = 0.0
-    """Dropout probability before the output layer during training."""
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.blank >= self.labels:
-            yield Fault(
-                ("blank",),
-                f"must be below labels, which is {self.labels}",
-                self.blank,
-                f"Use 0 to {self.labels - 1}.",
-            )
 
 
 @register("head")

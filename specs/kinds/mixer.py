@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from specs.base.base import Component, Slot
+from specs.base.base import Component, Fault, Slot
 from specs.base.registry import interface
 from specs.base.words import TIMES, PartContext
 
@@ -67,6 +67,10 @@ class MixerKind(Component):
     def reads_first_layer(self) -> bool:
         """Whether it reads vectors that the first layer computes."""
         return False
+
+    def layer_faults(self, earlier: Sequence[MixerKind | None]) -> Iterable[Fault]:
+        """The violated rules between this mixer and the mixers of earlier layers."""
+        return ()
 
     @property
     def takes_keys_values(self) -> bool:

@@ -28,6 +28,10 @@ class PatchBoxes(HeadKind):
     activation: Annotated[Activation, OmitDefault()] = "gelu"
     """Activation between the three layers that give a box."""
 
+    @property
+    def gives_boxes(self) -> bool:
+        return True
+
     def vector_width(self, d_model: int) -> int:
         return self.projection
 
@@ -60,6 +64,10 @@ class Detection(HeadKind):
     kind: Literal["detection"] = "detection"
 
     meets: ClassVar[bool] = True
+
+    @property
+    def detects(self) -> bool:
+        return True
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield Step("Similarity", None, ("products of unit vectors", "shifted and scaled by each patch"))

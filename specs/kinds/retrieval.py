@@ -1,7 +1,5 @@
 """Heads for retrieval: vectors of tokens, weights of tokens and of terms of the vocabulary, and several heads at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal

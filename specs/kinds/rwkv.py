@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from specs.base.base import Fault, PositiveFloat, Width
 from specs.base.registry import register
@@ -12,9 +12,6 @@ from specs.base.words import PartContext
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.attention import Heads
 from specs.kinds.mixer import MixerKind, state_text
-
-if TYPE_CHECKING:
-    from specs.kinds.block import BlockParts
 
 
 @register("mixer")
@@ -53,6 +50,18 @@ class RWKV7(MixerKind):
     def reads_first_layer(self) -> bool:
         return self.value_rank is not None
 
+    def layer_faults(self, earlier: Sequence[MixerKind | None]) -> Iterable[Fault]:
+        rwkv = (mixer for mixer in earlier if isinstance(mixer, RWKV7))
+        if self.value_rank is not None and all(
+            mixer.value_rank is not None or mixer.width != self.width for mixer in rwkv
+        ):
+            yield Fault(
+                ("value_rank",),
+                "requires a layer before it with a mixer of kind rwkv7, as wide, without value_rank",
+                self.value_rank,
+                "Put such a layer before it, or remove it.",
+            )
+
 
 @register("mixer")
 class RWKVChannelMix(MixerKind):
@@ -67,23 +76,3 @@ class RWKVChannelMix(MixerKind):
 
     def details(self, context: PartContext) -> list[str]:
         return [f"{self.hidden:,} wide, over 2 tokens", ACTIVATION_TITLES[self.activation]]
-
-
-def first_value_faults(names: Sequence[str | None], blocks: Sequence[BlockParts]) -> Iterable[Fault]:
-    """The first layer that mixes in the values of a first layer which is missing; ``blocks`` by name, one per layer."""
-    first = set[int]()
-    for name, block in zip(names, blocks, strict=True):
-        mixer = block.mixer
-        if not isinstance(mixer, RWKV7):
-            continue
-        if mixer.value_rank is None:
-            first.add(mixer.width)
-        elif mixer.width not in first:
-            path = ("block",) if name is None else ("blocks", name)
-            yield Fault(
-                (*path, "mixer", "value_rank"),
-                "requires a layer before it with a mixer of kind rwkv7, as wide, without value_rank",
-                mixer.value_rank,
-                "Put such a layer before it, or remove it.",
-            )
-            return

@@ -10,7 +10,7 @@ from typing import Any
 _COLUMNS = 100
 _PLAIN = re.compile(r"[^\W\d_][\w./+()'&,;-]*(?: [\w./+()'&,;-]+)*")  # strings that need no quotes
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # not strings in YAML 1.1 or 1.2
-_ESCAPED = re.compile('["\\\\\u2028\u2029\ufeff]|[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
+_ESCAPED = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]')
 
 
 def dump(data: Mapping[str, Any]) -> str:

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 
 from specs.base.base import Component, Fault
 from specs.base.errors import MISSING
-from specs.kinds.connector import ConnectorKind
 from specs.kinds.head import Pooled
-from specs.kinds.patch_boxes import Detection, PatchBoxes
 from specs.model.stack import StackName
 
 if TYPE_CHECKING:
+    from specs.kinds.connector import ConnectorKind
     from specs.model.model import Model
 
 
 def meeting_faults(model: Model) -> Iterable[Fault]:
     """The violated rules of the heads of a dual encoder's stacks, and of the head in which they meet."""
     meets = model.architecture == "dual-encoder"
-    detects = isinstance(model.head, Detection)
     if meets != model.head.meets:
         yield Fault(
             ("head", "kind"),
@@ -28,14 +26,14 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
             model.head.kind,
             "Use contrastive." if meets else "Use another head, or architecture: dual-encoder.",
         )
-    if isinstance(model.head, PatchBoxes):
+    if model.head.gives_boxes:
         yield Fault(
             ("head", "kind"),
             "belongs to the images of a dual encoder with the head detection",
             model.head.kind,
             "Use another head.",
         )
-    widths = dict[StackName, int]()
+    widths = dict[StackName, int | None]()
     for name, stack in model.stacks():
         head = stack.head
         if not meets:
@@ -47,8 +45,8 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
                     "Remove it: the model's own head reads the last stack.",
                 )
             continue
-        boxes = detects and name == "image"
-        if head is None or not isinstance(head, PatchBoxes if boxes else Pooled):
+        boxes = model.head.detects and name == "image"
+        if head is None or not (head.gives_boxes if boxes else isinstance(head, Pooled)):
             yield _unfit_head(head, boxes=boxes).under(name)
             continue
         vocabulary = model.vocab_size if model.embedding_of(stack).takes_tokens else None

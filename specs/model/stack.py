@@ -16,8 +16,8 @@ from specs.kinds.altup import AltUp
 from specs.kinds.block import Block, BlockParts
 from specs.kinds.embedding import Embedding
 from specs.kinds.head import Head
+from specs.kinds.mixer import MixerKind
 from specs.kinds.position import Position, PositionKind
-from specs.kinds.rwkv import first_value_faults
 
 MAX_LAYERS = 10_000
 
@@ -272,7 +272,7 @@ class Stack(Spec):
         if self.altup is not None:
             yield from (fault.under("altup") for fault in self.altup.faults(context))
         yield from self._source_faults(context)
-        yield from first_value_faults(self.block_names(), self.layer_blocks())
+        yield from self._mixer_faults()
         yield from self._sharing_faults()
 
     def _source_faults(self, context: RuleContext) -> Iterable[Fault]:
@@ -289,6 +289,17 @@ class Stack(Spec):
                     "Put such a layer before it, or remove it.",
                 )
                 return
+
+    def _mixer_faults(self) -> Iterable[Fault]:
+        """The first layer whose mixer violates rules between it and the mixers before it."""
+        earlier: list[MixerKind | None] = []
+        for name, block in zip(self.block_names(), self.layer_blocks(), strict=True):
+            path = ("block",) if name is None else ("blocks", name)
+            faults = [] if block.mixer is None else list(block.mixer.layer_faults(earlier))
+            yield from (fault.under(*path, "mixer") for fault in faults)
+            if faults:
+                return
+            earlier.append(block.mixer)
 
     def _sharing_faults(self) -> Iterable[Fault]:
         """More sets of weights than layers that use them."""

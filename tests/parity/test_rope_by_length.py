@@ -7,7 +7,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Phi3Config
 from transformers.models.phi3.modeling_phi3 import Phi3RotaryEmbedding
 
-from specs.kinds.position import Rope
+from specs.kinds.rope import Rope
 from specs.model.model import Model
 from tests.parity.reference import (
     assert_close,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from specs.kinds.position import Rope
+from specs.kinds.rope import Rope
 from specs.model.model import Model
 from zoo.components.rope_frequencies import rope_frequencies
 from zoo.families.common.tensors import Rule, Tensors

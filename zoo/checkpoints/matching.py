@@ -104,7 +104,7 @@ class _Copy:
 class _Matching:
     def __init__(self, files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -> None:
         self.match = Match()
-        self._files, self._names = files, names
+        self._files, self._names, self._spec = files, names, spec
         self._shapes: dict[str, Shape] = {}
         self._aliases: dict[int, list[str]] = {}  # every name of a parameter, its own first
         for name, parameter in weight_tensors(model, remove_duplicate=False):
@@ -117,7 +117,8 @@ class _Matching:
         self._copies: list[_Copy] = []
         self._nameless: list[str] = []
         self._missing: dict[str, str] = {}  # stored name -> a parameter in it
-        self._wrong: dict[str, str] = {}  # stored name -> its fault
+        self._misshapen: dict[str, str] = {}  # stored name -> its fault
+        self._unreadable: dict[str, str] = {}
 
     def _by_plain_name(self) -> dict[str, StoredTensor]:
         plain: dict[str, StoredTensor] = {}
@@ -183,9 +184,9 @@ class _Matching:
             for name, one in zip(names, stored, strict=False):
                 if one.shape != wanted:
                     fault = f"{one.name} is {_shown(one.shape)}, and {parameter} needs {_shown(wanted)}"
-                    self._wrong.setdefault(name, fault)
+                    self._misshapen.setdefault(name, fault)
                 elif one.dtype is None:
-                    self._wrong[name] = f"{one.name} {kind_fault(one.kind)}"
+                    self._unreadable[name] = f"{one.name} {kind_fault(one.kind)}"
             if stored[0] is first[0]:
                 self.match.locations[parameter] = TensorLocation(stored, slot, shapes)
             else:
@@ -202,7 +203,8 @@ class _Matching:
             f"without a name in {self._names.name} checkpoints": self._nameless,
             "missing": list(self._missing),
             "unused": [self._available[name].name for name in self._left_over],
-            "wrong": list(self._wrong.values()),
+            "of another dtype": list(self._unreadable.values()),
+            "of another shape": list(self._misshapen.values()),
         }
 
     def raise_faults(self) -> None:
@@ -211,7 +213,13 @@ class _Matching:
         counts = [f"{len(items)} {what}" for what, items in faults.items() if items]
         if not counts:
             return
-        lines = [f"{self._files.path} does not fit the spec (tensor names of {family}): {', '.join(counts)}"]
+        fit = len(self.match.locations) - len(self._misshapen)
+        what = (
+            "does not fit the spec"
+            if 2 * fit >= len(self._aliases)
+            else f"has the weights of another model than {self._spec.name}"
+        )
+        lines = [f"{self._files.path} {what} (tensor names of {family}): {', '.join(counts)}"]
         for what, items in faults.items():
             lines += [f"  {what}: {printable(self._explained(item))}" for item in items[:_LISTED]]
             if len(items) > _LISTED:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import specs.kinds.connector as spec
+from specs.kinds import resampler
 from zoo.components.activation import activation
 from zoo.components.attention_variations import projections
 from zoo.components.linear import EmbeddingTable, Linear
@@ -108,7 +109,7 @@ class ResamplerLayer(nn.Module):
     Reference: transformers' ``Idefics2PerceiverLayer``.
     """
 
-    def __init__(self, spec: spec.ResamplerBlock, context: BuildContext) -> None:
+    def __init__(self, spec: resampler.ResamplerBlock, context: BuildContext) -> None:
         super().__init__()
         self.query_norm = build_component(spec.norm, context)
         self.vector_norm = build_component(spec.norm, context)
@@ -126,11 +127,11 @@ class ResamplerLayer(nn.Module):
         return q + self.feed_forward(self.feed_forward_norm(q))
 
 
-@builds(spec.ResamplerConnector)
+@builds(resampler.ResamplerConnector)
 class ResamplerConnector(Connector):
     """norm(the queries after all layers, each of which attends to projection(chosen(x)))."""
 
-    def __init__(self, spec: spec.ResamplerConnector, context: BuildContext) -> None:
+    def __init__(self, spec: resampler.ResamplerConnector, context: BuildContext) -> None:
         super().__init__(spec, context)
         self.projection = build_component(spec.projection, replace(context, input_width=self.joined_width))
         self.queries = EmbeddingTable(spec.queries, context.d_model)

@@ -12,8 +12,10 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.func import functional_call
 
 import specs.kinds.head as spec
+from specs.kinds import contrastive, token_heads
 from specs.kinds.pooling import AttentionPooling as AttentionPoolingSpec
 from zoo.components.activation import activation
 from zoo.components.attention_pooling import AttentionPooling
@@ -33,11 +35,14 @@ def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
     if names is not None:
         return names
     parameter = next(head.parameters(), torch.empty(0))
+    held = (*head.named_parameters(), *head.named_buffers())
+    weights = {name: tensor.to("meta") for name, tensor in held}
 
     def sizes(length: int) -> dict[str, tuple[int, ...]]:
-        x = torch.zeros(1, length, d_model, dtype=parameter.dtype, device=parameter.device)
-        ids = torch.zeros(1, length, dtype=torch.int64, device=parameter.device)
-        return {name: tuple(output.shape[1:2]) for name, output in head(x, TokenSequence(ids, None)).items()}
+        x = torch.zeros(1, length, d_model, dtype=parameter.dtype, device="meta")
+        ids = torch.zeros(1, length, dtype=torch.int64, device="meta")
+        outputs = functional_call(head, weights, (x, TokenSequence(ids, None)))
+        return {name: tuple(output.shape[1:2]) for name, output in outputs.items()}
 
     with torch.no_grad():
         two, three = sizes(2), sizes(3)
@@ -246,11 +251,11 @@ class Pooled(SequenceHead):
         return {"image": outputs[self.output]}
 
 
-@builds(spec.Contrastive)
+@builds(contrastive.Contrastive)
 class Contrastive(nn.Module):
     """text_embeds: N W, image_embeds: M W, and their products times exp(scale), plus bias: M N, and N M."""
 
-    def __init__(self, spec: spec.Contrastive, context: StackContext) -> None:
+    def __init__(self, spec: contrastive.Contrastive, context: StackContext) -> None:
         super().__init__()
         self._initial = {"scale": spec.log_scale, "bias": spec.bias or 0.0}
         self.scale = nn.Parameter(torch.empty(1))
@@ -272,11 +277,11 @@ class Contrastive(nn.Module):
         }
 
 
-@builds(spec.TokenClassification)
+@builds(token_heads.TokenClassification)
 class TokenClassification(TransformingHead):
     """logits: B T labels."""
 
-    def __init__(self, spec: spec.TokenClassification, context: StackContext) -> None:
+    def __init__(self, spec: token_heads.TokenClassification, context: StackContext) -> None:
         super().__init__(spec, context)
         self.dropout = nn.Dropout(spec.dropout)
         self.labels = Linear(context.d_model, spec.labels, bias=spec.bias)
@@ -285,11 +290,11 @@ class TokenClassification(TransformingHead):
         return {"logits": self.labels(self.dropout(self.transform(x)))}
 
 
-@builds(spec.CTC)
+@builds(token_heads.CTC)
 class CTC(nn.Module):
     """logits: B T labels."""
 
-    def __init__(self, spec: spec.CTC, context: StackContext) -> None:
+    def __init__(self, spec: token_heads.CTC, context: StackContext) -> None:
         super().__init__()
         self.dropout = nn.Dropout(spec.dropout)
         self.labels = Linear(context.d_model, spec.labels)
@@ -298,11 +303,11 @@ class CTC(nn.Module):
         return {"logits": self.labels(self.dropout(x))}
 
 
-@builds(spec.QuestionAnswering)
+@builds(token_heads.QuestionAnswering)
 class QuestionAnswering(TransformingHead):
     """start_logits and end_logits: B T each."""
 
-    def __init__(self, spec: spec.QuestionAnswering, context: StackContext) -> None:
+    def __init__(self, spec: token_heads.QuestionAnswering, context: StackContext) -> None:
         super().__init__(spec, context)
         self.dropout = nn.Dropout(spec.dropout)
         self.span = Linear(context.d_model, 2, bias=spec.bias)
@@ -312,11 +317,11 @@ class QuestionAnswering(TransformingHead):
         return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
 
 
-@builds(spec.ReplacedTokenDetection)
+@builds(token_heads.ReplacedTokenDetection)
 class ReplacedTokenDetection(TransformingHead):
     """logits: B T."""
 
-    def __init__(self, spec: spec.ReplacedTokenDetection, context: StackContext) -> None:
+    def __init__(self, spec: token_heads.ReplacedTokenDetection, context: StackContext) -> None:
         super().__init__(spec, context)
         self.score = Linear(context.d_model, 1, bias=spec.bias)
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import specs.kinds.position as spec
+from specs.kinds.rope import Rope as RopeSpec
 from zoo import functional
 from zoo.components.activation import activation
 from zoo.components.convolution import WeightNormConvolution
@@ -173,11 +174,11 @@ class Convolutional(Position):
         return x + wide(self.activation(y)).transpose(1, 2)
 
 
-@builds(spec.Rope)
+@builds(RopeSpec)
 class Rope(Position):
     """Rotation of queries and keys by angles proportional to the position."""
 
-    def __init__(self, spec: spec.Rope, context: BuildContext) -> None:
+    def __init__(self, spec: RopeSpec, context: BuildContext) -> None:
         super().__init__(spec, context)
         self.interleaved = spec.layout == "interleaved"
         self.dimensions = spec.dimensions

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from specs.base.base import Component
 from specs.base.registry import load_implementation
-from specs.kinds.position import Rope
+from specs.kinds.rope import Rope
 from specs.kinds.rope_scaling import (
     DynamicNTKScaling,
     LinearScaling,

@@ -51,7 +51,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 class Record(BaseModel):
     """A part of a record: immutable, strict about types, and without unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class FileRecord(Record):

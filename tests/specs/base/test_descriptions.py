@@ -1,5 +1,6 @@
 """Descriptions in the JSON Schema: every key and value has one, and plugins may give theirs."""
 
+import copy
 import re
 from typing import Annotated, Any, Literal
 
@@ -92,8 +93,7 @@ def test_a_subclass_describes_the_field_that_it_changes(definitions):
 
 @pytest.fixture
 def slots(monkeypatch):
-    copied = {slot: dict(kinds) for slot, kinds in specs.base.registry._slots.items()}
-    monkeypatch.setattr(specs.base.registry, "_slots", copied)
+    monkeypatch.setattr(specs.base.registry, "_slots", copy.deepcopy(specs.base.registry._slots))
 
 
 def test_a_plugin_s_fields_are_described_in_either_way_or_not_at_all(slots):

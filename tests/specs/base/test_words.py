@@ -15,8 +15,9 @@ from specs.base.errors import PluginError
 from specs.base.words import PartContext, number_text, only_signs
 from specs.kinds.feed_forward import Gated
 from specs.kinds.norm import LayerNorm, NoNorm
-from specs.kinds.position import NoPosition, Rope
+from specs.kinds.position import NoPosition
 from specs.kinds.relative_key import RelativeKey
+from specs.kinds.rope import Rope
 
 
 def test_numbers_have_no_superfluous_digits() -> None:

@@ -1,9 +1,14 @@
 """The JSON Schema: it takes what the language takes, and catches what an editor can catch."""
 
+import copy
+import json
+import os
+import time
 from typing import Annotated, Literal
 
 import pytest
 
+import specs
 import specs.base.registry
 from specs.base.base import Component, PositiveFloat
 from specs.base.errors import SpecError
@@ -133,6 +138,34 @@ def test_a_schema_that_is_stored_is_printed_unless_plugins_add_kinds(schema, tmp
     assert spec_schema() == schema
 
 
+def test_a_checkout_stores_the_schema_until_a_source_changes(schema, tmp_path, monkeypatch):
+    source = tmp_path / "presets" / "gpt2.yaml"
+    source.parent.mkdir()
+    source.write_text("")
+    monkeypatch.setattr(stored_schema, "SOURCES", tmp_path)
+    monkeypatch.setattr(specs, "READ_SINCE", time.time_ns() + 10**9)
+    assert spec_schema() == schema
+    (stored,) = (tmp_path / "__pycache__").iterdir()
+    assert json.loads(stored.read_text("utf-8")) == schema
+    monkeypatch.setattr(stored_schema, "_generated", lambda: {"title": "generated"})
+    assert spec_schema() == schema
+    later = time.time_ns() + 2 * 10**9
+    os.utime(source, ns=(later, later))
+    assert spec_schema() == {"title": "generated"}
+    assert spec_schema() == {"title": "generated"}
+    os.utime(source.parent, ns=(later, later))
+    os.utime(source)
+    monkeypatch.setattr(stored_schema, "_generated", lambda: {"title": "with another preset"})
+    assert spec_schema() == {"title": "with another preset"}
+
+
+def test_a_schema_with_kinds_of_others_is_not_stored(schema, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored_schema, "SOURCES", tmp_path)
+    monkeypatch.setattr(stored_schema, "_is_built_in", lambda: False)
+    assert spec_schema() == schema
+    assert not (tmp_path / "__pycache__").exists()
+
+
 def test_editors_are_given_every_kind_and_its_docstring(schema):
     definitions = schema["$defs"]
     for slot in specs.base.registry.slots():
@@ -145,9 +178,7 @@ def test_editors_are_given_every_kind_and_its_docstring(schema):
 
 
 def test_a_plugin_s_kind_is_in_it(monkeypatch):
-    monkeypatch.setattr(
-        specs.base.registry, "_slots", {slot: dict(k) for slot, k in specs.base.registry._slots.items()}
-    )
+    monkeypatch.setattr(specs.base.registry, "_slots", copy.deepcopy(specs.base.registry._slots))
 
     @register("norm")
     class Scaled(Component):

@@ -264,7 +264,7 @@ def test_faults_of_single_experts_are_named(tmp_path):
     assert refused(tmp_path, mixtral()).splitlines()[1:] == [
         f"  missing: {EXPERTS}.1.w1.weight (for decoder.blocks.1.feed_forward.experts.gate.weight)",
         f"  unused: model.{EXPERTS}.3.w1.weight",
-        f"  wrong: model.{EXPERTS}.2.w2.weight is 7 x 8, and decoder.blocks.1.feed_forward.experts.down.weight needs 8 x 7",
+        f"  of another shape: model.{EXPERTS}.2.w2.weight is 7 x 8, and decoder.blocks.1.feed_forward.experts.down.weight needs 8 x 7",
     ]
     for expert in range(4):
         tensors.pop(f"model.{EXPERTS}.{expert}.w1.weight", None)
@@ -320,13 +320,24 @@ def test_everything_wrong_is_named_in_one_error(tmp_path):
     tensors["transformer.wpe.weight"] = torch.ones(10, 8, dtype=torch.int32)
     save_file(tensors, tmp_path / SINGLE)
     assert refused(tmp_path, gpt2()).splitlines() == [
-        f"{tmp_path} does not fit the spec (tensor names of gpt2): 2 missing, 1 unused, 2 wrong",
+        f"{tmp_path} does not fit the spec (tensor names of gpt2): 2 missing, 1 unused, 1 of another dtype, 1 of another shape",
         "  missing: h.1.attn.c_attn.weight (for decoder.blocks.1.attention.query.weight)",
         "  missing: h.1.ln_2.weight (for decoder.blocks.1.feed_forward_norm.weight): did you mean 'h.1.ln_3.weight'?",
         "  unused: transformer.h.1.ln_3.weight",
-        "  wrong: transformer.wpe.weight has dtype I32; weights must be F64, F32, F16 or BF16",
-        "  wrong: transformer.h.0.mlp.c_fc.weight is 12 x 8, and decoder.blocks.0.feed_forward.up.weight needs 8 x 12",
+        "  of another dtype: transformer.wpe.weight has dtype I32; weights must be F64, F32, F16 or BF16",
+        "  of another shape: transformer.h.0.mlp.c_fc.weight is 12 x 8, and decoder.blocks.0.feed_forward.up.weight needs 8 x 12",
     ]
+
+
+def test_the_weights_of_another_model_are_called_that(tmp_path):
+    tensors = {name: torch.ones(3, 5) for name in stored(GPT2, gpt2())}
+    save_file(tensors, tmp_path / SINGLE)
+    first, *_ = refused(tmp_path, gpt2(name="mine")).splitlines()
+    count = len(tensors)
+    assert (
+        first
+        == f"{tmp_path} has the weights of another model than mine (tensor names of gpt2): {count} of another shape"
+    )
 
 
 def test_a_long_list_is_cut(tmp_path):

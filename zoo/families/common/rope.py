@@ -11,7 +11,7 @@ from typing import Any
 
 from specs.base.suggest import suggestion
 from specs.kinds.position import PositionKind
-from specs.kinds.position import Rope as RopeSpec
+from specs.kinds.rope import Rope as RopeSpec
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 

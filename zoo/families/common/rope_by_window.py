@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specs.kinds.position import PositionKind
-from specs.kinds.position import Rope as RopeSpec
+from specs.kinds.rope import Rope as RopeSpec
 from zoo.families.common.config import Config
 from zoo.families.common.layers import FULL, SLIDING
 from zoo.families.common.rope import RopeField

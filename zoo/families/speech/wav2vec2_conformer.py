@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from specs.kinds.position import NoPosition, PositionKind, Rope
+from specs.kinds.position import NoPosition, PositionKind
 from specs.kinds.relative_sinusoidal import RelativeSinusoidal
+from specs.kinds.rope import Rope
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config

@@ -4,7 +4,7 @@ between."""
 from __future__ import annotations
 
 from specs.kinds.attention import MultiHeadShape
-from specs.kinds.connector import ResamplerConnector
+from specs.kinds.resampler import ResamplerConnector
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config

@@ -1,0 +1,85 @@
+"""Heads that score every token, or every vector of a sound."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from specs.base.base import Dropout, Fault, RuleContext, Width
+from specs.base.registry import register
+from specs.base.words import WIDTHS, Output, PartContext, Step, product
+from specs.kinds.head import HeadKind, TransformingHead, dense_steps
+
+
+@register("head")
+class TokenClassification(TransformingHead):
+    """Scores of classes for each token: transform, dropout, classifier. Gives `logits`, batch x tokens x labels."""
+
+    kind: Literal["token_classification"] = "token_classification"
+    compared_by: ClassVar[Literal["scores"]] = "scores"
+    labels: Width
+    """Number of classes."""
+    bias: bool = True
+    """Whether the classifier adds a bias."""
+    dropout: Dropout = 0.0
+    """Dropout probability before the classifier during training."""
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        yield Step("Classifier of tokens", "labels", (WIDTHS,))
+        yield Output("Logits", product("B", context.length, self.labels))
+
+
+@register("head")
+class QuestionAnswering(TransformingHead):
+    """Scores of the start and end of an answer: transform, dropout, output layer. Gives `start_logits` and `end_logits`,
+    batch x tokens."""
+
+    kind: Literal["question_answering"] = "question_answering"
+    bias: bool = True
+    """Whether the output layer adds a bias."""
+    dropout: Dropout = 0.0
+    """Dropout probability before the output layer during training."""
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        yield Step("Start and end of the answer", "span", (WIDTHS,))
+        yield Output("Start and end logits", f"2 of {product('B', context.length)}")
+
+
+@register("head")
+class ReplacedTokenDetection(TransformingHead):
+    """Scores of replaced tokens: transform, output layer (ELECTRA's discriminator). Gives `logits`, batch x tokens."""
+
+    kind: Literal["replaced_token_detection"] = "replaced_token_detection"
+    bias: bool = True
+    """Whether the output layer adds a bias."""
+
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield from dense_steps(self)
+        yield Step("Replaced-token detection", "score", (WIDTHS,))
+        yield Output("Logits", product("B", context.length))
+
+
+@register("head")
+class CTC(HeadKind):
+    """Scores of labels for each vector, with a blank between labels (connectionist temporal classification: Graves et al.,
+    2006). Gives `logits`, batch x vectors x labels."""
+
+    kind: Literal["ctc"] = "ctc"
+    compared_by: ClassVar[Literal["scores"]] = "scores"
+    labels: Width
+    """Number of labels: characters or other tokens, and the blank."""
+    blank: Annotated[int, Field(ge=0)] = 0
+    """Id of the blank, below `labels`: the padding token of wav2vec2."""
+    dropout: Dropout = 0.0
+    """Dropout probability before the output layer during training."""
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        if self.blank >= self.labels:
+            yield Fault(
+                ("blank",),
+                f"must be below labels, which is {self.labels}",
+                self.blank,
+                f"Use 0 to {self.labels - 1}.",
+            )
