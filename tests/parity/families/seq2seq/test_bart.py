@@ -62,6 +62,18 @@ class TestMBart(TestBart):
     refusals = ()
 
 
+class TestPLBart(TestBart):
+    model_class = hf.PLBartForConditionalGeneration
+    heads = ("Model",)
+    refusals = ()
+
+
+class TestBlenderbot(TestBart):
+    model_class = hf.BlenderbotForConditionalGeneration
+    heads = ("Model",)
+    refusals = ()
+
+
 @one_in(3)
 @pytest.mark.parametrize("labels", [{}, {"num_labels": 5}])
 @pytest.mark.parametrize("model_class", [hf.BartForSequenceClassification, hf.MBartForSequenceClassification])
