@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, Depth, Name, Quiet, SpecArgument, Verbose
+from cli.options.options import AsJson, Assignments, Depth, Name, Quiet, ReadAs, SpecArgument, Verbose
 
 
 @with_export_options
@@ -16,6 +16,7 @@ def build(
     spec: SpecArgument,
     assignments: Assignments = None,
     name: Name = None,
+    family: ReadAs = None,
     output: Output = None,
     *,
     options: Mapping[str, Any],
@@ -47,14 +48,14 @@ def build(
     from cli.options.sizes import file_sizes
     from cli.tables.check_tables import print_behaviour, print_shapes
     from cli.tables.failures import failures_of
-    from cli.tables.model_rows import behaviour_row, parameter_row, shape_row, title
+    from cli.tables.model_rows import behaviour_row, parameter_row, read_as_row, shape_row, title
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json, say
     from specs.language.catalog import preset_names
     from zoo.configs.named_model import named_model
 
-    named = named_model(spec, assignments or (), name)
+    named = named_model(spec, assignments or (), name, family)
     model_spec = named.spec
     from exporters.steps.options import ExportOptions
     from exporters.steps.request import Request
@@ -73,6 +74,7 @@ def build(
     folded = Folded.of(model_spec)
     parameters = folded_report(folded)
     title(screen, model_spec)
+    read_as_row(screen, named)
     parameter_row(
         screen,
         parameters,
@@ -113,7 +115,7 @@ def build(
             }
         )
     elif written is not None:
-        command = ["build", *with_set(spec, assignments, name)]
+        command = ["build", *with_set(spec, assignments, name, family)]
         show_export(
             screen,
             model_spec,

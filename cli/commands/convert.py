@@ -8,23 +8,25 @@ from typing import Annotated
 import typer
 
 from cli.options.export_options import flag
-from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose, Weights
+from cli.options.options import (
+    AsJson,
+    Assignments,
+    Name,
+    Quiet,
+    SpecArgument,
+    Verbose,
+    Weights,
+    complete_family,
+)
 from cli.terminal.option_groups import PRECISION
-
-
-def complete_family(incomplete: str) -> list[str]:
-    """Complete the names of families."""
-    from zoo.families.registry import model_types
-
-    return [name for name in sorted(model_types()) if name.startswith(incomplete)]
-
 
 Family = Annotated[
     str | None,
     typer.Option(
         "--as",
         metavar="FAMILY",
-        help="model_type to write.  [default: that of the weights, or the first that fits]",
+        help="model_type to write, and to read a checkpoint of an unknown type as.  "
+        "[default: that of the weights, or the first that fits]",
         autocompletion=complete_family,
         rich_help_panel=PRECISION,
     ),
@@ -97,17 +99,17 @@ def convert(
     from cli.options.default_directory import checkpoint_directory
     from cli.options.given import with_set
     from cli.tables.conversion_rows import checkpoint_rows
-    from cli.tables.model_rows import title
+    from cli.tables.model_rows import read_as_row, title
     from cli.terminal.render import Column, print_json, print_table
     from specs.base.errors import UserError
     from zoo.checkpoints.converting import convert as convert_checkpoint
-    from zoo.configs.named_model import named_model
+    from zoo.configs.named_model import named_model, unknown_family
     from zoo.core.units import byte_text
     from zoo.files.destination import CONVERSION, replacing
     from zoo.remote_code.write import convert_with_code
 
     check_dtype(dtype)
-    named = named_model(spec, assignments or (), name)
+    named = named_model(spec, assignments or (), name, unknown_family(spec, family))
     model = named.spec
     destination = output or checkpoint_directory(model.name, dtype, family)
     if remote_code and family:
@@ -124,6 +126,7 @@ def convert(
         print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return
     title(screen, model)
+    read_as_row(screen, named)
     if screen.tables:
         print_table(
             ["file", Column("size", right=True)],

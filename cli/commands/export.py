@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cli.options.export_options import Output, with_export_options
-from cli.options.options import AsJson, Assignments, Name, Quiet, SpecArgument, Verbose
+from cli.options.options import AsJson, Assignments, Name, Quiet, ReadAs, SpecArgument, Verbose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,7 @@ def export(
     spec: SpecArgument,
     assignments: Assignments = None,
     name: Name = None,
+    family: ReadAs = None,
     output: Output = None,
     *,
     options: Mapping[str, Any],
@@ -56,18 +57,19 @@ def export(
 
     from cli.options.default_directory import export_directory
     from cli.options.given import with_set
-    from cli.tables.model_rows import title
+    from cli.tables.model_rows import read_as_row, title
     from cli.terminal.render import print_json
     from exporters.steps.options import ExportOptions
     from zoo.configs.named_model import named_model
 
-    named = named_model(spec, assignments or (), name)
+    named = named_model(spec, assignments or (), name, family)
     model_spec = named.spec
     weights = named.weights(options.get("weights"))
     checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     written = run_export(screen, model_spec, destination, checked)
     title(screen, model_spec)
+    read_as_row(screen, named)
     changes = advice_on(model_spec, written, checked)
     if as_json:
         advised = [asdict(change) for change in changes]
@@ -79,7 +81,7 @@ def export(
             model_spec,
             written,
             checked,
-            ["export", *with_set(spec, assignments, name)],
+            ["export", *with_set(spec, assignments, name, family)],
             output,
             changes,
             named.own_weights,

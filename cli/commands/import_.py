@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import AsJson, Force, Quiet
+from cli.options.options import AsJson, Force, Quiet, ReadAs
 from cli.terminal.option_groups import MODEL
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def import_checkpoint(
             rich_help_panel=MODEL,
         ),
     ] = None,
+    family: ReadAs = None,
     strict: Annotated[
         bool,
         typer.Option(
@@ -95,7 +96,9 @@ def import_checkpoint(
     name = name or (checkpoint.rpartition("/")[2] if is_hub_id(checkpoint) else None)
     passed_over: list[str] = []
     try:
-        spec = import_spec(path, name=name, ignored=ignore or (), strict=strict, tell=passed_over.extend)
+        spec = import_spec(
+            path, name=name, ignored=ignore or (), strict=strict, tell=passed_over.extend, family=family
+        )
     except UnsupportedFieldsError as error:
         raise _with_remedy(error) from None
     matched = None
@@ -124,6 +127,8 @@ def import_checkpoint(
         return
     title(screen, spec)
     screen.row("class", _class_of(path))
+    if family is not None:
+        screen.row("read as", doubtful(f"{family}, as asked: its own type is unknown"))
     if matched is None:
         screen.row("params", doubtful("no weights beside the config to match"))
     else:

@@ -31,6 +31,23 @@ def complete_provider(incomplete: str) -> list[str]:
     return [name for name in known_providers() if name.startswith(incomplete)]
 
 
+def complete_family(incomplete: str) -> list[str]:
+    """Complete the names of families."""
+    from zoo.families.registry import model_types
+
+    return [name for name in sorted(model_types()) if name.startswith(incomplete)]
+
+
+ReadAs = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        metavar="FAMILY",
+        help="Family to read a checkpoint of an unknown model_type as.",
+        autocompletion=complete_family,
+        rich_help_panel=MODEL,
+    ),
+]
 _SPEC_HELP = "Preset, YAML file, checkpoint directory, GGUF file, or hub repository (ORG/NAME)."
 
 SpecArgument = Annotated[

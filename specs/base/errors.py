@@ -122,7 +122,7 @@ def with_flags(text: str) -> str:
 
 def _flag(name: str) -> str:
     """The flag of an option; one that is repeated takes a single value each time."""
-    return {"engines": "engine", "architectures": "for"}.get(name, name.replace("_", "-"))
+    return {"engines": "engine", "architectures": "for", "family": "as"}.get(name, name.replace("_", "-"))
 
 
 class UserError(Exception):

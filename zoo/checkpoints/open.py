@@ -10,7 +10,7 @@ from torch import nn
 
 from specs.base.suggest import did_you_mean
 from specs.model.model import Model
-from zoo.checkpoints.families import family_of
+from zoo.checkpoints.families import family_of, text_model_files
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.checkpoints.token_scores import with_token_scores
 from zoo.configs.recorded_spec import check_recorded_spec
@@ -44,7 +44,7 @@ def open_weights(
         )
     if os.path.lexists(Path(argument) / METADATA):
         check_recorded_spec(Path(argument), spec)
-    files = unpacked_files(TensorFiles.open(Path(argument)))
+    files = text_model_files(unpacked_files(TensorFiles.open(Path(argument))))
     names = family_of(files, model, spec)
     if spec.head.kind == "classification" and (tokens := scored_tokens(files.path)):
         files = with_token_scores(files, names, tokens)

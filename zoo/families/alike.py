@@ -1,0 +1,133 @@
+"""The family that a config of an unknown type is like: in its fields, and in the names of its tensors where there are any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from specs.base.errors import option_name
+from zoo.families.common.config import NEUTRAL, Config, ConfigError
+from zoo.families.common.family import Family
+from zoo.families.common.tensors import Tensors
+
+_FEWEST, _SHARE = 6, 4
+"""Fields that a family must read at least, and how many it reads for each that it does not."""
+
+_SUFFIX = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|MTModel|EncoderModel|Model)$")
+_FIELD, _NUMBER = re.compile(r"\{\w+\}"), re.compile(r"(?<=\.)\d+(?=\.)")
+
+TEXT = re.compile(r"^(?:.*\.)?language_model\.(?=.)")
+"""What precedes the names of a text model's tensors in a model of several inputs."""
+
+
+_TIED = "tie_word_embeddings"
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A family that reads a config, the number of tensors that it names, and whether it reads the text model alone."""
+
+    family: Family
+    tensors: int
+    unread: int
+    read: int
+    text: bool = False
+
+    def remedy(self) -> str:
+        """The way to read the config as that family."""
+        named = f" and the names of its {self.tensors:,} tensors" if self.tensors else ""
+        whose = "The fields of its text model" if self.text else "Its fields"
+        model_type = self.family.model_type
+        return (
+            f"{whose}{named} are those of {model_type}. Pass {option_name('family')} {model_type} to read it as that family; "
+            "every tensor must then fit."
+        )
+
+
+def alike(config: Config, families: Iterable[Family]) -> Likeness | None:
+    """Return the family that reads most of a config's fields, and names all of its tensors where it has any; None without one."""
+    inner = text_config(config)
+    subject = config if inner is None else inner
+    found = [likeness for family in families if (likeness := _likeness(subject, family, inner is not None))]
+    return min(found, key=lambda likeness: (likeness.unread, -likeness.read), default=None)
+
+
+def text_config(config: Config) -> Config | None:
+    """Return the config of the text model of a model of several inputs, with the outer fields that concern it.
+
+    The outer config says whether its embeddings are tied, and where it does not, the tensors beside it.
+    """
+    inner = config.data.get("text_config")
+    if not isinstance(inner, dict):
+        return None
+    names = tuple(text_names(config.tensor_names()))
+    outer = {name: config.data[name] for name in (_TIED, "quantization_config") if name in config.data}
+    if _TIED not in outer and names:
+        outer[_TIED] = "lm_head.weight" not in names
+    return Config({**inner, **outer}, config.where, tensors=lambda: names)
+
+
+def text_names(stored: Iterable[str]) -> Mapping[str, str]:
+    """Return the names of a text model's tensors without what precedes them, and the names in the files."""
+    return {
+        TEXT.sub("", name): name
+        for name in stored
+        if TEXT.match(name) or name.startswith(("lm_head.", "score."))
+    }
+
+
+def class_like(named: Any, family: Family) -> str:
+    """Return the class of a family that has the ending of the first class that a config names, or the family's default."""
+    first = named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""
+    if first in family.classes:
+        return first
+    ending = _SUFFIX.search(first)
+    alike = (name for name in family.classes if ending and name.endswith(ending[0]))
+    return next(alike, next(iter(family.classes)))
+
+
+def as_family(config: Config, family: Family) -> Config:
+    """Return a config with a family's type, and its class of the same head."""
+    inner = text_config(config) if config.data.get("model_type") != family.model_type else None
+    subject = config if inner is None else inner
+    class_name = class_like(subject.data.get("architectures"), family)
+    data = {**subject.data, "model_type": family.model_type, "architectures": [class_name]}
+    return Config(data, config.where, tensors=subject.tensor_names)
+
+
+def _likeness(config: Config, family: Family, text: bool) -> Likeness | None:
+    trial = as_family(config, family)
+    stored = trial.tensor_names()
+    if stored and not _named(stored, family.tensors):
+        return None
+    try:
+        family.spec(trial, trial.data["architectures"][0])
+        unread = trial.finish()
+    except ConfigError:
+        return None
+    names = {name for name, value in trial.data.items() if value is not None and name not in NEUTRAL}
+    read = len(names) - len(unread)
+    if read < _FEWEST or len(unread) * _SHARE > read:
+        return None
+    return Likeness(family, len(stored), len(unread), read, text)
+
+
+def _named(stored: Collection[str], table: Tensors) -> bool:
+    """Return whether a table names all tensors of a checkpoint, by their names without numbers."""
+    rules = (*table.rules, *(rule for head in table.heads.values() for rule in head))
+    known = {_FIELD.sub("#", name) for rule in rules for name in (rule.stored, *rule.copies, *rule.also)}
+    plain = [table.plain(name) for name in stored]
+    unread = set(table.unread(plain))
+    return all(name in unread or _kept(name, known, table) for name in plain)
+
+
+def _kept(name: str, known: Collection[str], table: Tensors) -> bool:
+    return _NUMBER.sub("#", name) in known or any(fnmatchcase(name, pattern) for pattern in table.optional)
+
+
+def candidates(families: Iterable[Family]) -> Iterator[Family]:
+    """Yield the families whose configs describe one model, not several inside it."""
+    return (family for family in families if isinstance(family.body, dict) and family.classes)
