@@ -13,8 +13,8 @@ from zoo.families.common.config import NEUTRAL, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.tensors import Tensors
 
-_FEWEST, _SHARE = 6, 4
-"""Fields that a family must read at least, and how many it reads for each that it does not."""
+_FEWEST, _SHARE, _SEVERAL = 6, 4, 4
+"""Fields that a family must read at least, how many it reads for each that it does not, and how many families are named."""
 
 _SUFFIX = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|MTModel|EncoderModel|Model)$")
 _FIELD, _NUMBER = re.compile(r"\{\w+\}"), re.compile(r"(?<=\.)\d+(?=\.)")
@@ -28,31 +28,47 @@ _TIED = "tie_word_embeddings"
 
 @dataclass(frozen=True)
 class Likeness:
-    """A family that reads a config, the number of tensors that it names, and whether it reads the text model alone."""
+    """A family that reads a config, and how many fields it reads and does not read."""
 
     family: Family
-    tensors: int
     unread: int
     read: int
-    text: bool = False
 
-    def remedy(self) -> str:
-        """The way to read the config as that family."""
-        named = f" and the names of its {self.tensors:,} tensors" if self.tensors else ""
-        whose = "The fields of its text model" if self.text else "Its fields"
-        model_type = self.family.model_type
-        return (
-            f"{whose}{named} are those of {model_type}. Pass {option_name('family')} {model_type} to read it as that family; "
-            "every tensor must then fit."
-        )
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The smaller, the more alike."""
+        return self.unread, -self.read
 
 
-def alike(config: Config, families: Iterable[Family]) -> Likeness | None:
-    """Return the family that reads most of a config's fields, and names all of its tensors where it has any; None without one."""
+def offer(config: Config, families: Iterable[Family]) -> str:
+    """Return the way to read a config of an unknown type: as the family that reads most of its fields and names all of its
+    tensors.  Empty without one.
+
+    Fields alone do not tell families apart that differ in their layers: without tensors, families that read the same are all
+    named, and none where they are many.
+    """
     inner = text_config(config)
     subject = config if inner is None else inner
-    found = [likeness for family in families if (likeness := _likeness(subject, family, inner is not None))]
-    return min(found, key=lambda likeness: (likeness.unread, -likeness.read), default=None)
+    found = [likeness for family in families if (likeness := _likeness(subject, family))]
+    whose = "Its fields" if inner is None else "The fields of its text model"
+    stated = subject.data.get("model_type")
+    own = [likeness for likeness in found if likeness.family.model_type == stated]
+    best = own or [
+        likeness for likeness in found if likeness.rank == min(found, key=lambda each: each.rank).rank
+    ]
+    names = [likeness.family.model_type for likeness in best]
+    option = option_name("family")
+    if stored := len(subject.tensor_names()):
+        if not names:
+            return ""
+        read = f"Pass {option} {names[0]} to read it as that family; every tensor must then fit."
+        return f"{whose} and the names of its {stored:,} tensors are those of {names[0]}. {read}"
+    if len(names) == 1:
+        return f"{whose} are those of {names[0]}. Pass {option} {names[0]} to read it as that family."
+    if 1 < len(names) <= _SEVERAL:
+        listed = f"{', '.join(names[:-1])} or {names[-1]}"
+        return f"{whose} are those of {listed}. Pass {option} with one of them, or the config beside its tensors, which tell."
+    return ""
 
 
 def text_config(config: Config) -> Config | None:
@@ -98,7 +114,7 @@ def as_family(config: Config, family: Family) -> Config:
     return Config(data, config.where, tensors=subject.tensor_names)
 
 
-def _likeness(config: Config, family: Family, text: bool) -> Likeness | None:
+def _likeness(config: Config, family: Family) -> Likeness | None:
     trial = as_family(config, family)
     stored = trial.tensor_names()
     if stored and not _named(stored, family.tensors):
@@ -112,7 +128,7 @@ def _likeness(config: Config, family: Family, text: bool) -> Likeness | None:
     read = len(names) - len(unread)
     if read < _FEWEST or len(unread) * _SHARE > read:
         return None
-    return Likeness(family, len(stored), len(unread), read, text)
+    return Likeness(family, len(unread), read)
 
 
 def _named(stored: Collection[str], table: Tensors) -> bool:

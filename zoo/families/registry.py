@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint
 from specs.base.errors import PluginError, option_name
 from specs.base.plugins import FAMILIES, broken, load_entry, plugin_entries
 from specs.base.suggest import misspelt, suggestion
-from zoo.families.alike import alike, as_family, candidates
+from zoo.families.alike import as_family, candidates, offer
 from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.tensors import Tensors
@@ -302,8 +302,7 @@ def read_as(config: Config, model_type: str) -> Config:
 
 def _like(config: Config) -> str:
     """Return the offer to read a config as a family that it is like; empty without one."""
-    likeness = alike(config, candidates(families()))
-    return "" if likeness is None else likeness.remedy()
+    return offer(config, candidates(families()))
 
 
 def _remedy(config: Config) -> str:
@@ -314,4 +313,7 @@ def _remedy(config: Config) -> str:
             name in candidate.classes for name in named if isinstance(name, str)
         ):
             return f'Add "model_type": "{candidate.model_type}", the family of {named[0]}.'
-    return _like(config) or 'Add it, such as "model_type": "bert".'
+    return (
+        _like(config)
+        or 'Add it, such as "model_type": "bert", if the config is one of transformers; others are not read.'
+    )

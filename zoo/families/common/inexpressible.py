@@ -87,7 +87,6 @@ INEXPRESSIBLE = {
     **dict.fromkeys(("longformer", "led", "big_bird", "bigbird_pegasus", "pegasus_x"), _WINDOWS_AND_GLOBAL),
     "prophetnet": "several streams, each of which guesses a further token",
     "rag": "a search for documents inside the model",
-    "t5gemma": "an encoder and a decoder of Gemma 2's layers (their parts exist, and the family is not written)",
     # decoders
     "bitnet": "weights of -1, 0 and 1, and norms inside the branches",
     "mistral4": "latent attention whose queries grow with their position",
@@ -140,7 +139,7 @@ INEXPRESSIBLE = {
     **dict.fromkeys(("rt_detr", "rt_detr_v2", "d_fine"), _BOXES),
     "yolos": "trained queries among the patches, each of which gives a class and a box",
     "vit_mae": "patches of which most are left out at random",
-    "imagegpt": "colours of pixels in the place of tokens, with norms that are not centred",
+    "imagegpt": "scores of one class fewer than the embedding has",
     "vitpose": "heat maps as the output",
     **dict.fromkeys(("videomae", "timesformer", "vivit", "vjepa2"), _FRAMES),
     **dict.fromkeys(("superpoint", "superglue", "lightglue", "efficientloftr"), _KEYPOINTS),
