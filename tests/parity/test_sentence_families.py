@@ -59,6 +59,14 @@ BODIES = {
     ),
     "qwen3": (hf.Qwen3Model, hf.Qwen3Config(**SHAPE, num_key_value_heads=2, head_dim=8), "lasttoken"),
     "nomic_bert": (hf.NomicBertModel, hf.NomicBertConfig(**SHAPE), "mean"),
+    "gemma3_text": (
+        hf.Gemma3TextModel,
+        hf.Gemma3TextConfig(
+            **{**SHAPE, "num_hidden_layers": 3}, num_key_value_heads=2, head_dim=8, sliding_window=4,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"], use_bidirectional_attention=True,
+        ),
+        "mean",
+    ),
 }
 
 

@@ -14,7 +14,7 @@ from specs.language.document import Document
 from specs.language.named_blocks import with_named_blocks
 from specs.language.validation import validate
 from specs.model.model import Model
-from zoo.configs.causal_encoder import causal_encoder
+from zoo.configs.causal_encoder import both_ways, causal_encoder
 from zoo.configs.reranking import reranker_spec, scored_tokens
 from zoo.configs.sentence import read_head, sentence_modules, sentence_spec
 from zoo.families.common.config import CONFIG, Config, ConfigError
@@ -81,7 +81,7 @@ def _of_modules(directory: Path) -> Read | None:
 
 def of_class(config: Config, family: Family) -> Data:
     """Return the spec of the class that a config names, without a name."""
-    return family.spec(config, _class_name(config, family))
+    return both_ways(family.spec(config, _class_name(config, family)))
 
 
 def of_causal_class(config: Config, family: Family) -> Data:

@@ -94,7 +94,7 @@ def test_tensors_of_another_family_are_not_read(tmp_path: Path) -> None:
     """Queries with biases are not Llama's."""
     path = _stated(tmp_path, _qwen2(), **RENAMED, layer_types=None)
     spec = import_spec(path, family="llama")
-    with pytest.raises(WeightError, match="does not fit the spec.*unused"):
+    with pytest.raises(WeightError, match=r"does not fit the spec.*unused"):
         load(spec, path)
 
 
