@@ -134,7 +134,7 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
                 _of_the_vector(config)
                 head["normalize"] = True
             case _:
-                head |= _dense(config, d_model, head)
+                head |= dense_fields(config, d_model, head)
         config.strict = True
         config.finish()
     return head
@@ -157,25 +157,28 @@ def _pooling(config: Config, d_model: int) -> PoolingName:
     return _POOLINGS[modes[0]]
 
 
-def _dense(config: Config, d_model: int, head: Data) -> Data:
-    """Return a Dense module as fields of a head: a dense layer of the same width, or a projection without bias."""
+def dense_fields(config: Config, d_model: int, head: Data) -> Data:
+    """Return a Dense module as fields of a head: a dense layer, or a projection without bias."""
     _of_the_vector(config)
     config.must("use_residual", False, "residuals around Dense are not supported")
-    if "projection" in head:
+    first = head.get("projection") if "activation" not in head else None
+    if "projection" in head and first is None:
         config.refuse("in_features", "must belong to a layer before the projection: no layer may follow it")
-    _width(config, d_model, "in_features")
+    before = first or head.get("dense_width")
+    _width(config, before or d_model, "in_features", of="the layer before" if before else "the body")
     width = config.int("out_features", default=REQUIRED)
     bias = config.bool("bias", default=True)
     activation = config.choice("activation_function", _ACTIVATIONS, "torch.nn.modules.activation.Tanh")
     if activation == "identity" and not bias:
-        return {"projection": width}
-    if "activation" in head or width != d_model:
+        wider = {} if first is None else {"activation": "identity", "dense_bias": False, "dense_width": first}
+        return {**wider, "projection": width}
+    if "activation" in head or first is not None:
         config.refuse(
-            "out_features",
-            f"must be {d_model}, the width of the body, in a layer with a bias or an activation",
-            "Change the width only in the last layer, without bias and activation.",
+            "activation_function",
+            "must be the identity, without a bias, in the second layer: it is a projection",
         )
-    return {"activation": activation, "dense_bias": bias}
+    wider = {} if width == d_model else {"dense_width": width}
+    return {"activation": activation, "dense_bias": bias, **wider}
 
 
 def _of_the_vector(config: Config) -> None:
@@ -183,10 +186,10 @@ def _of_the_vector(config: Config) -> None:
         config.must(name, OUTPUT, "only the vector of a text is supported")
 
 
-def _width(config: Config, d_model: int, *names: str) -> None:
+def _width(config: Config, d_model: int, *names: str, of: str = "the body") -> None:
     if config.int(*names, default=REQUIRED) != d_model:
         name = next(name for name in names if config.has(name))
-        config.refuse(name, f"must be {d_model}, the width of the body")
+        config.refuse(name, f"must be {d_model}, the width of {of}")
 
 
 # --------------------------------------------------------------------------------------------------------- writing
@@ -231,9 +234,9 @@ def _following(head: Pooled, d_model: int) -> Iterator[tuple[str, Data]]:
         {"word_embedding_dimension": d_model, **{flag: kind == mode for flag, kind in _FLAGS.items()}},
     )
     if head.activation is not None:
-        yield DENSE, _dense_config(d_model, d_model, head.activation, head.dense_bias)
+        yield DENSE, _dense_config(d_model, head.dense_width or d_model, head.activation, head.dense_bias)
     if head.projection is not None:
-        yield DENSE, _dense_config(d_model, head.projection, "identity", False)
+        yield DENSE, _dense_config(head.dense_width or d_model, head.projection, "identity", False)
     if head.normalize:
         yield "Normalize", {}
 

@@ -95,8 +95,9 @@ def bart_like(
     ``training`` are fields that only change training, and ``depths`` the default depths of encoder and decoder where they differ.
     """
     before = kind == "pre_norm"
+    of_depth: list[dict[str, Any]] = [{}, {}] if depths is None else [{"layers": depth} for depth in depths]
     sides = {
-        side: stack(side, kind=kind, **of_layers, **({} if depths is None else {"layers": depths[index]}))
+        side: stack(side, **{"kind": kind, **of_layers, **of_depth[index]})
         for index, side in enumerate(("encoder", "decoder"))
     }
     body = {

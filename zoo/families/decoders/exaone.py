@@ -21,8 +21,8 @@ class _Activation(f.Activation):
 
     def read(self, config: Config) -> str:
         config.any("hidden_act", "activation_function")  # refuses two values
-        named = f.Activation("activation_function", "silu") if config.has("activation_function") else super()
-        activation: str = named.read(config)
+        name = "activation_function" if config.has("activation_function") else "hidden_act"
+        activation: str = f.Activation(name, "silu").read(config)
         return activation
 
 

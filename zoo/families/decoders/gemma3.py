@@ -55,7 +55,6 @@ def _every(config: Config) -> int:
     return every
 
 
-
 class _Causal(Field):
     """Whether a token sees those before it alone, as in the text models; EmbeddingGemma's see all, as an encoder's do."""
 

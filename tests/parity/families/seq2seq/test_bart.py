@@ -38,7 +38,7 @@ class TestBart(RightPaddedTests):
     model_class = hf.BartForConditionalGeneration
     defaults = SPECIAL
     configs = CONFIGS
-    heads = ("Model", "ForQuestionAnswering")
+    heads: ClassVar[Any] = ("Model", "ForQuestionAnswering")
     of_others = ("scaled", "relu")
     refusals: ClassVar[Any] = (
         ("tie_word_embeddings", False, "must be true", "share one table"),
