@@ -122,7 +122,7 @@ def _likeness(config: Config, family: Family) -> Likeness | None:
     try:
         family.spec(trial, trial.data["architectures"][0])
         unread = trial.finish()
-    except ConfigError:
+    except (ConfigError, ArithmeticError, LookupError, TypeError, ValueError):  # of a config that is not the family's
         return None
     names = {name for name, value in trial.data.items() if value is not None and name not in NEUTRAL}
     read = len(names) - len(unread)

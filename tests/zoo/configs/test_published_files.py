@@ -58,7 +58,7 @@ def test_there_are_enough_files_of_many_types() -> None:
     assert len({file["config"].get("model_type") for file in FILES}) >= TYPES
 
 
-COUNT, TYPES = 77, 30
+COUNT, TYPES = 99, 30
 
 
 @one_in(8)
