@@ -11,10 +11,14 @@ from typing import Any
 from specs.base.errors import option_name
 from zoo.families.common.config import NEUTRAL, Config, ConfigError
 from zoo.families.common.family import Family
+from zoo.families.common.reference_fields import reference_fields
 from zoo.families.common.tensors import Tensors
 
 _FEWEST, _SHARE, _SEVERAL = 6, 4, 4
 """Fields that a family must read at least, how many it reads for each that it does not, and how many families are named."""
+
+_READ = 16
+"""Families whose fields are read to compare them; the others lack more of the fields."""
 
 _SUFFIX = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|MTModel|EncoderModel|Model)$")
 _FIELD, _NUMBER = re.compile(r"\{\w+\}"), re.compile(r"(?<=\.)\d+(?=\.)")
@@ -49,7 +53,7 @@ def offer(config: Config, families: Iterable[Family]) -> str:
     """
     inner = text_config(config)
     subject = config if inner is None else inner
-    found = [likeness for family in families if (likeness := _likeness(subject, family))]
+    found = [likeness for family in _nearest(subject, families) if (likeness := _likeness(subject, family))]
     whose = "Its fields" if inner is None else "The fields of its text model"
     stated = subject.data.get("model_type")
     own = [likeness for likeness in found if likeness.family.model_type == stated]
@@ -114,6 +118,23 @@ def as_family(config: Config, family: Family) -> Config:
     return Config(data, config.where, tensors=subject.tensor_names)
 
 
+def _nearest(config: Config, families: Iterable[Family]) -> list[Family]:
+    """Return the few families whose references have most of a config's fields, in the order of preference."""
+    fields = reference_fields()
+    names = {
+        name for name, value in config.data.items() if value is not None and name not in NEUTRAL
+    } - fields[""]
+    if config.data.get("model_type") in fields:
+        return [family for family in families if family.model_type == config.data["model_type"]]
+    members = list(families)
+    lacking = {
+        family.model_type: len(names - fields.get(family.model_type, frozenset()) - {*family.ignored})
+        for family in members
+    }
+    near = sorted(members, key=lambda family: lacking[family.model_type])[:_READ]
+    return [family for family in near if lacking[family.model_type] * _SHARE <= len(names)]
+
+
 def _likeness(config: Config, family: Family) -> Likeness | None:
     trial = as_family(config, family)
     stored = trial.tensor_names()
@@ -122,7 +143,13 @@ def _likeness(config: Config, family: Family) -> Likeness | None:
     try:
         family.spec(trial, trial.data["architectures"][0])
         unread = trial.finish()
-    except (ConfigError, ArithmeticError, LookupError, TypeError, ValueError):  # of a config that is not the family's
+    except (
+        ConfigError,
+        ArithmeticError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ):  # of a config that is not the family's
         return None
     names = {name for name, value in trial.data.items() if value is not None and name not in NEUTRAL}
     read = len(names) - len(unread)
