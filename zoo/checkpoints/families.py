@@ -32,11 +32,11 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Tensors:
         names = _of_model_type(model_type_of(first.header), first.path)
         return as_gguf(names, first.header, spec)
     config = files.path / "config.json"
-    stated = (
+    type_name = (
         read_object(config, WeightError, config.parent).get("model_type") if os.path.lexists(config) else None
     )
-    if isinstance(stated, str) and has_tensors(stated):
-        return family(stated).tensors
+    if isinstance(type_name, str) and has_tensors(type_name):
+        return family(type_name).tensors
     shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(model)}
 
     def names_found(names: Tensors) -> float:
@@ -45,9 +45,9 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Tensors:
         return sum(not plain.isdisjoint(names) for names in table.names()) / len(shapes)
 
     tables = tensor_names()
-    if stated is not None:
+    if type_name is not None:
         return _of_all_names(
-            stated, config, [table for table in tables if names_found(table) == 1.0], spec, shapes
+            type_name, config, [table for table in tables if names_found(table) == 1.0], spec, shapes
         )
     best = max(tables, key=names_found)  # the first of equals
     if names_found(best) < 0.5:
@@ -72,20 +72,20 @@ def text_model_files(files: TensorFiles) -> TensorFiles:
 
 
 def _of_all_names(
-    stated: object, where: Path, tables: Sequence[Tensors], spec: Model, shapes: Mapping[str, tuple[int, ...]]
+    type_name: object, where: Path, tables: Sequence[Tensors], spec: Model, shapes: Mapping[str, tuple[int, ...]]
 ) -> Tensors:
     """Return the table that names all tensors of a checkpoint whose config states an unknown type.
 
     Raises :class:`WeightError` without one, and where several disagree on what their tensors hold.
     """
     if not tables:
-        return _of_model_type(stated, where)
+        return _of_model_type(type_name, where)
     first, *others = (table.table(spec, shapes) for table in tables)
     for other, table in zip(others, tables[1:], strict=True):
         slots = ((first.find(name), other.find(name)) for name in shapes)
         if any(one and two and one.transform != two.transform for one, two in slots):
             raise WeightError(
-                f"{where}: model_type {stated!r} is unknown, and the tensors may be those of {tables[0].name} or of {table.name}, "
+                f"{where}: model_type {type_name!r} is unknown, and the tensors may be those of {tables[0].name} or of {table.name}, "
                 "which differ in their layout\n  Set model_type to one of them."
             )
     return tables[0]

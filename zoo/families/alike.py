@@ -53,12 +53,12 @@ def offer(config: Config, families: Iterable[Family]) -> str:
     """
     inner = text_config(config)
     subject = config if inner is None else inner
-    found = [likeness for family in _nearest(subject, families) if (likeness := _likeness(subject, family))]
+    likenesses = [likeness for family in _nearest(subject, families) if (likeness := _likeness(subject, family))]
     whose = "Its fields" if inner is None else "The fields of its text model"
-    stated = subject.data.get("model_type")
-    own = [likeness for likeness in found if likeness.family.model_type == stated]
+    named_type = subject.data.get("model_type")
+    own = [likeness for likeness in likenesses if likeness.family.model_type == named_type]
     best = own or [
-        likeness for likeness in found if likeness.rank == min(found, key=lambda each: each.rank).rank
+        likeness for likeness in likenesses if likeness.rank == min(likenesses, key=lambda each: each.rank).rank
     ]
     names = [likeness.family.model_type for likeness in best]
     option = option_name("family")

@@ -288,8 +288,8 @@ def read_as(config: Config, model_type: str) -> Config:
     if model_type not in known:
         remedy = suggestion(model_type, sorted(known))
         raise ConfigError(f"{option_name('family')} {model_type!r} is not a supported family\n  {remedy}")
-    stated = config.data.get("model_type")
-    if stated in known and stated != model_type:
+    named_type = config.data.get("model_type")
+    if named_type in known and named_type != model_type:
         rule = f"is a supported family, and is not read as {model_type}"
         config.refuse("model_type", rule, f"Leave {option_name('family')} out.")
     config.refuse_inexpressible()
