@@ -85,8 +85,8 @@ def _of_all_names(
         slots = ((first.find(name), other.find(name)) for name in shapes)
         if any(one and two and one.transform != two.transform for one, two in slots):
             raise WeightError(
-                f"{where}: model_type {type_name!r} is unknown, and the tensors may be those of {tables[0].name} or of {table.name}, "
-                "which differ in their layout\n  Set model_type to one of them."
+                f"{where}: model_type {type_name!r} is unknown: {tables[0].name} and {table.name} name the tensors alike, in "
+                f"different layouts\n  Set model_type to one of them."
             )
     return tables[0]
 

@@ -83,7 +83,7 @@ class Family:
 
 
 def _seen_both_ways(model: Model, body: Template) -> Model:
-    """Return an encoder as a decoder that sees both ways, where a family states that of its decoder."""
+    """Return an encoder as a decoder without a causal mask, for families that state the mask."""
     decoder = body.get("decoder") if isinstance(body, Mapping) else None
     states = decoder is not None and "causal" in getattr(decoder, "more", {})
     if not states or model.architecture != "encoder" or model.encoder is None or model.is_causal("encoder"):
