@@ -160,15 +160,18 @@ def presets(
     )
 
 
-def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Model:
+def load(
+    reference: str | os.PathLike[str], assignments: Sequence[str] = (), *, family: str | None = None
+) -> Model:
     """The spec of a preset, a YAML file, a checkpoint (its directory, config.json or GGUF file), a repository ``org/name`` of the
     Hugging Face hub or an export, with ``path=value`` assignments applied in order.
 
-    Raises :class:`specs.base.errors.SpecError` with every problem found.
+    A checkpoint whose model_type is unknown is read as one of the ``family``.  Raises
+    :class:`specs.base.errors.SpecError` with every problem found.
     """
     from zoo.configs.named_model import named_model
 
-    return named_model(reference, assignments).spec
+    return named_model(reference, assignments, family=family).spec
 
 
 def build(
@@ -200,18 +203,23 @@ def build(
 
 
 def import_checkpoint(
-    path: str | os.PathLike[str], *, name: str | None = None, strict: bool = False
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    strict: bool = False,
+    family: str | None = None,
 ) -> Model:
     """The spec of a Hugging Face checkpoint: of its directory, its config.json, or a GGUF file.
 
-    Fields of the config that transformers does not have are passed over unless ``strict``.  Raises
+    Fields of the config that transformers does not have are passed over unless ``strict``.  A config whose model_type is unknown
+    is read as one of the ``family``.  Raises
     :class:`zoo.families.common.config.ConfigError` for unsupported fields, with a suggestion.
     """
     from pathlib import Path
 
     from zoo.configs.importing import import_spec
 
-    return import_spec(Path(path), name=name, strict=strict)
+    return import_spec(Path(path), name=name, strict=strict, family=family)
 
 
 def convert(

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from cli.options.export_options import ExportFlags, Output
-from cli.options.options import Assignments, Depth, Name, SpecArgument
+from cli.options.options import Assignments, Depth, Name, ReadAs, SpecArgument
 from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from specs.model.model import Model
     from zoo.checks import BehaviourReport, ShapeReport
+    from zoo.configs.named_model import NamedModel
     from zoo.reports.parameters import ParameterReport
 
 
@@ -20,6 +21,7 @@ def build(
     spec: SpecArgument,
     assignments: Assignments = None,
     name: Name = None,
+    family: ReadAs = None,
     output: Output = None,
     *,
     options: ExportFlags,
@@ -49,7 +51,7 @@ def build(
     from specs.language.catalog import preset_names
     from zoo.configs.named_model import named_model
 
-    named = named_model(spec, assignments or (), name)
+    named = named_model(spec, assignments or (), name, family)
     model_spec = named.spec
     from exporters.steps.options import ExportOptions
     from exporters.steps.request import Request
@@ -59,7 +61,7 @@ def build(
     destination = output or export_directory(model_spec.name, checked)
     Request.of_spec(model_spec, checked, destination)
     published = spec in preset_names() and not assignments and name is None
-    parameters = _counted(screen, model_spec, checked.target, depth, published=published)
+    parameters = _counted(screen, named, checked.target, depth, published=published)
     shapes, behaviour = _checked(screen, model_spec, checked.seed, depth)
     passed = parameters.met and behaviour is not None and behaviour.passed
     written = run_export(screen, model_spec, destination, checked) if passed else None
@@ -72,7 +74,7 @@ def build(
         }
         print_json({"name": model_spec.name, "passed": passed, **results, "export": exported})
     elif written is not None:
-        command = ["build", *with_set(spec, assignments, name)]
+        command = ["build", *with_set(spec, assignments, name, family)]
         changes = advice_on(model_spec, written, checked)
         show_export(screen, model_spec, written, checked, command, output, changes, named.own_weights)
     else:
@@ -82,19 +84,23 @@ def build(
         raise typer.Exit(FAILED)
 
 
-def _counted(screen: Screen, spec: Model, target: str, depth: int, *, published: bool) -> ParameterReport:
+def _counted(
+    screen: Screen, named: NamedModel, target: str, depth: int, *, published: bool
+) -> ParameterReport:
     """Count the parameters, and print them; ``published``: whether the spec's expected count was published."""
     from cli.options.sizes import file_sizes
-    from cli.tables.model_rows import parameter_row, title
+    from cli.tables.model_rows import parameter_row, read_as_row, title
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.render import say
     from zoo.reports.folding import Folded
     from zoo.reports.parameters import folded_report
     from zoo.reports.roles import roles
 
+    spec = named.spec
     folded = Folded.of(spec)
     report = folded_report(folded)
     title(screen, spec)
+    read_as_row(screen, named)
     parameter_row(screen, report, roles(folded), published=published)
     if screen.tables:
         print_parameters(report, (), file_sizes(spec, target), target, depth=depth)

@@ -7,20 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cli.options.export_options import flag
-from cli.options.options import Assignments, Name, SpecArgument, Weights
+from cli.options.options import Assignments, Name, SpecArgument, Weights, complete_family
 from cli.terminal.option import option, switch
 from cli.terminal.option_groups import OUTPUT, PRECISION
 from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from zoo.checkpoints.converting import Conversion
-
-
-def complete_family(incomplete: str) -> list[str]:
-    """Complete the names of families."""
-    from zoo.families.registry import model_types
-
-    return [name for name in sorted(model_types()) if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,8 @@ class CheckpointOptions:
         str | None,
         option(
             "FAMILY",
-            "model_type to write.  [default: that of the weights, or the first that fits]",
+            "model_type to write, and to read a checkpoint of an unknown type as.  "
+            "[default: that of the weights, or the first that fits]",
             PRECISION,
             "--as",
             autocompletion=complete_family,
@@ -118,16 +112,16 @@ def convert(
       zoo convert my-variant.yaml --remote-code -o my-variant
     """
     from cli.options.given import with_set
-    from cli.tables.model_rows import title
+    from cli.tables.model_rows import read_as_row, title
     from cli.terminal.render import Column, print_json, print_table
     from specs.base.errors import UserError
     from zoo.checkpoints.converting import convert as convert_checkpoint
-    from zoo.configs.named_model import named_model
+    from zoo.configs.named_model import named_model, unknown_family
     from zoo.core.units import byte_text
     from zoo.files.destination import CONVERSION, replacing
     from zoo.remote_code.write import convert_with_code
 
-    named = named_model(spec, assignments or (), options.name)
+    named = named_model(spec, assignments or (), options.name, unknown_family(spec, options.family))
     model = named.spec
     destination = options.directory(model.name)
     if options.remote_code and options.family:
@@ -152,6 +146,7 @@ def convert(
         print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return
     title(screen, model)
+    read_as_row(screen, named)
     if screen.tables:
         print_table(
             ["file", Column("size", right=True)],

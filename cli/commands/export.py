@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cli.options.export_options import ExportFlags, Output
-from cli.options.options import Assignments, Name, SpecArgument
+from cli.options.options import Assignments, Name, ReadAs, SpecArgument
 from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def export(
     spec: SpecArgument,
     assignments: Assignments = None,
     name: Name = None,
+    family: ReadAs = None,
     output: Output = None,
     *,
     options: ExportFlags,
@@ -50,18 +51,19 @@ def export(
 
     from cli.options.default_directory import export_directory
     from cli.options.given import with_set
-    from cli.tables.model_rows import title
+    from cli.tables.model_rows import read_as_row, title
     from cli.terminal.render import print_json
     from exporters.steps.options import ExportOptions
     from zoo.configs.named_model import named_model
 
-    named = named_model(spec, assignments or (), name)
+    named = named_model(spec, assignments or (), name, family)
     model_spec = named.spec
     weights = named.weights(options.get("weights"))
     checked = ExportOptions(**{**options, "weights": weights})
     destination = output or export_directory(model_spec.name, checked)
     written = run_export(screen, model_spec, destination, checked)
     title(screen, model_spec)
+    read_as_row(screen, named)
     changes = advice_on(model_spec, written, checked)
     if screen.as_json:
         advised = [asdict(change) for change in changes]
@@ -73,7 +75,7 @@ def export(
             model_spec,
             written,
             checked,
-            ["export", *with_set(spec, assignments, name)],
+            ["export", *with_set(spec, assignments, name, family)],
             output,
             changes,
             named.own_weights,

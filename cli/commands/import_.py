@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import Force
+from cli.options.options import Force, ReadAs
 from cli.terminal.option import AsJson, Quiet, option, switch
 from cli.terminal.option_groups import MODEL, OUTPUT
 from cli.terminal.screen import Screen
@@ -39,6 +39,7 @@ class ImportOptions:
         list[str] | None,
         option("FIELD", "Ignore a config field that does not affect the computation; repeatable.", MODEL),
     ] = None
+    family: ReadAs = None
     strict: Annotated[
         bool, switch("--strict", "Refuse config fields that transformers does not define.", MODEL)
     ] = False
@@ -73,7 +74,9 @@ def import_checkpoint(
     """
     screen = Screen(False, options.quiet, options.as_json)
     from cli.options.files import write_new
+    from cli.tables.model_rows import title
     from cli.terminal.render import emit, print_json
+    from cli.terminal.screen import doubtful
     from specs.forms.resolved import resolved
     from specs.language.writing import dump
     from zoo.core.progress import Stage
@@ -96,7 +99,11 @@ def import_checkpoint(
         if not options.quiet:
             _say_import(spec, path, matched, passed_over)
     else:
-        _print_import(screen, spec, path, matched, passed_over)
+        title(screen, spec)
+        screen.row("class", _class_of(path))
+        if options.family is not None:
+            screen.row("read as", doubtful(f"{options.family}, as asked: its own type is unknown"))
+        _print_match(screen, spec, matched, passed_over)
         screen.done(f"{options.output} is ready")
         weights = [] if matched is None else _weights_of(spec, path)
         screen.next(
@@ -117,7 +124,12 @@ def _read(checkpoint: str, options: ImportOptions) -> tuple[Path, Model, list[st
     ignored: list[str] = []
     try:
         spec = import_spec(
-            path, name=name, ignored=options.ignore or (), strict=options.strict, tell=ignored.extend
+            path,
+            name=name,
+            ignored=options.ignore or (),
+            strict=options.strict,
+            tell=ignored.extend,
+            family=options.family,
         )
     except UnsupportedFieldsError as error:
         raise _with_remedy(error) from None
@@ -146,16 +158,13 @@ def _say_import(
         say(f"{_NOT_DEFINED}: {listed(passed_over)}\n  Pass --strict to refuse them.", err=True)
 
 
-def _print_import(
-    screen: Screen, spec: Model, path: Path, matched: CheckpointWeights | None, passed_over: Sequence[str]
+def _print_match(
+    screen: Screen, spec: Model, matched: CheckpointWeights | None, passed_over: Sequence[str]
 ) -> None:
-    """Print the class of an import, the match of the tensors, and ignored fields."""
-    from cli.tables.model_rows import title
+    """Print the match of the tensors of an import, and ignored fields."""
     from cli.terminal.screen import doubtful, good
     from zoo.families.common.config import listed
 
-    title(screen, spec)
-    screen.row("class", _class_of(path))
     if matched is None:
         screen.row("params", doubtful("no weights beside the config to match"))
     else:

@@ -35,7 +35,10 @@ def _words(parameter: Any, value: Any) -> Iterator[str]:
             yield from (parameter.opts[0], str(item))
 
 
-def with_set(reference: str, assignments: Sequence[str] | None, name: str | None = None) -> list[str]:
-    """The arguments that name a spec again: its reference, every ``--set``, and ``--name``."""
+def with_set(
+    reference: str, assignments: Sequence[str] | None, name: str | None = None, family: str | None = None
+) -> list[str]:
+    """The arguments that name a spec again: its reference, every ``--set``, ``--name`` and ``--as``."""
     changes = [part for assignment in assignments or () for part in ("--set", assignment)]
-    return [reference, *changes, *([] if name is None else ["--name", name])]
+    named = [] if name is None else ["--name", name]
+    return [reference, *changes, *named, *([] if family is None else ["--as", family])]

@@ -32,6 +32,23 @@ def complete_provider(incomplete: str) -> list[str]:
     return [name for name in known_providers() if name.startswith(incomplete)]
 
 
+def complete_family(incomplete: str) -> list[str]:
+    """Complete the names of families."""
+    from zoo.families.registry import model_types
+
+    return [name for name in sorted(model_types()) if name.startswith(incomplete)]
+
+
+ReadAs = Annotated[
+    str | None,
+    option(
+        "FAMILY",
+        "Family to read a checkpoint of an unknown model_type as.",
+        MODEL,
+        "--as",
+        autocompletion=complete_family,
+    ),
+]
 _SPEC_HELP = "Preset, YAML file, checkpoint directory, GGUF file, or hub repository (ORG/NAME)."
 
 SpecArgument = Annotated[

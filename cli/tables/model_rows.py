@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.tables.shares import apportioned
-from cli.terminal.screen import Screen, bad, good, row_width
+from cli.terminal.screen import Screen, bad, doubtful, good, row_width
 from zoo.core.units import parameter_text
 
 if TYPE_CHECKING:
     from specs.model.model import Model
     from zoo.checks import BehaviourReport, ShapeReport
+    from zoo.configs.named_model import NamedModel
     from zoo.reports.parameters import ParameterReport
     from zoo.reports.roles import RoleParameters
 
@@ -33,6 +34,16 @@ _THEMES = {
 def title(screen: Screen, spec: Model) -> None:
     """Print the name of a model, its description and its architecture."""
     screen.title(spec.name, spec.summary or "", spec.architecture)
+
+
+def read_as_row(screen: Screen, named: NamedModel) -> None:
+    """Print the family that a checkpoint of an unknown type was read as, and the fields that this family lacks."""
+    if named.family is None:
+        return
+    from zoo.families.common.config import listed
+
+    lacks = f"; fields that it lacks: {listed(named.passed_over)}" if named.passed_over else ""
+    screen.row("read as", doubtful(f"{named.family}, as asked: its own type is unknown{lacks}"))
 
 
 def parameter_row(

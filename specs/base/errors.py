@@ -122,9 +122,8 @@ def with_flags(text: str) -> str:
 
 def _flag(name: str) -> str:
     """The flag of an option; one that is repeated takes a single value each time."""
-    return {"engines": "engine", "adapters": "adapter", "architectures": "for"}.get(
-        name, name.replace("_", "-")
-    )
+    names = {"engines": "engine", "adapters": "adapter", "architectures": "for", "family": "as"}
+    return names.get(name, name.replace("_", "-"))
 
 
 class UserError(Exception):

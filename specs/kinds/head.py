@@ -111,6 +111,17 @@ def dense_layer_faults(head: "TransformingHead | MaskedScores") -> Iterable[Faul
         )
 
 
+def dense_width_faults(activation: Activation | None, width: int | None) -> Iterable[Fault]:
+    """The width of a dense layer in a head without one."""
+    if activation is None and width is not None:
+        yield Fault(
+            ("dense_width",),
+            "belongs to a dense layer, which activation adds",
+            width,
+            "Add activation: (identity for none), or remove dense_width.",
+        )
+
+
 def dense_steps(head: "TransformingHead | MaskedScores") -> Iterator[Step]:
     """The dense layer, its activation and norm, each if present."""
     if head.activation is not None:
@@ -275,6 +286,8 @@ class Pooler(HeadKind):
 class SequenceHead(TransformingHead):
     """A head with one vector for the whole sequence as input."""
 
+    dense_width: Width | None = None
+    """Width of the dense layer (wav2vec 2.0: 256, EmbeddingGemma: 3072). Default: d_model."""
     pooling: Pooling = "first"
     """Reduction of the tokens to one vector; `{token: ID}` selects the first token with that id."""
     transform: Annotated[
@@ -303,6 +316,7 @@ class SequenceHead(TransformingHead):
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)
+        yield from dense_width_faults(self.activation, self.dense_width)
         if self.activation is None and self.norm is None and self.transform == "tokens":
             yield Fault(
                 ("transform",),
@@ -342,8 +356,6 @@ class Classification(SequenceHead):
 
     kind: Literal["classification"] = "classification"
     compared_by: ClassVar[Literal["scores"]] = "scores"
-    dense_width: Width | None = None
-    """Width of the dense layer (wav2vec 2.0: 256). Default: d_model."""
     labels: Width
     """Number of classes."""
     bias: bool = True
@@ -355,16 +367,6 @@ class Classification(SequenceHead):
         yield from self.vector_steps()
         yield Step("Classifier", "labels", (WIDTHS,))
         yield Output("Logits", product("B", self.labels))
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        yield from super().faults(context)
-        if self.activation is None and self.dense_width is not None:
-            yield Fault(
-                ("dense_width",),
-                "belongs to a dense layer, which activation adds",
-                self.dense_width,
-                "Add activation: (identity for none), or remove dense_width.",
-            )
 
 
 @register("head")
@@ -419,7 +421,7 @@ class Pooled(SequenceHead):
         return self.output
 
     def vector_width(self, d_model: int) -> int:
-        return self.projection or d_model
+        return self.projection or self.dense_width or d_model
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield Output("Hidden states", product("B", context.length, context.width))

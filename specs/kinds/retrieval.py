@@ -9,7 +9,7 @@ from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.embedding import EmbeddingKind
-from specs.kinds.head import Head, HeadKind, MaskedScores, TransformingHead, dense_steps
+from specs.kinds.head import Head, HeadKind, MaskedScores, TransformingHead, dense_steps, dense_width_faults
 
 TOKEN_VECTORS = "token_embeddings"
 """The output with a vector for each token, as sentence-transformers names it."""
@@ -32,6 +32,8 @@ class MultiVector(TransformingHead):
     kind: Literal["multi_vector"] = "multi_vector"
     embeds_texts: ClassVar[bool] = True
     compared_by: ClassVar[Literal["late interaction"]] = "late interaction"
+    dense_width: Annotated[Width | None, OmitDefault()] = None
+    """Width of the dense layer. Default: d_model."""
     projection: Width | None = None
     """Width of a projection of every vector (ColBERT: 128). Default: no projection."""
     projection_bias: Annotated[bool, OmitDefault()] = False
@@ -43,16 +45,24 @@ class MultiVector(TransformingHead):
     def vector_output(self) -> str:
         return TOKEN_VECTORS
 
+    def width(self, d_model: int) -> int:
+        """The width of the vectors."""
+        return self.projection or self.dense_width or d_model
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        yield from dense_width_faults(self.activation, self.dense_width)
+
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield from dense_steps(self)
         if self.projection is not None:
             yield Step("Projection", "projection", (WIDTHS,))
         if self.normalize:
             yield Step("Divided by its length")
-        yield Output("Token vectors", product("B", context.length, self.projection or context.width))
+        yield Output("Token vectors", product("B", context.length, self.width(context.width)))
 
     def why_insensitive(self, width: int) -> str:
-        single = self.normalize and (self.projection or width) == 1
+        single = self.normalize and self.width(width) == 1
         return super().why_insensitive(width) or (
             "a unit vector of width 1 carries only a sign" if single else ""
         )

@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers as hf
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -24,6 +24,8 @@ from zoo.checkpoints.converting import convert
 from zoo.configs.causal_encoder import as_decoder
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import import_spec
+from zoo.configs.sentence import dense_fields
+from zoo.families.common.config import Config, ConfigError
 
 WORDS = [
     "<s>",
@@ -59,6 +61,18 @@ BODIES = {
     ),
     "qwen3": (hf.Qwen3Model, hf.Qwen3Config(**SHAPE, num_key_value_heads=2, head_dim=8), "lasttoken"),
     "nomic_bert": (hf.NomicBertModel, hf.NomicBertConfig(**SHAPE), "mean"),
+    "gemma3_text": (
+        hf.Gemma3TextModel,
+        hf.Gemma3TextConfig(
+            **{**SHAPE, "num_hidden_layers": 3},
+            num_key_value_heads=2,
+            head_dim=8,
+            sliding_window=4,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+            use_bidirectional_attention=True,
+        ),
+        "mean",
+    ),
 }
 
 
@@ -118,3 +132,39 @@ def test_the_vectors_of_padded_sentences(family: str, side: str, tmp_path: Path)
     (tmp_path / "back").mkdir()
     convert(spec, str(directory), tmp_path / "back")
     assert_close(vectors(tmp_path / "back"), expected)
+
+
+def test_two_dense_layers_of_another_width_between(tmp_path: Path) -> None:
+    """EmbeddingGemma's modules: a wider layer without bias and activation, and a projection back."""
+    directory = tmp_path / "saved"
+    model_class, config, pooling = BODIES["gemma3_text"]
+    body = model_class(config).eval()
+    redraw(body, 1)
+    body.save_pretrained(tmp_path / "body")
+    tokenizer("right").save_pretrained(tmp_path / "body")
+    torch.manual_seed(1)
+    layers = [
+        Dense(*widths, bias=False, activation_function=torch.nn.Identity()) for widths in ((24, 40), (40, 24))
+    ]
+    modules = [Transformer(str(tmp_path / "body")), Pooling(24, pooling), *layers, Normalize()]
+    SentenceTransformer(modules=modules, device="cpu").save(str(directory))
+    spec = import_spec(directory)
+    batch = tokenizer("right")(list(SENTENCES), padding=True, return_tensors="pt")
+    with torch.no_grad():
+        ours = load(spec, directory)(batch["input_ids"], batch["attention_mask"]).sentence_embedding
+    assert_close(ours, vectors(directory))
+    (tmp_path / "back").mkdir()
+    convert(spec, str(directory), tmp_path / "back")
+    assert_close(vectors(tmp_path / "back"), vectors(directory))
+
+
+def test_a_second_layer_with_an_activation_is_refused() -> None:
+    first = {"projection": 40}
+    data = {
+        "in_features": 40,
+        "out_features": 24,
+        "bias": True,
+        "activation_function": "torch.nn.modules.activation.Tanh",
+    }
+    with pytest.raises(ConfigError, match="activation_function: must be the identity, without a bias"):
+        dense_fields(Config(data, "2_Dense/config.json"), 24, first)

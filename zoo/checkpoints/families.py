@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from torch import nn
@@ -11,6 +12,7 @@ from specs.base.suggest import suggestion
 from specs.model.model import Model
 from zoo.checkpoints.gguf import as_gguf
 from zoo.core.tensors import weight_tensors
+from zoo.families.alike import text_names
 from zoo.families.common.tensors import Tensors
 from zoo.families.registry import family, has_tensors, model_types, tensor_names
 from zoo.files.json_values import read_object
@@ -30,8 +32,11 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Tensors:
         names = _of_model_type(model_type_of(first.header), first.path)
         return as_gguf(names, first.header, spec)
     config = files.path / "config.json"
-    if os.path.lexists(config):
-        return _of_model_type(read_object(config, WeightError, config.parent).get("model_type"), config)
+    type_name = (
+        read_object(config, WeightError, config.parent).get("model_type") if os.path.lexists(config) else None
+    )
+    if isinstance(type_name, str) and has_tensors(type_name):
+        return family(type_name).tensors
     shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(model)}
 
     def names_found(names: Tensors) -> float:
@@ -40,6 +45,10 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Tensors:
         return sum(not plain.isdisjoint(names) for names in table.names()) / len(shapes)
 
     tables = tensor_names()
+    if type_name is not None:
+        return _of_all_names(
+            type_name, config, [table for table in tables if names_found(table) == 1.0], spec, shapes
+        )
     best = max(tables, key=names_found)  # the first of equals
     if names_found(best) < 0.5:
         seen = ", ".join(sorted(files.tensors)[:8]) or "no tensors"
@@ -48,6 +57,42 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Tensors:
             f"{files.path} has tensor names of no known family ({known}) for this spec: {seen}, ..."
         )
     return best
+
+
+def text_model_files(files: TensorFiles) -> TensorFiles:
+    """Return the tensors of the text model, of a checkpoint whose other parts are not supported; otherwise all of them."""
+    config = files.path / "config.json"
+    if not os.path.lexists(config):
+        return files
+    data = read_object(config, WeightError, config.parent)
+    if "text_config" not in data or has_tensors(data.get("model_type")):
+        return files
+    names = text_names(files.tensors)
+    return TensorFiles(files.path, {plain: files.tensors[stored] for plain, stored in names.items()})
+
+
+def _of_all_names(
+    type_name: object,
+    where: Path,
+    tables: Sequence[Tensors],
+    spec: Model,
+    shapes: Mapping[str, tuple[int, ...]],
+) -> Tensors:
+    """Return the table that names all tensors of a checkpoint whose config states an unknown type.
+
+    Raises :class:`WeightError` without one, and where several disagree on what their tensors hold.
+    """
+    if not tables:
+        return _of_model_type(type_name, where)
+    first, *others = (table.table(spec, shapes) for table in tables)
+    for other, table in zip(others, tables[1:], strict=True):
+        slots = ((first.find(name), other.find(name)) for name in shapes)
+        if any(one and two and one.transform != two.transform for one, two in slots):
+            raise WeightError(
+                f"{where}: model_type {type_name!r} is unknown: {tables[0].name} and {table.name} name the tensors alike, in "
+                f"different layouts\n  Set model_type to one of them."
+            )
+    return tables[0]
 
 
 def _of_model_type(model_type: object, where: Path) -> Tensors:

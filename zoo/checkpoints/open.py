@@ -11,7 +11,7 @@ from torch import nn
 
 from specs.base.suggest import did_you_mean
 from specs.model.model import Model
-from zoo.checkpoints.families import family_of
+from zoo.checkpoints.families import family_of, text_model_files
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.checkpoints.token_scores import with_token_scores
 from zoo.configs.recorded_spec import check_recorded_spec
@@ -61,7 +61,7 @@ def open_weights(
 
 def opened(argument: str, model: nn.Module, spec: Model) -> tuple[TensorFiles, Tensors]:
     """The tensors of the weights that a user names, and the table of their names. Raises :class:`WeightError`."""
-    files = unpacked_files(TensorFiles.open(located(argument, weights=True)))
+    files = text_model_files(unpacked_files(TensorFiles.open(located(argument, weights=True))))
     names = family_of(files, model, spec)
     if spec.head.kind == "classification" and (tokens := scored_tokens(files.path)):
         files = with_token_scores(files, names, tokens)

@@ -235,10 +235,11 @@ class Pooled(SequenceHead):
     """last_hidden_state: B T D, and one vector per sequence, B W, under the name that the spec gives it."""
 
     def __init__(self, spec: spec.Pooled, context: StackContext) -> None:
-        super().__init__(spec, context)
+        dense = spec.dense_width or context.d_model
+        super().__init__(spec, context, dense)
         self.output, self.normalize = spec.output, spec.normalize
         width = spec.projection
-        self.projection = nn.Identity() if width is None else Linear(context.d_model, width, bias=False)
+        self.projection = nn.Identity() if width is None else Linear(dense, width, bias=False)
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         vector = self.projection(self.vector(x, tokens))  # B W

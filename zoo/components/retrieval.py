@@ -20,11 +20,9 @@ class MultiVector(TransformingHead):
     """token_embeddings: B T W, padding included."""
 
     def __init__(self, spec: spec.MultiVector, context: StackContext) -> None:
-        super().__init__(spec, context)
-        width = spec.projection
-        self.projection = (
-            nn.Identity() if width is None else Linear(context.d_model, width, bias=spec.projection_bias)
-        )
+        dense, width = spec.dense_width or context.d_model, spec.projection
+        super().__init__(spec, context, dense)
+        self.projection = nn.Identity() if width is None else Linear(dense, width, bias=spec.projection_bias)
         self.normalize = spec.normalize
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:

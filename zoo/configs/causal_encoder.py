@@ -14,8 +14,24 @@ def causal_encoder(data: Data) -> Data:
     """Return the plain data of a spec with its decoder, if that is its only stack, as a causal encoder."""
     if data["architecture"] != "decoder":
         return data
+    if sees_both_ways(data):
+        return both_ways(data)
     renamed = {"encoder" if key == "decoder" else key: value for key, value in data.items()}
     return {**renamed, "architecture": "encoder", "encoder": {**renamed["encoder"], "causal": True}}
+
+
+def sees_both_ways(data: Data) -> bool:
+    """Return whether the layers of a decoder are said to see the tokens after each token too, which makes it an encoder."""
+    return data.get("decoder", {}).get("causal") is False
+
+
+def both_ways(data: Data) -> Data:
+    """Return the plain data of a spec with such a decoder as an encoder; other data as it is."""
+    if not sees_both_ways(data):
+        return data
+    renamed = {"encoder" if key == "decoder" else key: value for key, value in data.items()}
+    stack = {key: value for key, value in renamed["encoder"].items() if key != "causal"}
+    return {**renamed, "architecture": "encoder", "encoder": stack}
 
 
 def as_encoder(model: Model) -> Model:

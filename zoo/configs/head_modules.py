@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specs.kinds.activation import Activation
-from specs.kinds.head import HeadKind, Pooled, TransformingHead
+from specs.kinds.head import HeadKind, Pooled
 from specs.kinds.retrieval import TOKEN_VECTORS, MultiVector, Several, Sparse
 from specs.model.model import Model
 from zoo.configs.sentence import (
@@ -114,15 +114,16 @@ def _pooled_modules(head: Pooled, d_model: int) -> Iterator[tuple[str, Data]]:
 
 
 def _dense_modules(
-    head: TransformingHead, d_model: int, projection: int | None, bias: bool
+    head: Pooled | MultiVector, d_model: int, projection: int | None, bias: bool
 ) -> Iterator[tuple[str, Data]]:
     """Return the Dense modules of a head: its dense layer and its projection, as far as it has them."""
     if head.norm is not None:
         raise UnfitError(f"head.norm {head.norm.kind}")
+    width = head.dense_width or d_model
     if head.activation is not None:
-        yield DENSE, _dense_config(d_model, d_model, head.activation, head.dense_bias)
+        yield DENSE, _dense_config(d_model, width, head.activation, head.dense_bias)
     if projection is not None:
-        yield DENSE, _dense_config(d_model, projection, "identity", bias)
+        yield DENSE, _dense_config(width, projection, "identity", bias)
 
 
 def _dense_config(width: int, out: int, activation: Activation, bias: bool) -> Data:

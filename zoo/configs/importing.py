@@ -14,14 +14,14 @@ from specs.language.document import Document
 from specs.language.named_blocks import with_named_blocks
 from specs.language.validation import validate
 from specs.model.model import Model
-from zoo.configs.causal_encoder import causal_encoder
+from zoo.configs.causal_encoder import both_ways, causal_encoder
 from zoo.configs.reranking import reranker_spec, scored_tokens
 from zoo.configs.sentence import sentence_modules, sentence_spec, spec_of_modules, stanford_head
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.layers import merge
 from zoo.families.common.template import Data
-from zoo.families.registry import family_of_config
+from zoo.families.registry import family_of_config, read_as
 from zoo.weights.adapters import refuse_adapter
 from zoo.weights.gguf_file import is_gguf
 from zoo.weights.hub import repository_name, snapshot_of
@@ -40,13 +40,14 @@ def import_spec(
     ignored: Collection[str] = (),
     strict: bool = False,
     tell: Tell = lambda names: None,
+    family: str | None = None,
 ) -> Model:
     """Return the spec of a config.json, of a directory that has one, or of a GGUF file.
 
     A sentence-transformers directory gives the body with the head that its modules describe. ``name`` is the name of
     the spec (default: the directory's); ``ignored`` are unsupported fields to accept. Fields that the reference does
-    not have are skipped and passed to ``tell``, or refused where ``strict``. Raises :class:`ConfigError`, which names
-    the field, for unsupported or contradictory fields.
+    not have are skipped and passed to ``tell``, or refused where ``strict``. A config of an unknown type is read as one of
+    the ``family`` if given.  Raises :class:`ConfigError`, which names the field, for unsupported or contradictory fields.
     """
     if path.is_dir():
         path = snapshot_of(path)
@@ -61,6 +62,8 @@ def import_spec(
         config = Config(config_of_gguf(file, ignored), str(file))
     else:
         config = Config.load(file, lambda: tensors_beside(file.parent), path if path.is_dir() else None)
+    if family is not None:
+        config = read_as(config, family)
     read = (_of_modules(path) if path.is_dir() else None) or _of_colbert(config)
     return spec_of_config(
         config, name=name or _name(file), ignored=ignored, strict=strict, tell=tell, read=read or of_class
@@ -85,7 +88,7 @@ def _of_colbert(config: Config) -> Read | None:
 
 def of_class(config: Config, family: Family) -> Data:
     """Return the spec of the class that a config names, without a name."""
-    return family.spec(config, _class_name(config, family))
+    return both_ways(family.spec(config, _class_name(config, family)))
 
 
 def of_causal_class(config: Config, family: Family) -> Data:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,8 +15,10 @@ from specs.language.named_blocks import with_named_blocks
 from specs.language.reference import SUFFIXES, is_hub_id, preset_file
 from specs.language.validation import validate
 from specs.model.model import Model
+from zoo.files.json_values import read_object
 
 ReferenceKind = Literal["spec", "export", "checkpoint"]
+Tell = Callable[[Sequence[str]], None]
 
 SPEC = "spec.yaml"
 """The spec beside the weights of a conversion, or in an export."""
@@ -36,6 +38,10 @@ class NamedModel:
     document: Document
     spec: Model
     own_weights: str | None = None
+    family: str | None = None
+    """The family that a checkpoint of an unknown type was read as."""
+    passed_over: tuple[str, ...] = ()
+    """The fields of its config that this family does not have."""
 
     def weights(self, wanted: str | None) -> str:
         """The weights that a user wants, or else the model's own, or else random.  Raises as :meth:`default_weights`."""
@@ -55,18 +61,44 @@ class NamedModel:
 
 
 def named_model(
-    reference: str | os.PathLike[str], assignments: Sequence[str] = (), name: str | None = None
+    reference: str | os.PathLike[str],
+    assignments: Sequence[str] = (),
+    name: str | None = None,
+    family: str | None = None,
 ) -> NamedModel:
     """The model that a reference names, with ``path=value`` assignments applied in order, under another ``name`` if given.
+
+    A checkpoint of an unknown type is read as one of the ``family``.
 
     A preset takes precedence over a directory of its name, and an existing path over a hub repository. No weights are read or
     fetched. Raises :class:`specs.base.errors.UserError` for a wrong reference, config or spec.
     """
     text = os.fspath(reference)
     kind, path = _located(text)
-    document = varied(_document(text, kind, path), assignments, name)
+    passed_over: list[str] = []
+    if family is not None and kind != "checkpoint":
+        raise UserError(
+            f"{option_name('family')} {family} is for checkpoints, and {text} is {_KINDS[kind]}\n  Leave it out."
+        )
+    document = varied(_document(text, kind, path, family, passed_over.extend), assignments, name)
     spec = validate(with_named_blocks(document))
-    return NamedModel(text, kind, path, document, spec, _own_weights(text, kind, path))
+    weights = _own_weights(text, kind, path)
+    return NamedModel(text, kind, path, document, spec, weights, family, tuple(passed_over))
+
+
+_KINDS: dict[ReferenceKind, str] = {"spec": "a spec", "export": "an export", "checkpoint": "a checkpoint"}
+
+
+def unknown_family(reference: str, family: str | None) -> str | None:
+    """The ``family`` where a reference is a checkpoint whose type no family has; None for others."""
+    from zoo.families.common.config import CONFIG
+    from zoo.families.registry import has_tensors
+
+    kind, path = _located(reference)
+    file = path / CONFIG if path.is_dir() else path
+    if family is None or kind != "checkpoint" or file.suffix != ".json" or not os.path.lexists(file):
+        return None
+    return None if has_tensors(read_object(file, UserError).get("model_type")) else family
 
 
 def model_kind(reference: str) -> ReferenceKind:
@@ -115,18 +147,18 @@ def _located(reference: str) -> tuple[ReferenceKind, Path]:
     return "spec", path
 
 
-def _document(reference: str, kind: ReferenceKind, path: Path) -> Document:
+def _document(reference: str, kind: ReferenceKind, path: Path, family: str | None, tell: Tell) -> Document:
     if kind != "checkpoint":
         return read(path / SPEC if kind == "export" else reference)
     from specs.forms.resolved import resolved
 
-    spec = checkpoint_spec(path)
+    spec = checkpoint_spec(path, family, tell)
     assert spec is not None, "a checkpoint has one of these files"
     return Document(resolved(spec))
 
 
-def checkpoint_spec(path: Path) -> Model | None:
-    """The spec of a checkpoint: of its config.json or GGUF file, or else the spec.yaml in its directory, or the spec that a
+def checkpoint_spec(path: Path, family: str | None = None, tell: Tell = lambda names: None) -> Model | None:
+    """The spec of a checkpoint: of its config.json, read as a ``family`` if given, or GGUF file, or else the spec.yaml in its directory, or the spec that a
     distributed checkpoint records; None where it has none of them.
 
     Raises :class:`specs.base.errors.UserError` for an invalid one.
@@ -137,7 +169,7 @@ def checkpoint_spec(path: Path) -> Model | None:
     from zoo.weights.gguf_file import is_gguf
 
     if path.suffix == ".json" or is_gguf(path) or os.path.lexists(path / CONFIG):
-        return import_spec(path)
+        return import_spec(path, family=family, tell=tell if family else lambda names: None)
     beside = (path if path.is_dir() else path.parent) / SPEC
     if beside.is_file():
         return validate(with_named_blocks(read(beside)))

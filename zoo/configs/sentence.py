@@ -182,7 +182,7 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
                 _reads(config, OUTPUT)
                 head["normalize"] = True
             case _:
-                head |= _dense(config, d_model, head, OUTPUT)
+                head |= dense_fields(config, d_model, head)
         config.strict = True
         config.finish()
     return head
@@ -219,7 +219,7 @@ def read_multi_vector(directory: Path, modules: Sequence[Module], d_model: int) 
         if module.kind == NORMALIZE:
             _reads(config, TOKEN_VECTORS)
         else:
-            head |= _dense(config, d_model, head, TOKEN_VECTORS)
+            head |= dense_fields(config, d_model, head, TOKEN_VECTORS)
         config.strict = True
         config.finish()
     return head
@@ -259,27 +259,30 @@ def _pooling(config: Config, d_model: int) -> PoolingName:
     return POOLINGS[modes[0]]
 
 
-def _dense(config: Config, d_model: int, head: Data, output: str) -> Data:
-    """Return a Dense module as fields of a head: a dense layer of the same width, or a projection."""
+def dense_fields(config: Config, d_model: int, head: Data, output: str = OUTPUT) -> Data:
+    """Return a Dense module as fields of a head: a dense layer, or a projection."""
     _reads(config, output)
     config.must("use_residual", False, "residuals around Dense are not supported")
-    if "projection" in head:
+    first = head.get("projection") if "activation" not in head else None
+    if "projection" in head and first is None:
         config.refuse("in_features", "must belong to a layer before the projection: no layer may follow it")
-    _width(config, d_model, "in_features")
+    before = first or head.get("dense_width")
+    _width(config, before or d_model, "in_features", of="the layer before" if before else "the body")
     width = config.int("out_features", default=REQUIRED)
     bias = config.bool("bias", default=True)
     activation = config.choice("activation_function", ACTIVATIONS, "torch.nn.modules.activation.Tanh")
     if activation == "identity" and not bias:
-        return {"projection": width}
-    if activation == "identity" and width != d_model and output == TOKEN_VECTORS:
+        wider = {} if first is None else {"activation": "identity", "dense_bias": False, "dense_width": first}
+        return {**wider, "projection": width}
+    if activation == "identity" and output == TOKEN_VECTORS and ("activation" in head or width != d_model):
         return {"projection": width, "projection_bias": True}
-    if "activation" in head or width != d_model:
+    if "activation" in head or first is not None:
         config.refuse(
-            "out_features",
-            f"must be {d_model}, the width of the body, in a layer with a bias or an activation",
-            "Change the width only in the last layer, without bias and activation.",
+            "activation_function",
+            "must be the identity, without a bias, in the second layer: it is a projection",
         )
-    return {"activation": activation, "dense_bias": bias}
+    wider = {} if width == d_model else {"dense_width": width}
+    return {"activation": activation, "dense_bias": bias, **wider}
 
 
 def _reads(config: Config, output: str) -> None:
@@ -292,7 +295,7 @@ def _reads(config: Config, output: str) -> None:
         config.must(name, output, because)
 
 
-def _width(config: Config, d_model: int, *names: str) -> None:
+def _width(config: Config, d_model: int, *names: str, of: str = "the body") -> None:
     if config.int(*names, default=REQUIRED) != d_model:
         name = next(name for name in names if config.has(name))
-        config.refuse(name, f"must be {d_model}, the width of the body")
+        config.refuse(name, f"must be {d_model}, the width of {of}")

@@ -12,10 +12,11 @@ import importlib
 from collections.abc import Iterable, Iterator
 from importlib.metadata import EntryPoint
 
-from specs.base.errors import PluginError
+from specs.base.errors import PluginError, option_name
 from specs.base.plugins import FAMILIES, broken, load_entry, plugin_entries
-from specs.base.suggest import misspelt
-from zoo.families.common.config import Config
+from specs.base.suggest import misspelt, suggestion
+from zoo.families.alike import as_family, candidates, offer
+from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.tensors import Tensors
 
@@ -121,6 +122,20 @@ MODULES = {
     "rwkv7": "hybrids.rwkv7",
     "starcoder2": "decoders.starcoder2",
     "xglm": "decoders.xglm",
+    "cwm": "decoders.cwm",
+    "ministral": "decoders.ministral",
+    "exaone": "decoders.exaone",
+    "exaone_moe": "decoders.exaone_moe",
+    "internlm3": "decoders.internlm3",
+    "iquestcoder": "decoders.internlm3",
+    "solar_open": "decoders.solar_open",
+    "flex_olmo": "decoders.flex_olmo",
+    "jais2": "decoders.jais2",
+    "vaultgemma": "decoders.vaultgemma",
+    "nanochat": "decoders.nanochat",
+    "glm4_moe_lite": "decoders.glm4_moe_lite",
+    "youtu": "decoders.youtu",
+    "biogpt": "decoders.biogpt",
     "zamba": "hybrids.zamba",
     "zamba2": "hybrids.zamba2",
     "eurobert": "encoders.eurobert",
@@ -148,6 +163,8 @@ MODULES = {
     "whisper": "speech.whisper",
     "wav2vec2": "speech.wav2vec2",
     "hubert": "speech.wav2vec2",
+    "unispeech": "speech.wav2vec2",
+    "unispeech-sat": "speech.wav2vec2",
     "wavlm": "speech.wav2vec2",
     "moonshine": "speech.moonshine",
     "wav2vec2-bert": "speech.wav2vec2_bert",
@@ -158,6 +175,11 @@ MODULES = {
     "camembert": "encoders.roberta",
     "data2vec-text": "encoders.roberta",
     "roberta-prelayernorm": "encoders.roberta",
+    "xlm-roberta-xl": "encoders.roberta",
+    "ernie": "encoders.bert",
+    "megatron-bert": "encoders.megatron_bert",
+    "plbart": "seq2seq.bart",
+    "blenderbot": "seq2seq.bart",
     "marian": "seq2seq.marian",
     "m2m_100": "seq2seq.m2m_100",
     "nllb-moe": "seq2seq.nllb_moe",
@@ -234,7 +256,10 @@ def tensor_names() -> list[Tensors]:
 
 
 def family_of_config(config: Config) -> Family:
-    """Return the family that a config names. Raises :class:`ConfigError` with a suggestion for a misspelt one."""
+    """Return the family that a config names.
+
+    Raises :class:`ConfigError` for an unknown one, with the family whose fields and tensors it has or a suggestion.
+    """
     model_type = config.any("model_type")
     if model_type is None:
         config.refuse("model_type", "is required, as it names the family", _remedy(config))
@@ -244,13 +269,40 @@ def family_of_config(config: Config) -> Family:
         config.refuse(
             "model_type",
             "must be a text model: its other parts are not supported",
-            "Save text_config as a config.json of its own, with the tensors of the text model.",
+            _like(config)
+            or "Save text_config as a config.json of its own, with the tensors of the text model.",
         )
     if not isinstance(model_type, str) or model_type not in known:
         near = misspelt(str(model_type), sorted(known))
-        remedy = f"Did you mean {near!r}?" if near else f"Supported families: {', '.join(sorted(known))}."
-        config.refuse("model_type", "is not a supported family", remedy)
+        remedy = f"Did you mean {near!r}?" if near else "zoo has no family like it."
+        config.refuse("model_type", "is not a supported family", _like(config) or remedy)
     return family(model_type)
+
+
+def read_as(config: Config, model_type: str) -> Config:
+    """Return the config of an unknown type, or of a model whose text alone is supported, as a config of a family.
+
+    Raises :class:`ConfigError` where the type is a supported family, or one whose missing part is known.
+    """
+    known = model_types()
+    if model_type not in known:
+        remedy = suggestion(model_type, sorted(known))
+        raise ConfigError(f"{option_name('family')} {model_type!r} is not a supported family\n  {remedy}")
+    named_type = config.data.get("model_type")
+    if named_type in known and named_type != model_type:
+        rule = f"is a supported family, and is not read as {model_type}"
+        config.refuse("model_type", rule, f"Leave {option_name('family')} out.")
+    config.refuse_inexpressible()
+    renamed = as_family(config, family(model_type))
+    inner = config.data.get("text_config")
+    if isinstance(inner, dict) and inner.get("model_type") != model_type:
+        Config(inner, config.where, "text_config.").refuse_inexpressible()
+    return renamed
+
+
+def _like(config: Config) -> str:
+    """Return the offer to read a config as a family that it is like; empty without one."""
+    return offer(config, candidates(families()))
 
 
 def _remedy(config: Config) -> str:
@@ -261,4 +313,7 @@ def _remedy(config: Config) -> str:
             name in candidate.classes for name in named if isinstance(name, str)
         ):
             return f'Add "model_type": "{candidate.model_type}", the family of {named[0]}.'
-    return 'Add it, such as "model_type": "bert".'
+    return (
+        _like(config)
+        or 'Add it, such as "model_type": "bert", if the config is one of transformers; others are not read.'
+    )

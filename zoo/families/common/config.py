@@ -196,6 +196,10 @@ class Config:
             rule = f"is not supported: specs cannot express {because}"
             self.refuse("model_type", rule, "Export it with the tools of its authors.")
 
+    def tensor_names(self) -> Collection[str]:
+        """Return the names of the tensors beside the config, none where there are no weights."""
+        return self._tensors()
+
     def stores(self, tensor: str) -> bool:
         """Return whether the config's checkpoint is present and has a tensor: some configs do not say what they tie."""
         return tensor in self._tensors()

@@ -70,6 +70,7 @@ class Family:
     def body_config(self, model: Model, class_name: str) -> Data:
         """The config of a spec for one of the classes, without the fields of its head."""
         body = self._body(class_name)
+        model = _seen_both_ways(model, body)
         start = {"architectures": [class_name], "model_type": self.model_type}
         if body["architecture"] != model.architecture:
             raise UnfitError(f"architecture {model.architecture}")
@@ -79,3 +80,13 @@ class Family:
 
     def _body(self, class_name: str) -> Template:
         return self.classes[class_name].body or self.body
+
+
+def _seen_both_ways(model: Model, body: Template) -> Model:
+    """Return an encoder as a decoder without a causal mask, for families that state the mask."""
+    decoder = body.get("decoder") if isinstance(body, Mapping) else None
+    states = decoder is not None and "causal" in getattr(decoder, "more", {})
+    if not states or model.architecture != "encoder" or model.encoder is None or model.is_causal("encoder"):
+        return model
+    stack = model.encoder.model_copy(update={"causal": False})
+    return model.model_copy(update={"architecture": "decoder", "encoder": None, "decoder": stack})

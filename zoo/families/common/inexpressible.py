@@ -8,6 +8,17 @@ _SHRINKING = f"images whose width and resolution change between layers, and {_SH
 _BOXES = "a convolutional network that reads images (ResNet), and a decoder of trained queries, each of which gives a class and a box"
 _FROM_TOKENS = "biases of scores that are computed from the tokens, and short convolutions of keys, values and the outputs of branches"
 
+_BOXES_OF_WORDS = "embeddings of where each token is on a page"
+_PYRAMID = "images whose width and resolution change between layers"
+_CONVOLUTIONS = f"{_PYRAMID} of convolutions"
+_MASKS = "masks of an image as the output"
+_FRAMES = "several images in time, and attention among them"
+_CODES = "codebooks of audio, and the networks of convolutions that read or write waveforms"
+_SERIES = "series of numbers in the place of tokens"
+_KEYPOINTS = "points of images, and pairs of them, as the output"
+_ENTITIES = "a second kind of input among the tokens"
+_WINDOWS_AND_GLOBAL = "attention within windows and to chosen tokens that all others see"
+
 INEXPRESSIBLE = {
     **dict.fromkeys(
         ("parakeet_rnnt", "parakeet_tdt"),
@@ -44,5 +55,110 @@ INEXPRESSIBLE = {
     "doge": "attention that sees the tokens whose values score best",
     "jetmoe": "attention whose heads are chosen by a router",
     "reformer": "attention among tokens of equal hashes, and reversible layers",
+    # encoders of text
+    "deberta": "projections of distances of their own in each layer (DeBERTa-v2 and v3, which share them with the tokens, are supported)",
+    "esm": "embeddings that grow with the share of masked tokens (ESM-2)",
+    "mobilebert": "layers whose branches are narrower than what they read (bottlenecks), with several feed-forwards in a row",
+    "squeezebert": "projections that are convolutions in groups",
+    "convbert": "convolutions beside attention, whose kernels are computed from the tokens",
+    "funnel": "tokens that are pooled between layers",
+    "fnet": "Fourier transforms in the place of attention",
+    "nystromformer": "attention by way of landmark tokens (Nystr\u00f6m)",
+    "yoso": "attention among tokens that are sampled by their hashes",
+    "mra": "attention of several resolutions",
+    "canine": "characters, whose embeddings are hashed and which are shortened by convolutions",
+    "perceiver": "trained vectors that attend to the input",
+    "xlnet": "two streams of attention over permuted tokens (XLNet)",
+    **dict.fromkeys(
+        ("xlm", "flaubert"), "embeddings of languages, and sinusoidal positions that are trained"
+    ),
+    "xmod": "layers for each language after each feed-forward",
+    "ibert": "arithmetic of integers in the layers themselves",
+    "roc_bert": "embeddings of the shapes and the sounds of characters",
+    "splinter": "a head that answers questions from a token that stands for each answer",
+    "tapas": "embeddings of rows, columns and ranks of a table",
+    **dict.fromkeys(("layoutlm", "lilt", "bros"), _BOXES_OF_WORDS),
+    **dict.fromkeys(
+        ("layoutlmv2", "layoutlmv3", "layoutxlm", "udop"), f"{_BOXES_OF_WORDS}, and the image of the page"
+    ),
+    "markuplm": "embeddings of where each token is in a document (XPath)",
+    **dict.fromkeys(("luke", "mluke"), f"{_ENTITIES} (entities)"),
+    **dict.fromkeys(("visual_bert", "lxmert", "vilt"), f"{_ENTITIES} (regions of an image)"),
+    **dict.fromkeys(("longformer", "led", "big_bird", "bigbird_pegasus", "pegasus_x"), _WINDOWS_AND_GLOBAL),
+    "prophetnet": "several streams, each of which guesses a further token",
+    "rag": "a search for documents inside the model",
+    # decoders
+    "bitnet": "weights of -1, 0 and 1, and norms inside the branches",
+    "mistral4": "latent attention whose queries grow with their position",
+    "minimax_m3": f"{_INDEXER}, and images among the tokens",
+    "mimo_v2_flash": "attention whose values are narrower than its keys, with a sink per head",
+    "nemotron-nas": "layers that differ in their heads and widths, or have no attention, one by one",
+    "ctrl": "embeddings of positions that are scaled with the tokens",
+    "cpmant": "segments whose distances are biases of scores",
+    "decision_transformer": f"{_ENTITIES} (states, actions and rewards)",
+    **dict.fromkeys(("csm", "moshi", "dia", "musicgen", "musicgen_melody", "bark", "higgs_audio_v2"), _CODES),
+    **dict.fromkeys(("encodec", "dac", "mimi", "xcodec", "vits", "univnet", "speecht5_hifigan"), _CODES),
+    # speech
+    "audio-spectrogram-transformer": "patches that overlap",
+    "data2vec-audio": "positions by several convolutions in a row",
+    **dict.fromkeys(("sew", "sew-d"), "frames that are pooled before the layers and spread out after them"),
+    "speech_to_text": "frames that gated convolutions shorten",
+    "speecht5": "one stack for speech and text, with networks before and after it",
+    **dict.fromkeys(
+        ("seamless_m4t", "seamless_m4t_v2"), f"units of speech between two decoders, and {_CODES}"
+    ),
+    "fastspeech2_conformer": "durations of tokens, which become frames",
+    # images
+    **dict.fromkeys(
+        ("resnet", "regnet", "bit", "efficientnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2"),
+        _CONVOLUTIONS,
+    ),
+    **dict.fromkeys(
+        (
+            "mobilevit",
+            "mobilevitv2",
+            "cvt",
+            "levit",
+            "pvt",
+            "pvt_v2",
+            "poolformer",
+            "swiftformer",
+            "hiera",
+            "focalnet",
+        ),
+        _PYRAMID,
+    ),
+    **dict.fromkeys(("segformer", "glpn"), f"{_PYRAMID}, and {_MASKS}"),
+    **dict.fromkeys(
+        ("sam", "sam2", "sam_hq", "maskformer", "mask2former", "oneformer", "upernet", "eomt"), _MASKS
+    ),
+    **dict.fromkeys(
+        ("dpt", "zoedepth", "depth_pro"),
+        "the outputs of several layers that convolutions fuse into an image (DPT)",
+    ),
+    **dict.fromkeys(("rt_detr", "rt_detr_v2", "d_fine"), _BOXES),
+    "yolos": "trained queries among the patches, each of which gives a class and a box",
+    "vit_mae": "patches of which most are left out at random",
+    "imagegpt": "scores of one class fewer than the embedding has",
+    "vitpose": "heat maps as the output",
+    **dict.fromkeys(("videomae", "timesformer", "vivit", "vjepa2"), _FRAMES),
+    **dict.fromkeys(("superpoint", "superglue", "lightglue", "efficientloftr"), _KEYPOINTS),
+    **dict.fromkeys(
+        ("timm_wrapper", "timm_backbone"), "a network of the library timm, which its own name describes"
+    ),
+    "trocr": "a decoder alone that attends to images (vision-encoder-decoder is supported)",
+    # series
+    **dict.fromkeys(
+        (
+            "autoformer",
+            "informer",
+            "time_series_transformer",
+            "patchtst",
+            "patchtsmixer",
+            "timesfm",
+            "timesfm2_5",
+        ),
+        _SERIES,
+    ),
 }
 """model_type -> what a spec cannot express."""

@@ -112,15 +112,17 @@ def sigmoid_mixture(
     normalize: bool,
     scale: float,
     groups: ExpertGroups,
+    names: tuple[str, str] = ("n_routed_experts", "n_shared_experts"),
 ) -> Template:
-    """DeepSeek-V3's mixture; the arguments are a family's defaults."""
+    """DeepSeek-V3's mixture; the arguments are a family's defaults, and ``names`` the fields of the numbers of experts."""
+    routed, common = names
     width = f.Int("moe_intermediate_size", default=hidden)
     return {
         "kind": "mixture",
-        "experts": f.Int("n_routed_experts", "num_local_experts", default=experts),
+        "experts": f.Int(routed, "num_local_experts", default=experts),
         "top_k": f.Int("num_experts_per_tok", default=top_k),
         "expert": fields.feed_forward(hidden=width),
-        "shared": Shared(fields.feed_forward(), width, "n_shared_experts", default=shared),
+        "shared": Shared(fields.feed_forward(), width, common, default=shared),
         "router": {
             "scores": "sigmoid",
             "score_correction_bias": True,

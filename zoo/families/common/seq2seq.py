@@ -83,29 +83,36 @@ def bart_like(
     vocab_size: f.Int | None = None,
     fixed: dict[str, tuple[Any, str]] | None = None,
     scaled: bool = False,
+    d_model: int = 1024,
+    context: int = 1024,
+    depths: tuple[int, int] | None = None,
     tensors: Tensors | None = None,
     training: tuple[str, ...] = (),
     **of_layers: Any,
 ) -> Family:
     """BART, mBART, Marian, Pegasus, M2M100 or NLLB-MoE; ``of_layers`` are defaults of the layers' fields.
 
-    ``training`` are fields that only change training.
+    ``training`` are fields that only change training, and ``depths`` the default depths of encoder and decoder where they differ.
     """
     before = kind == "pre_norm"
+    of_depth: list[dict[str, Any]] = [{}, {}] if depths is None else [{"layers": depth} for depth in depths]
+    sides = {
+        side: stack(side, **{"kind": kind, **of_layers, **of_depth[index]})
+        for index, side in enumerate(("encoder", "decoder"))
+    }
     body = {
         "architecture": "encoder-decoder",
         "*": f.Stated(tie_word_embeddings=True, is_encoder_decoder=True),
         "vocab_size": vocab_size or f.Int("vocab_size", default=50265),
-        "d_model": f.Int("d_model", "hidden_size", default=1024),
-        "context_length": f.ContextLength("max_position_embeddings", default=1024, unlimited=1024),
+        "d_model": f.Int("d_model", "hidden_size", default=d_model),
+        "context_length": f.ContextLength("max_position_embeddings", default=context, unlimited=1024),
         "position": position,
         "embedding": {
             "scale": f.When(f.Bool("scale_embedding", default=scaled), "sqrt_d_model"),
             "norm": NORM if embedding_norm else None,
             "dropout": f.Float("dropout", default=0.1),
         },
-        "encoder": stack("encoder", kind=kind, **of_layers),
-        "decoder": stack("decoder", kind=kind, **of_layers),
+        **sides,
         "initialization": f.normal("init_std"),
     }
     usual = {

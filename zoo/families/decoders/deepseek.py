@@ -6,7 +6,7 @@ Latent attention; the first layers have an ordinary feed-forward, the others a m
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from specs.kinds.mixture import Groups
@@ -25,6 +25,7 @@ from zoo.families.common.mixtures import (
     CORRECTION,
     EXPERTS,
     TRAINING,
+    DenseLayers,
     ExpertGroups,
     FirstLayers,
     Shared,
@@ -34,16 +35,41 @@ from zoo.families.common.mixtures import (
 from zoo.families.common.rope import RopeField, stated_parameters, yarn_amplitude, yarn_mscale
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 
-_UNROTATED = f.Int("qk_nope_head_dim", default=128)
-_ROTATED = f.Int("qk_rope_head_dim", default=64)
-_WIDTH = f.Derived(lambda config: _UNROTATED.read(config) + _ROTATED.read(config))
+
+@dataclass(frozen=True)
+class LatentDims:
+    """The defaults of a family for the widths of latent attention."""
+
+    query_rank: int | None = 1536
+    kv_rank: int = 512
+    head_dim: int = 128
+    rope_dim: int = 64
+    value_dim: int = 128
+
+    @property
+    def unrotated(self) -> f.Int:
+        """The part of a head that does not rotate."""
+        return f.Int("qk_nope_head_dim", default=self.head_dim)
+
+    @property
+    def rotated(self) -> f.Int:
+        """The part that rotates."""
+        return f.Int("qk_rope_head_dim", default=self.rope_dim)
+
+    @property
+    def width(self) -> f.Derived:
+        """Both together."""
+        return f.Derived(lambda config: self.unrotated.read(config) + self.rotated.read(config))
+
+
+V3_DIMS = LatentDims()
 
 
 class _YarnScale(Field):
     """The scale of scores, which YaRN may multiply by the square of an amplitude."""
 
-    def __init__(self, rope: RopeField) -> None:
-        self.rope = rope
+    def __init__(self, rope: RopeField, width: Field) -> None:
+        self.rope, self.width = rope, width
 
     def read(self, config: Config) -> float | None:
         scaling = stated_parameters(config)
@@ -51,7 +77,7 @@ class _YarnScale(Field):
         if scaling is None or not mscale:
             return None
         amplitude: float = yarn_amplitude(scaling.float("factor", default=REQUIRED), mscale)
-        return float(_WIDTH.read(config) ** -0.5 * amplitude**2)
+        return float(self.width.read(config) ** -0.5 * amplitude**2)
 
     def write(self, value: float | None, context: FieldContext) -> Data:
         attention: Any = context.block.attention
@@ -96,7 +122,7 @@ class _OpenExperts(f.Int):
         return int(min(top_k, max(1, groups["top"] * size)))
 
 
-def _attention(fields: LlamaFields, rope: RopeField) -> dict[str, Template]:
+def _attention(fields: LlamaFields, rope: RopeField, dims: LatentDims) -> dict[str, Template]:
     return {
         "kind": "latent",
         "heads": f.Int(
@@ -104,48 +130,53 @@ def _attention(fields: LlamaFields, rope: RopeField) -> dict[str, Template]:
             default=fields.heads.heads,
             written=("num_attention_heads", "num_key_value_heads"),
         ),
-        "query_rank": f.Int("q_lora_rank", default=1536, null=True),
-        "kv_rank": f.Int("kv_lora_rank", default=512),
-        "head_dim": _UNROTATED,
-        "rope_dim": _ROTATED,
-        "value_dim": f.Int("v_head_dim", default=128),
+        "query_rank": f.Int("q_lora_rank", default=dims.query_rank, null=True),
+        "kv_rank": f.Int("kv_lora_rank", default=dims.kv_rank),
+        "head_dim": dims.unrotated,
+        "rope_dim": dims.rotated,
+        "value_dim": f.Int("v_head_dim", default=dims.value_dim),
         "bias": f.Bool("attention_bias", default=False),
-        "scale": _YarnScale(rope),
+        "scale": _YarnScale(rope, dims.width),
         "dropout": f.Float("attention_dropout", default=0.0),
     }
 
 
-def _body(
+def latent_body(
     fields: LlamaFields,
     *,
     layout: Template,
-    mixture: Template,
-    dense: Template,
-    dense_layers: int,
+    feed_forward: Template,
+    dense: DenseLayers | None,
     constants: f.Stated,
-) -> Template:
-    """The body: by default the first ``dense_layers`` have the feed-forward ``dense``, and the others a mixture."""
-    rope = RopeField(_ROTATED, fields.context, whole="qk_rope_head_dim says what is rotated", layout=layout)
+    dims: LatentDims = V3_DIMS,
+) -> dict[str, Template]:
+    """The body: layers with latent attention and a mixture, or an ordinary feed-forward where ``dense`` says so."""
+    rope = RopeField(
+        dims.rotated, fields.context, whole="qk_rope_head_dim says what is rotated", layout=layout
+    )
     return fields.body(
-        attention=_attention(fields, rope),
+        attention=_attention(fields, rope, dims),
         position=rope,
-        feed_forward=mixture,
-        varies=(FirstLayers(dense, dense_layers),),
+        feed_forward=feed_forward,
+        varies=() if dense is None else (dense,),
         more={"*": constants},
     )
 
 
-def _fixed(fields: LlamaFields, scores: str) -> dict[str, tuple[Template, str]]:
+def latent_fixed(
+    fields: LlamaFields, scores: str, dims: LatentDims = V3_DIMS
+) -> dict[str, tuple[Template, str]]:
+    """Fields that have one value in these families."""
     return {
         "moe_layer_freq": (1, "all layers after the first few have a mixture"),
         "num_key_value_heads": (fields.heads.heads, "every head has keys and values of its own"),
-        "head_dim": (_ROTATED, "it is what is rotated, qk_rope_head_dim"),
-        "qk_head_dim": (_WIDTH, "it is qk_nope_head_dim + qk_rope_head_dim"),
+        "head_dim": (dims.rotated, "it is what is rotated, qk_rope_head_dim"),
+        "qk_head_dim": (dims.width, "it is qk_nope_head_dim + qk_rope_head_dim"),
         "scoring_func": (scores, "the reference has no other"),
     }
 
 
-_TENSORS = llama_tensors(
+LATENT_TENSORS = llama_tensors(
     "deepseek",
     *layer_modules(
         {
@@ -175,11 +206,11 @@ _V2_HIDDEN = f.Int("moe_intermediate_size", default=1407)
 _V2_DENSE = _V2.feed_forward(bias=f.Bool("mlp_bias", default=False))
 V2 = Family(
     "deepseek_v2",
-    _TENSORS,
-    _body(
+    LATENT_TENSORS,
+    latent_body(
         _V2,
         layout="interleaved",
-        mixture={
+        feed_forward={
             "kind": "mixture",
             "experts": _V2_EXPERTS,
             "top_k": _OpenExperts(_V2_GROUPS, _V2_EXPERTS),
@@ -191,12 +222,11 @@ V2 = Family(
                 "groups": _V2_GROUPS,
             },
         },
-        dense=_V2_DENSE,
-        dense_layers=0,
+        dense=FirstLayers(_V2_DENSE, 0),
         constants=f.Stated(num_experts_per_tok=1, scoring_func="softmax"),
     ),
     decoder_classes("DeepseekV2", without=("ForQuestionAnswering", "ForTokenClassification")),
-    fixed={**_fixed(_V2, "softmax"), "norm_topk_prob": (False, "the reference does not normalise")},
+    fixed={**latent_fixed(_V2, "softmax"), "norm_topk_prob": (False, "the reference does not normalise")},
     ignored=("ep_size", "n_group", "topk_group", *TRAINING),  # the greedy method makes nothing of groups
 )
 
@@ -205,11 +235,11 @@ _V3 = LlamaFields(
 )
 V3 = Family(
     "deepseek_v3",
-    _TENSORS,
-    _body(
+    LATENT_TENSORS,
+    latent_body(
         _V3,
         layout=f.Choice("rope_interleave", {True: "interleaved", False: "half_split"}, True),
-        mixture=sigmoid_mixture(
+        feed_forward=sigmoid_mixture(
             _V3,
             experts=256,
             top_k=8,
@@ -219,12 +249,11 @@ V3 = Family(
             scale=2.5,
             groups=ExpertGroups(8, 4, 2),
         ),
-        dense=_V3.feed_forward(),
-        dense_layers=3,
+        dense=FirstLayers(_V3.feed_forward(), 3),
         constants=f.Stated(scoring_func="sigmoid", topk_method="noaux_tc", num_nextn_predict_layers=0),
     ),
     decoder_classes("DeepseekV3", without=("ForQuestionAnswering",)),
-    fixed={**_fixed(_V3, "sigmoid"), "topk_method": ("noaux_tc", "the reference has no other")},
+    fixed={**latent_fixed(_V3, "sigmoid"), "topk_method": ("noaux_tc", "the reference has no other")},
     ignored=(
         "ep_size",
         "num_nextn_predict_layers",

@@ -20,7 +20,7 @@ _FIELDS = LlamaFields(vocab_size=102400, intermediate_size=16384, kv_heads=32, e
 _WINDOWS = Windows("local", f.Int("sliding_window", default=4096, null=True), all_but_every_fourth)
 
 
-class _GlobalLayers(GlobalLayers):
+class WindowlessLayers(GlobalLayers):
     """The layers without a window of a model that has one."""
 
     def read(self, config: Config, depth: int) -> list[bool]:
@@ -40,7 +40,7 @@ FAMILIES = (
         _FIELDS.body(
             kind="reordered_norm",
             attention={"bias": False, "qk_norm": {"norm": _FIELDS.norm, "over": "head"}},
-            varies=(_WINDOWS, _GlobalLayers(_WINDOWS)),
+            varies=(_WINDOWS, WindowlessLayers(_WINDOWS)),
         ),
         decoder_classes("Exaone4"),
     ),

@@ -1,6 +1,7 @@
 """The text models of Gemma 3 (Gemma team, 2025): ``Gemma3TextConfig``, ``Gemma3TextModel`` and its heads.
 
-Gemma 2 with norms of queries and keys, and with rotary frequencies of their own in the layers that have a window.
+Gemma 2 with norms of queries and keys, and with rotary frequencies of their own in the layers that have a window. EmbeddingGemma
+(2025) is the body as an encoder, whose windows reach to both sides.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, language_modeling
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields
 from zoo.families.common.rope_by_window import RopeByWindow
-from zoo.families.common.template import Data, FieldContext
+from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.decoders.gemma import (
     ACTIVATION,
     CAP,
-    CAUSAL,
     GEMMA2_TENSORS,
     IGNORED,
     SCALE,
@@ -55,6 +55,19 @@ def _every(config: Config) -> int:
     return every
 
 
+class _Causal(Field):
+    """Whether a token sees those before it alone, as in the text models; EmbeddingGemma's see all, as an encoder's do."""
+
+    component = bool | None
+
+    def read(self, config: Config) -> bool | None:
+        both_ways = config.bool("use_bidirectional_attention", default=False)
+        return False if both_ways else None
+
+    def write(self, value: bool | None, context: FieldContext) -> Data:
+        return {"use_bidirectional_attention": value is False}
+
+
 FAMILIES = (
     Family(
         "gemma3_text",
@@ -69,13 +82,14 @@ FAMILIES = (
             },
             position=_POSITIONS,
             varies=(windows(_every, position=f.Derived(_POSITIONS.read_local)),),
+            stack={"causal": _Causal()},
         ),
         {
             "Gemma3ForCausalLM": language_modeling(tied=True, bias=False, softcap=f.Float(CAP)),
             "Gemma3TextModel": BODY,
             "Gemma3TextForSequenceClassification": LAST_TOKEN,
         },
-        fixed={"attn_logit_softcapping": (None, "the reference has the field and no such cap"), **CAUSAL},
+        fixed={"attn_logit_softcapping": (None, "the reference has the field and no such cap")},
         ignored=("hidden_act", CAP, *IGNORED),
     ),
 )

@@ -21,7 +21,7 @@ def _rotated_part(config: Config) -> float:
     """The part of a head that is rotated, which published configs state as a number of dimensions."""
     width: int = _FIELDS.heads.width.read(config)
     rotated: int = config.int("rotary_dim", default=width)
-    return rotated / width
+    return rotated / max(width, 1)
 
 
 FAMILIES = (

@@ -10,10 +10,13 @@ from zoo.families.common.heads import decoder_classes
 from zoo.families.common.llama_like import LlamaFields, layer_weights, llama_tensors
 from zoo.families.common.template import Template
 
-_NORMS = {"post_attention_layernorm": "attention_norm", "post_feedforward_layernorm": "feed_forward_norm"}
+OLMO2_NORMS = {
+    "post_attention_layernorm": "attention_norm",
+    "post_feedforward_layernorm": "feed_forward_norm",
+}
 OLMO2_TENSORS = llama_tensors(
     "olmo2",
-    *layer_weights(_NORMS),
+    *layer_weights(OLMO2_NORMS),
     without=("layernorm",),
     head_prefixes={"question_answering": "transformer."},
 )

@@ -1,6 +1,9 @@
-"""BERT (Devlin et al., 2018): ``BertConfig``, ``BertModel`` and its heads."""
+"""BERT (Devlin et al., 2018) and ERNIE (Sun et al., 2019) without embeddings of tasks: ``BertConfig``, ``ErnieConfig`` and their models."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 from zoo.families.common.encoders import (
     BERT_RULES,
@@ -17,6 +20,7 @@ from zoo.families.common.encoders import (
 )
 from zoo.families.common.family import Family
 from zoo.families.common.fields import Activation
+from zoo.families.common.template import Template
 from zoo.families.common.tensors import Tensors, affine, modules
 
 _MASKED = masked(Activation("hidden_act", "gelu"))
@@ -41,18 +45,39 @@ _TENSORS = Tensors(
     unused=UNUSED,
 )
 
-FAMILIES = (
-    Family(
-        "bert",
-        _TENSORS,
+
+def _family(
+    model_type: str,
+    prefix: str,
+    tensors: Tensors = _TENSORS,
+    *,
+    fixed: Mapping[str, tuple[Template, str]] = FIXED,
+    ignored: tuple[str, ...] = (),
+) -> Family:
+    classes = {
+        f"{prefix}Model": pooler(),
+        f"{prefix}ForMaskedLM": _MASKED,
+        f"{prefix}ForPreTraining": _MASKED,
+        **classifiers(prefix, "tanh"),
+    }
+    # the first is of some heads
+    return Family(
+        model_type,
+        tensors,
         bert_body(),
-        {
-            "BertModel": pooler(),
-            "BertForMaskedLM": _MASKED,
-            "BertForPreTraining": _MASKED,
-            **classifiers("Bert", "tanh"),
-        },
-        fixed=FIXED,
-        ignored=("classifier_dropout", *IGNORED),  # of some heads
+        classes,
+        fixed=fixed,
+        ignored=("classifier_dropout", *IGNORED, *ignored),
+    )
+
+
+FAMILIES = (
+    _family("bert", "Bert"),
+    _family(
+        "ernie",
+        "Ernie",
+        replace(_TENSORS, name="ernie", prefix="ernie."),
+        fixed={**FIXED, "use_task_id": (False, "embeddings of tasks are not supported")},
+        ignored=("task_type_vocab_size",),
     ),
 )

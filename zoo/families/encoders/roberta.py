@@ -1,5 +1,5 @@
 """RoBERTa (Liu et al., 2019) and the models with its layers: XLM-RoBERTa (Conneau et al., 2020), CamemBERT (Martin et al., 2020),
-data2vec for text (Baevski et al., 2022), and RoBERTa with norms before its branches (Ott et al., 2019, fairseq).
+data2vec for text (Baevski et al., 2022), XLM-R XL (Goyal et al., 2021), and RoBERTa with norms before its branches (Ott et al., 2019, fairseq).
 
 BERT with other names for the heads.  Positions start after the padding token's id, as in fairseq: the rows of the table
 up to it are unused.
@@ -8,8 +8,10 @@ up to it are unused.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from zoo.families.common import fields as f
+from zoo.families.common.decoders import layer_norm
 from zoo.families.common.encoders import (
     BERT_RULES,
     EMBEDDINGS,
@@ -26,7 +28,6 @@ from zoo.families.common.encoders import (
     pooler,
 )
 from zoo.families.common.family import Family
-from zoo.families.common.template import Template
 from zoo.families.common.tensors import Tensors, affine, modules, projections
 
 _OFFSET = f.after_padding()
@@ -44,13 +45,15 @@ _TENSORS = Tensors(
 
 
 def _family(
-    model_type: str, prefix: str, vocab_size: int, tensors: Tensors = _TENSORS, **options: Template
+    model_type: str, prefix: str, vocab_size: int, tensors: Tensors = _TENSORS, **options: Any
 ) -> Family:
-    body = {
+    body: dict[str, Any] = {
         **bert_body(vocab_size=vocab_size, **options),
         "context_length": f.Rows("max_position_embeddings", default=512, start=_OFFSET),
         "position": {"kind": "learned", "offset": _OFFSET},
     }
+    if tensors is _EXTRA_LARGE:
+        body["embedding"] = {**body["embedding"], "norm": None}
     classes = {
         f"{prefix}Model": pooler(),
         f"{prefix}ForMaskedLM": masked("gelu"),
@@ -83,10 +86,43 @@ _PRE_NORM = replace(
     ),
 )
 
+_EXTRA_LARGE = replace(
+    _TENSORS,
+    name="xlm-roberta-xl",
+    rules=(
+        *(rule for rule in EMBEDDINGS if "LayerNorm" not in rule.stored),
+        *modules(
+            {
+                "attention.self_attn_layer_norm": "attention_norm",
+                **projections("attention.self.", "query key value"),
+                "attention.output.dense": "attention.output",
+                "LayerNorm": "feed_forward_norm",
+                "intermediate.dense": "feed_forward.up",
+                "output.dense": "feed_forward.down",
+            },
+            "encoder.layer.{layer}.",
+            "encoder.blocks.{layer}.",
+        ),
+        *affine("encoder.LayerNorm", "encoder.final_norm"),
+    ),
+)
+
 FAMILIES = (
     _family("roberta", "Roberta", 50265),
     _family("xlm-roberta", "XLMRoberta", 30522),
     _family("camembert", "Camembert", 30522),
     _family("data2vec-text", "Data2VecText", 30522, _DATA2VEC),
     _family("roberta-prelayernorm", "RobertaPreLayerNorm", 50265, _PRE_NORM, kind="pre_norm"),
+    _family(
+        "xlm-roberta-xl",
+        "XLMRobertaXL",
+        250880,
+        _EXTRA_LARGE,
+        kind="pre_norm",
+        d_model=2560,
+        heads=32,
+        hidden=10240,
+        depth=36,
+        norm=layer_norm("layer_norm_eps"),
+    ),
 )

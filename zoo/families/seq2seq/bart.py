@@ -1,7 +1,8 @@
-"""BART (Lewis et al., 2019) and mBART (Liu et al., 2020): ``BartConfig``, ``MBartConfig`` and their models."""
+"""BART (Lewis et al., 2019), PLBart (Ahmad et al., 2021), Blenderbot (Roller et al., 2020) and mBART (Liu et al., 2020)."""
 
 from __future__ import annotations
 
+from zoo.families.common import fields as f
 from zoo.families.common.family import HeadClass
 from zoo.families.common.heads import BODY, QUESTION_ANSWERING
 from zoo.families.common.seq2seq import CONDITIONAL_GENERATION, bart_like, end_of_sequence_classification
@@ -21,5 +22,32 @@ def _classes(prefix: str, *, labels: int) -> dict[str, HeadClass]:
 
 FAMILIES = (
     bart_like("bart", _classes("Bart", labels=3), kind="post_norm", position=_LEARNED, embedding_norm=True),
+    bart_like(
+        "plbart",
+        {name: head for name, head in _classes("PLBart", labels=2).items() if not name.endswith("Answering")},
+        kind="post_norm",
+        position=_LEARNED,
+        embedding_norm=True,
+        scaled=True,
+        vocab_size=f.Int("vocab_size", default=50005),
+        layers=6,
+        heads=12,
+        hidden=3072,
+        attention_dropout=0.1,
+        d_model=768,
+    ),
+    bart_like(
+        "blenderbot",
+        {"BlenderbotForConditionalGeneration": CONDITIONAL_GENERATION, "BlenderbotModel": BODY},
+        kind="pre_norm",
+        position={"kind": "learned"},
+        embedding_norm=False,
+        vocab_size=f.Int("vocab_size", default=8008),
+        depths=(2, 24),
+        heads=32,
+        hidden=10240,
+        d_model=2560,
+        context=128,
+    ),
     bart_like("mbart", _classes("MBart", labels=2), kind="pre_norm", position=_LEARNED, embedding_norm=True),
 )

@@ -218,6 +218,7 @@ def _family(
     *,
     projection_norm: Template = _NORM,
     position: Template = None,
+    more: tuple[str, ...] = (),
 ) -> Family:
     summed = _body(projection_norm, position, weighted_layer_sum=_LayerSum())
     return Family(
@@ -225,7 +226,7 @@ def _family(
         Tensors(
             model_type,
             (*_RULES, same("layer_weights", "encoder.layer_sum.weights"), *rules),
-            prefix=f"{model_type}.",
+            prefix=f"{model_type.replace('-', '_')}.",
             outside=(
                 "lm_head.",
                 "classifier.",
@@ -255,7 +256,7 @@ def _family(
         },
         refused={f"{name}{suffix}": because for suffix, because in REFUSED.items()},
         fixed=fixed,
-        ignored=IGNORED,
+        ignored=(*IGNORED, *more),
     )
 
 
@@ -298,4 +299,6 @@ FAMILIES = (
         projection_norm=f.When(f.Bool("feat_proj_layer_norm", default=True), _NORM),
     ),
     _family("wavlm", "WavLM", _WITHOUT_ADAPTERS, _GATES, position=_GATED),
+    _family("unispeech", "UniSpeech", {}, more=("replace_prob",)),
+    _family("unispeech-sat", "UniSpeechSat", {}, more=("num_clusters",)),
 )

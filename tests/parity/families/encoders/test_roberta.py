@@ -83,3 +83,8 @@ class TestData2VecText(TestXLMRoberta):
 class TestRobertaPreLayerNorm(TestXLMRoberta):
     model_class = hf.RobertaPreLayerNormForMaskedLM
     heads = ALL
+
+
+class TestXLMRobertaXL(TestXLMRoberta):
+    model_class = hf.XLMRobertaXLForMaskedLM
+    heads = ALL

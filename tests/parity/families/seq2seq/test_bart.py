@@ -38,7 +38,7 @@ class TestBart(RightPaddedTests):
     model_class = hf.BartForConditionalGeneration
     defaults = SPECIAL
     configs = CONFIGS
-    heads = ("Model", "ForQuestionAnswering")
+    heads: ClassVar[Any] = ("Model", "ForQuestionAnswering")
     of_others = ("scaled", "relu")
     refusals: ClassVar[Any] = (
         ("tie_word_embeddings", False, "must be true", "share one table"),
@@ -59,6 +59,18 @@ class TestBart(RightPaddedTests):
 
 class TestMBart(TestBart):
     model_class = hf.MBartForConditionalGeneration
+    refusals = ()
+
+
+class TestPLBart(TestBart):
+    model_class = hf.PLBartForConditionalGeneration
+    heads = ("Model",)
+    refusals = ()
+
+
+class TestBlenderbot(TestBart):
+    model_class = hf.BlenderbotForConditionalGeneration
+    heads = ("Model",)
     refusals = ()
 
 

@@ -105,6 +105,24 @@ class TestHubert(TestWav2Vec2):
         return TestWav2Vec2.draw(data) | flags("feat_proj_layer_norm")
 
 
+class TestUniSpeech(TestWav2Vec2):
+    model_class = hf.UniSpeechForCTC
+    others = classifiers(hf.UniSpeechModel, hf.UniSpeechForSequenceClassification)
+    refusals = ()
+    draw = RightPaddedTests.draw
+
+
+class TestUniSpeechSat(TestWav2Vec2):
+    model_class = hf.UniSpeechSatForCTC
+    others = classifiers(
+        hf.UniSpeechSatModel,
+        hf.UniSpeechSatForAudioFrameClassification,
+        hf.UniSpeechSatForSequenceClassification,
+    )
+    refusals = ()
+    draw = RightPaddedTests.draw
+
+
 class TestWavLM(TestWav2Vec2):
     model_class = hf.WavLMForCTC
     configs = {**CONFIGS, "base": {**CONFIGS["base"], "num_buckets": 8, "max_bucket_distance": 5}}

@@ -1,0 +1,42 @@
+"""Megatron-BERT and ERNIE against transformers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import transformers as hf
+
+from tests.parity.families.encoder_tests import EncoderTests, draw_bert
+from tests.parity.families.llamas import ALL
+
+CONFIGS = {
+    "odd heads": dict(
+        vocab_size=61, hidden_size=21, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
+        hidden_act="gelu_new", layer_norm_eps=1e-3, type_vocab_size=1, max_position_embeddings=23,
+    ),
+    "untied": dict(
+        vocab_size=97, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, intermediate_size=50,
+        hidden_act="relu", layer_norm_eps=1e-12, type_vocab_size=2, max_position_embeddings=31,
+        tie_word_embeddings=False,
+    ),
+}  # fmt: skip
+
+
+class TestMegatronBert(EncoderTests):
+    model_class = hf.MegatronBertForMaskedLM
+    configs = CONFIGS
+    heads = ALL
+    refusals: ClassVar[Any] = (
+        ("hidden_act", "gelu_nwe", "Did you mean 'gelu_new'"),
+        ("is_decoder", True, "must be false"),
+    )
+
+    @staticmethod
+    def draw(data):
+        return draw_bert(data)
+
+
+class TestErnie(TestMegatronBert):
+    model_class = hf.ErnieForMaskedLM
+    heads = ALL
+    refusals: ClassVar[Any] = (("use_task_id", True, "use_task_id: must be false"),)

@@ -1,0 +1,28 @@
+"""Ministral (Mistral AI, 2024): ``MinistralConfig``, ``MinistralModel`` and its heads: Mistral whose layers may differ in their window."""
+
+from __future__ import annotations
+
+from zoo.families.common import fields as f
+from zoo.families.common.config import Config
+from zoo.families.common.family import Family
+from zoo.families.common.heads import decoder_classes
+from zoo.families.common.layers import Windows
+from zoo.families.common.llama_like import LLAMA, LlamaFields
+
+_FIELDS = LlamaFields(intermediate_size=14336, kv_heads=8, context=131072)
+_WINDOW = f.Int("sliding_window", default=4096, null=True)
+
+
+def _usual(config: Config, depth: int) -> list[bool]:
+    """The window in every layer, where there is one."""
+    return [_WINDOW.read(config) is not None] * depth
+
+
+FAMILIES = (
+    Family(
+        "ministral",
+        LLAMA,
+        _FIELDS.body(attention={"bias": False}, varies=(Windows("local", _WINDOW, _usual),)),
+        decoder_classes("Ministral"),
+    ),
+)
