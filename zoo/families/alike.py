@@ -24,7 +24,7 @@ _SUFFIX = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|MTModel|EncoderModel|Model)$")
 _FIELD, _NUMBER = re.compile(r"\{\w+\}"), re.compile(r"(?<=\.)\d+(?=\.)")
 
 TEXT = re.compile(r"^(?:.*\.)?language_model\.(?=.)")
-"""What precedes the names of a text model's tensors in a model of several inputs."""
+"""Prefixes of the names of a text model's tensors in a model of several inputs."""
 
 
 _TIED = "tie_word_embeddings"
@@ -62,7 +62,7 @@ def offer(config: Config, families: Iterable[Family]) -> str:
     best = own or [
         likeness
         for likeness in likenesses
-        if likeness.rank == min(likenesses, key=lambda each: each.rank).rank
+        if likeness.rank == min(likenesses, key=lambda likeness: likeness.rank).rank
     ]
     names = [likeness.family.model_type for likeness in best]
     option = option_name("family")
