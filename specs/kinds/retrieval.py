@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar, Literal
 
+from pydantic import Field
+
 from specs.base.base import Fault, OmitDefault, RuleContext, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
@@ -88,8 +90,8 @@ class Sparse(MaskedScores):
         ),
     ] = "max"
     """Reduction of a term's weights over the tokens."""
-    logarithms: Annotated[Literal[1, 2], OmitDefault()] = 1
-    """How many times `log(1 + x)` is taken of a positive score (OpenSearch's models: 2)."""
+    logarithms: Annotated[int, Field(ge=1, le=2), OmitDefault()] = 1
+    """How many times `log(1 + x)` is taken of a positive score: 1, or 2 (OpenSearch's models)."""
 
     @property
     def vector_output(self) -> str:

@@ -49,9 +49,7 @@ def test_convert_writes_a_tensor_per_expert(reference, tmp_path):
 def test_faults_are_named(reference, tmp_path, change):
     file = tmp_path / "held" / "model.safetensors"
     tensors = load_file(file)
-    fault = (
-        f"wrong: {DOWN} is 4 x 12 x 7, and decoder.blocks.0.feed_forward.experts.down.weight needs 3 x 12 x 7"
-    )
+    fault = f"of another shape: {DOWN} is 4 x 12 x 7, and decoder.blocks.0.feed_forward.experts.down.weight needs 3 x 12 x 7"
     if change == "shape":
         tensors[DOWN] = torch.zeros(4, 12, 7)
     elif change == "missing":

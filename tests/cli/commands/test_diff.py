@@ -383,11 +383,13 @@ def test_wrong_input_has_status_2(run, tmp_path, exports):
     assert (result.exit_code, "errors" in json.loads(result.stdout)) == (2, True)
 
 
-def test_a_component_that_cannot_be_traced_is_compared_without_flops(run, monkeypatch):
+def test_a_component_that_cannot_be_traced_is_compared_without_flops(run, monkeypatch, tmp_path):
     monkeypatch.setattr(
         MLP, "forward", lambda self, x: self.down(self.inner(self.up(x) + torch.full((1,), 0.25)))
     )
-    result = run("diff", "tiny-gpt", "--set", "decoder.layers=2")
+    spec = tmp_path / "wide.yaml"  # no other test reads this spec, whose costs would be remembered
+    spec.write_text("extends: tiny-gpt\ndecoder: {block: {feed_forward: {hidden: 212}}}\n")
+    result = run("diff", str(spec), "--set", "decoder.layers=2")
     assert result.exit_code == 1
     assert "FLOPs are not available: decoder.blocks.0.feed_forward cannot be traced: " in result.stdout
     assert "blocks.2-3 x2" in result.stdout

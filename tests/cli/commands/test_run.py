@@ -226,7 +226,7 @@ def test_torch_is_not_needed(built: Path) -> None:
         (["bert", "--ids", "1,2,3,4,5,6,7,8,9,10,11"],
          "A prompt must fit the context of tiny-bert, which is 10 tokens\n  value: 11 tokens\n  Use 10 or fewer.\n"),
         (["bert", "--ids", "1", "--top-k", "3"], "--top-k applies only to decoders, and tiny-bert is an encoder.\n  Remove the option.\n"),
-        (["tags", "--ids", "1"], "zoo run supports vectors, classes, masked tokens, speech and generation\n"
+        (["tags", "--ids", "1"], "zoo run supports vectors, terms, classes, masked tokens, speech and generation\n"
          "  value: encoder, head token_classification\n  Run its graph with onnxruntime"),
         (["vit", "--ids", "1"], "tiny-vit takes pixel_values, which --ids does not give\n  Pass --image.\n"),
         (["vit"], "No input.\n  Pass --image with a file.\n"),

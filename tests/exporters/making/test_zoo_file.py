@@ -18,7 +18,12 @@ from tests.json_schemas import validator_of
 
 
 def test_options_are_those_of_an_export_with_the_same_defaults() -> None:
-    elsewhere = {"weights", "seed", "provider"}  # of the model, or of the machine, not of the artefact
+    elsewhere = {
+        "adapters",
+        "weights",
+        "seed",
+        "provider",
+    }  # of the model, or of the machine, not of the artefact
     assert {*ExportOptions.model_fields} - elsewhere == {*ArtefactOptions.model_fields}
 
 

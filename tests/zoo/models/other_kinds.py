@@ -51,6 +51,9 @@ REQUIRED: dict[str, Data] = {
     "frames": {"width": 8},
     "waveform": {"convolutions": [{"channels": 64, "kernel": 3, "stride": 2}]},
     "filtered_waveform": {"convolutions": [{"channels": "d_model", "kernel": 3, "stride": 2}]},
+    "several": {
+        "heads": {"dense": {"kind": "pooled", "pooling": "mean"}, "sparse": {"kind": "token_weights"}}
+    },
     "classification": {"labels": 3},
     "distilled_classification": {"labels": 3},
     "patch_boxes": {"norm": {"kind": "layer_norm"}, "projection": 8},

@@ -309,8 +309,8 @@ class Config:
         self._typed((name,), (dict,), "a mapping", REQUIRED)
         model = self.inner(name, without)
         family = model.text("model_type")
-        model.refuse_inexpressible()
         if family not in known:
+            model.refuse_inexpressible()
             rule = "is required" if family is None else "is not a supported family here"
             model.refuse("model_type", rule, suggestion(str(family), known))
         return model

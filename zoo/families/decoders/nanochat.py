@@ -23,7 +23,7 @@ from zoo.families.common.llama_like import (
     llama_tensors,
 )
 from zoo.families.common.tensors import Rule
-from zoo.families.common.transforms import Shape, Transform
+from zoo.families.common.transforms import SAME, Shape, Transform
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,6 +49,8 @@ class _HalvesExchanged:
 def _exchanged(of_keys: bool) -> Any:
     def of_spec(spec: Model) -> Transform:
         attention: Any = spec.last_stack.layer_blocks()[0].attention
+        if attention is None:
+            return SAME  # a spec of another family
         return _HalvesExchanged(attention.key_value_heads if of_keys else attention.heads)
 
     return of_spec

@@ -52,6 +52,9 @@ class _Gemma3(Family):
         decoder = _TEXT.spec(text, _TEXT_CLASS)
         if decoder["head"].get("softcap") is not None:
             text.refuse(CAP, "must be null: the reference does not cap the scores of this class")
+        text.must(
+            "use_bidirectional_attention", False, "only the vectors of an image see each other both ways"
+        )
         decoder["decoder"]["bidirectional"] = "image"
         eps = images["encoder"]["block"]["norm"]["eps"]
         connector = {
