@@ -288,8 +288,8 @@ def test_config_json_names_the_family(tmp_path):
     ):
         (tmp_path / "config.json").write_text(content)
         assert said in refused(tmp_path, bert())
-    save_file(dict(list(stored(BERT, bert()).items())[1:]), tmp_path / SINGLE)
-    for model_type in ("berd", 3, None):
+    save_file({f"other.{name}": tensor for name, tensor in stored(BERT, bert()).items()}, tmp_path / SINGLE)
+    for model_type in ("berd", 3):
         (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
         assert f"weights of model_type {model_type!r} cannot be read\n  " in refused(tmp_path, bert())
 
