@@ -6,7 +6,7 @@ import contextlib
 import functools
 import importlib
 import sys
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, distributions
 from types import ModuleType
 
 from specs.base.errors import PluginError
@@ -15,7 +15,18 @@ COMPONENTS, FAMILIES = "zoo.components", "zoo.families"
 """The groups of entry points: modules that register kinds, and modules with the family of a model_type."""
 
 _broken: dict[tuple[str, str], PluginError] = {}
-_all_entries = functools.cache(entry_points)
+
+
+@functools.cache
+def _all_entries() -> EntryPoints:
+    """The entry points of all packages that have some of zoo's groups; the first of two packages of one name counts.
+
+    Those of other packages, which are most of those installed, are not parsed.
+    """
+    texts = ((package, package.read_text("entry_points.txt")) for package in distributions())
+    extending = [package for package, text in texts if text and "[zoo." in text]
+    by_name = {package.name: package for package in reversed(extending)}
+    return EntryPoints(entry for package in by_name.values() for entry in package.entry_points)
 
 
 def plugin_entries(group: str = COMPONENTS) -> EntryPoints:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -120,6 +119,8 @@ def _variant_name(base: str, assignments: Sequence[str]) -> str:
     """The base and the assignments, or their number and a digest where that is longer than :data:`MAX_NAME`."""
     name = "+".join([base, *(text.replace(" ", "") for text in assignments)])
     if len(name) > MAX_NAME:
+        import hashlib  # loads a library, for long names alone
+
         digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:6]
         end = f"+{len(assignments)}-change{'s' if len(assignments) > 1 else ''}-{digest}"
         name = f"{base[: MAX_NAME - len(end)]}{end}"
