@@ -37,7 +37,7 @@ export class MeshCard {
       this.chosen = this.menu.value;
       this.show(this.data);
     } } });
-    this.rest = h("div", {}, h("p", { class: "quiet" }, "…"));
+    this.rest = h("div", {}, h("p", { class: "quiet" }, "…"), h("p", { class: "how" }, HOW));
     body.append(h("p", { class: "choose" }, this.number_, " × ", this.kind, this.menu), this.rest); // controls stay while figures change
   }
 
@@ -83,7 +83,7 @@ export class MeshCard {
         : null,
       data.more ? h("p", { class: "quiet" }, `and ${data.more} more splits`) : null,
       table("The fewest devices", ["device", "to serve", "to train"], kinds.map((each) => [each.name, fewest(each.serve), fewest(each.train)])),
-      h("p", { class: "how" }, `${precision}, batch ${whole(batch)} of ${whole(length)} tokens for each dp group, as zoo report --mesh: dp shards weights and Adam's state, tp cuts heads, experts and vocabulary, pp cuts layers. A tenth of the memory stays free.`),
+      h("p", { class: "how" }, `${precision}, batch ${whole(batch)} of ${whole(length)} tokens for each dp group, as zoo report --mesh: ${HOW}`),
     ].filter(Boolean));
   }
 
@@ -106,6 +106,7 @@ export class MeshCard {
 }
 
 const MOST = 4096;
+const HOW = "dp shards weights and Adam's state, tp cuts heads, experts and vocabulary, pp cuts layers. A tenth of the memory stays free.";
 const COLOURS = { router: "line" };
 const total = (values) => Object.values(values).reduce((sum, value) => sum + value, 0);
 const room = (fits, size) => h("span", { class: fits ? "fit" : "split" }, bytes(size));
