@@ -14,7 +14,7 @@ from exporters.graph.fusing.mixtures import unquantized_mixtures
 from exporters.graph.fusing.quantized_cache import has_cache_operations, quantize_caches, with_quantized_cache
 from exporters.graph.quantization.cache_scheme import CacheFormat
 from exporters.graph.quantization.scheme import Quantization
-from exporters.graph.translate import lower
+from exporters.graph.translate import Lowering
 from exporters.graph.values import Graph
 from exporters.target.targets import Target
 from zoo.core.collector import collector_paused
@@ -64,18 +64,15 @@ class TracedTask:
         """The ONNX graph; ``adapted`` are the weights whose products adapters may change. Raises :class:`exporters.graph.translate.NoEmitterError`."""
         task = self.task
         with collector_paused():
-            graph = lower(
-                self.traced,
-                task.name,
-                self.model,
-                self.target,
-                self.symbols,
-                task.inputs,
-                quantization,
-                adapted,
-            )
+            lowering = Lowering(self.traced, self.target, self.symbols, task.inputs, quantization, adapted)
+            graph = lowering.graph(task.name)
             kept = [] if quantization is None else unquantized_mixtures(self.traced, quantization)
             return replace(graph, unfused=[*self.unfused, *kept], cache_slots=task.cache_slots)
+
+    def lowering(self) -> Lowering:
+        """The ONNX operations in floats. Raises :class:`exporters.graph.translate.NoEmitterError`."""
+        with collector_paused():
+            return Lowering(self.traced, self.target, self.symbols, self.task.inputs)
 
 
 def trace_and_lower(
