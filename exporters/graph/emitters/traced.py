@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import fx, nn
 
 from exporters.graph.builder import GraphBuilder
 from exporters.graph.emitters.registry import emit
@@ -36,15 +37,8 @@ def emit_traced(
     inputs = tuple(
         Placeholder(f"x{i}", argument.dtype, argument.dims) for i, argument in enumerate(arguments)
     )
-    outer = {number for pair in graph.symbols.values.values() for number in pair}
-    static = {dim for argument in inputs for dim in argument.dims if isinstance(dim, int)}
-
-    def call(module: Any, tensors: Any) -> dict[str, Any]:
-        results = function(*tensors.values())
-        listed = results if isinstance(results, tuple) else (results,)
-        return {f"y{i}": result for i, result in enumerate(listed)}
-
-    traced = Tracer(module or nn.Module(), Symbols.of(inputs, outer | static)).run(call, inputs)
+    outer = frozenset(number for pair in graph.symbols.values.values() for number in pair)
+    traced = _trace(function, inputs, outer) if module is None else _traced(function, inputs, outer, module)
     values = (argument.value for argument in arguments)
     held = dict(zip((node for node in traced.nodes if node.op == "placeholder"), values, strict=True))
     for node in traced.nodes:
@@ -53,3 +47,23 @@ def emit_traced(
         if node not in held:
             held[node] = emit(graph, node, held)
     raise AssertionError("a graph without an output")
+
+
+@lru_cache(maxsize=64)
+def _trace(function: Callable[..., Any], inputs: tuple[Placeholder, ...], outer: frozenset[int]) -> fx.Graph:
+    """The trace of a function that calls no modules, which every layer and precision shares; it must not be changed."""
+    return _traced(function, inputs, outer, nn.Module())
+
+
+def _traced(
+    function: Callable[..., Any], inputs: tuple[Placeholder, ...], outer: frozenset[int], module: nn.Module
+) -> fx.Graph:
+    """The trace of a function; ``outer`` are the numbers of the symbols around it."""
+    static = {dim for argument in inputs for dim in argument.dims if isinstance(dim, int)}
+
+    def call(module: Any, tensors: Any) -> dict[str, Any]:
+        results = function(*tensors.values())
+        listed = results if isinstance(results, tuple) else (results,)
+        return {f"y{i}": result for i, result in enumerate(listed)}
+
+    return Tracer(module, Symbols.of(inputs, outer | static)).run(call, inputs)
