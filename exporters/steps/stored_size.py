@@ -19,13 +19,13 @@ from exporters.graph.translate import Lowering
 from exporters.graph.values import Parameter
 from exporters.target.targets import TARGETS, Target
 from specs.model.model import Model
-from zoo.builder import assemble
 from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
 from zoo.core.remembering import remembered
 from zoo.reports.layers import layer_kinds
 from zoo.tracing.task import ENCODER
 from zoo.tracing.tasks import tasks
+from zoo.tracing.traced_model import TracedModel
 from zoo.weights.blocks import Blocks
 
 BLOCK = Blocks(4, 32)
@@ -92,9 +92,10 @@ _LoweredTask = tuple[str, Lowering]
 
 
 def _lowered(small: Model, target: Target, dtype: torch.dtype) -> list[_LoweredTask]:
-    model, context = assemble(small, dtype), small.context_length_of(small.last_stack)
+    traced, context = TracedModel.taken(small, dtype), small.context_length_of(small.last_stack)
     return [
-        (task.name, TracedTask.of(model, task, target, context).lowering()) for task in tasks(model, small)
+        (task.name, TracedTask.fused(traced.trace(task), task, target, context).lowering())
+        for task in tasks(traced.model, small)
     ]
 
 

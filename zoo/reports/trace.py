@@ -15,7 +15,7 @@ from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
 from zoo.tracing.sizing import infos_at, once_each
 from zoo.tracing.symbols import summands
 from zoo.tracing.task import FRAMES, IMAGES, VECTORS, Task
-from zoo.tracing.tracer import Tracer
+from zoo.tracing.traced_model import TaskTrace
 
 SYMBOLS = {
     "batch_size": BATCH,
@@ -35,7 +35,7 @@ SYMBOLS = {
 
 def traced(model: ZooModel, task: Task) -> fx.Graph:
     """The graph of a task. Raises :class:`zoo.tracing.tracer.UntraceableError`."""
-    return Tracer(model, task.symbols(())).run(task.call, task.inputs)
+    return TaskTrace.of(model, task).graph
 
 
 class Trace:
