@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from torch import fx
@@ -73,9 +73,8 @@ class Lowering:
 
         Only the calls that read weights are lowered again: what the others write does not depend on the quantization.
         """
-        _, live = self._builder.needed(self._values[node] for node in self._outputs().values())
         if quantization is self._quantization:
-            return self._builder.parameters(live)
+            return self._builder.parameters(self._live)
         builder = self._builder.requantized(quantization)
         values, results = dict(self._values), list[Value]()
         for node in self._traced.nodes:
@@ -87,14 +86,20 @@ class Lowering:
                     results += [
                         new
                         for old, new in zip(before, after, strict=True)
-                        if self._builder.unshaped(old) in live
+                        if self._builder.unshaped(old) in self._live
                     ]
             elif node.op in CALLS:
                 _learn(builder, values[node], node)
         return builder.parameters(builder.needed(results)[1])
 
+    @cached_property
+    def _live(self) -> set[Value]:
+        """All values that the outputs depend on."""
+        return self._builder.needed(self._values[node] for node in self._outputs().values())[1]
+
     def _outputs(self) -> dict[str, fx.Node]:
-        return next(node.args[0] for node in self._traced.nodes if node.op == "output")
+        outputs: dict[str, fx.Node] = next(node.args[0] for node in self._traced.nodes if node.op == "output")
+        return outputs
 
 
 def _weight(builder: GraphBuilder, node: fx.Node) -> Value:
