@@ -21,8 +21,8 @@ from zoo.weights.blocks import Blocks
 
 QUICK = ("gpt2", "whisper-tiny")
 SLOW = (
-    "llama-3-8b", "gemma2-2b", "deepseek-v3", "gpt-oss-20b", "mixtral-8x7b", "qwen3.5-0.8b", "jamba-v0.1", "bert-base-uncased",
-    "t5-small", "vit-base-16", "clip-vit-b-32", "rwkv7-168m", "mamba-130m",
+    "llama-3-8b", "gemma2-2b", "deepseek-v3", "gpt-oss-20b", "mixtral-8x7b", "qwen3.5-0.8b", "jamba-v0.1", "bert-base",
+    "t5-small", "vit-base-16", "clip-vit-b32", "rwkv7-1.5b", "mamba-130m",
 )  # fmt: skip
 
 
