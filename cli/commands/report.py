@@ -160,11 +160,13 @@ def _measured(
     from specs.files.device import device_names
     from zoo.pages.report_page import report_page
     from zoo.record.integrity import check_integrity
+    from zoo.reports.costs import costs as count_flops
     from zoo.reports.report import report as report_on
 
     html = options.html
     default = DEVICES if screen.rows and html is None else [*device_names(), "this"]
     with working(f"trace {side.spec.name}", quiet=screen.silent):
+        count_flops(side.spec)  # first, since the sizes take its traces
         sizes = file_sizes(side.spec, target, needed=options.precision in ("int8", "int4", "q4f16"))
         costs = report_on(side.spec, lengths, options.precision, options.devices or default, sizes)
         integrity = None

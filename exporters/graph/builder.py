@@ -7,8 +7,9 @@ requests appears once, named after the first module that requested it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import ml_dtypes
@@ -44,6 +45,7 @@ class GraphBuilder:
 
     ``path`` is the module whose operations are being written; it becomes part of their names. ``buffers`` are inputs
     with spare room, whose sizes are larger than their contents. ``adapted`` are the weights whose products an adapter may change.
+    ``reads_weights`` becomes true when an emitter asks for a tensor of the data file or for the quantization.
     """
 
     def __init__(
@@ -55,8 +57,9 @@ class GraphBuilder:
         quantization: Quantization | None = None,
         adapted: frozenset[str] = frozenset(),
     ) -> None:
-        self.target, self.symbols, self.quantization = target, symbols, quantization
+        self.target, self.symbols, self._quantization = target, symbols, quantization
         self.adapted = adapted
+        self.reads_weights = False
         self._adapters: dict[str, Value] = {}
         self.path = ""
         self._sized: dict[int | str, tuple[str, int]] = {}  # the first input and axis with each dim
@@ -75,6 +78,25 @@ class GraphBuilder:
         self._uses = Counter[str]()
         self._reshaped: dict[Value, Value] = {}
         self._holders: dict[SizePair, tuple[Value, int | None]] = {}
+
+    @property
+    def quantization(self) -> Quantization | None:
+        """The quantization of the graph's weights; None in floats."""
+        self.reads_weights = True
+        return self._quantization
+
+    def requantized(self, quantization: Quantization | None) -> GraphBuilder:
+        """A builder for the calls of this one's graph that read weights, with all that it knows apart from weights."""
+        other = copy(self)
+        other._quantization = quantization
+        other._nodes, other._weights, other._uses, other._shared, other._holders = [], {}, Counter(), {}, {}
+        other._known, other._names, other._reshaped = (
+            dict(self._known),
+            dict(self._names),
+            dict(self._reshaped),
+        )
+        other._constants, other._unrounded = dict(self._constants), dict(self._unrounded)
+        return other
 
     @staticmethod
     def _input(placeholder: Placeholder) -> Value:
@@ -163,6 +185,7 @@ class GraphBuilder:
         part: int = 0,
     ) -> Value:
         """A tensor of the data file; without ``content``, the model's weight of this name."""
+        self.reads_weights = True
         if name not in self._weights:
             declared = Parameter(name, shape, dtype, content or StoredContent((name,), dtype), part)
             self._weights[name] = (Value(name, None, dtype, shape), declared)
@@ -207,7 +230,10 @@ class GraphBuilder:
     def declared(self, value: Value) -> Parameter | None:
         """The declaration of a weight of the model; None for a computed value."""
         _, parameter = self._weights.get(value.name, (None, None))
-        return parameter if parameter is not None and isinstance(parameter.content, StoredContent) else None
+        if parameter is None:
+            return None
+        self.reads_weights = True
+        return parameter if isinstance(parameter.content, StoredContent) else None
 
     def converted(self, weight: Parameter, dtype: torch.dtype) -> Value:
         """A weight of the model in another dtype, as a tensor of the data file."""
@@ -276,7 +302,7 @@ class GraphBuilder:
 
         An unnamed size may be 0, which needs ``allowzero``: a shape otherwise copies the size of ``x`` there.
         """
-        x = self._reshaped.get(x, x)
+        x = self.unshaped(x)
         wanted = tuple(dim if isinstance(dim, int) else self.symbols.name(dim) for dim in dims)
         if x.dims == wanted and not {None, -1} & set(wanted):
             return x
@@ -300,6 +326,10 @@ class GraphBuilder:
         self._reshaped[result] = x
         return result
 
+    def unshaped(self, value: Value) -> Value:
+        """The value that a reshape starts from; any other value is its own."""
+        return self._reshaped.get(value, value)
+
     # ------------------------------------------------------------------------------------------------ result
 
     def graph(self, name: str, outputs: Mapping[str, Value]) -> Graph:
@@ -313,25 +343,33 @@ class GraphBuilder:
                 value = same
             value.name = label
             results.append(value)
-        live = set(results)
-        nodes = []
-        for node in reversed(self._nodes):
-            if any(output in live for output in node.outputs):
-                nodes.append(node)
-                live.update(value for inner in node.within for value in inner.inputs if value is not None)
+        nodes, live = self.needed(results)
         return Graph(
             name=name,
             opset=opset_of(nodes, self.target),
             domains=frozenset(inner.domain for node in nodes for inner in node.within) - {""},
             inputs=list(self.inputs.values()),
             outputs=results,
-            nodes=nodes[::-1],
-            parameters=matching_precision(
-                {label: declared for label, (value, declared) in self._weights.items() if value in live}
-            ),
+            nodes=nodes,
+            parameters=self.parameters(live),
             constants={value.name: array for value, array in self._constants.items() if value in live},
             unrounded={value.name: array for value, array in self._unrounded.items() if value in live},
             adapters=[value for value in self._adapters.values() if value in live],
+        )
+
+    def needed(self, results: Iterable[Value]) -> tuple[list[Node], set[Value]]:
+        """The operations that some values depend on, and the values that these read, with the values themselves."""
+        live, nodes = set(results), []
+        for node in reversed(self._nodes):
+            if any(output in live for output in node.outputs):
+                nodes.append(node)
+                live.update(value for inner in node.within for value in inner.inputs if value is not None)
+        return nodes[::-1], live
+
+    def parameters(self, live: Container[Value]) -> dict[str, Parameter]:
+        """The declared tensors of the data file that are among some values, by name."""
+        return matching_precision(
+            {label: declared for label, (value, declared) in self._weights.items() if value in live}
         )
 
 

@@ -14,21 +14,19 @@ from exporters.graph.fusing.mixtures import unquantized_mixtures
 from exporters.graph.fusing.quantized_cache import has_cache_operations, quantize_caches, with_quantized_cache
 from exporters.graph.quantization.cache_scheme import CacheFormat
 from exporters.graph.quantization.scheme import Quantization
-from exporters.graph.translate import lower
+from exporters.graph.translate import Lowering
 from exporters.graph.values import Graph
 from exporters.target.targets import Target
 from zoo.core.collector import collector_paused
-from zoo.core.tensors import weight_tensors
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.task import Task
-from zoo.tracing.tracer import Tracer
+from zoo.tracing.traced_model import TaskTrace
 
 
 @dataclass(frozen=True)
 class TracedTask:
     """A task of a model, traced and fused for a target; graphs of several precisions are made from it."""
 
-    model: nn.Module
     task: Task
     target: Target
     symbols: Symbols
@@ -49,33 +47,38 @@ class TracedTask:
         ``cache`` is the format of cached keys and values, used where every attention supports it. Raises
         :class:`zoo.tracing.tracer.UntraceableError`.
         """
-        static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
-        static.update(dim for placeholder in task.inputs for dim in placeholder.dims if isinstance(dim, int))
-        symbols = task.symbols(static)
         with collector_paused():
-            traced = Tracer(model, symbols).run(task.call, task.inputs)
-            unfused = fuse(traced, target, context_length)
-            if cache is not None and has_cache_operations(traced):
-                task = with_quantized_cache(task, cache)
-                quantize_caches(traced, cache)
-            return cls(model, task, target, symbols, traced, unfused)
+            return cls.fused(TaskTrace.of(model, task), task, target, context_length, cache)
+
+    @classmethod
+    def fused(
+        cls,
+        trace: TaskTrace,
+        task: Task,
+        target: Target,
+        context_length: int | None,
+        cache: CacheFormat | None = None,
+    ) -> TracedTask:
+        """Fuse the trace of a task, which is changed."""
+        unfused = fuse(trace.graph, target, context_length)
+        if cache is not None and has_cache_operations(trace.graph):
+            task = with_quantized_cache(task, cache)
+            quantize_caches(trace.graph, cache)
+        return cls(task, target, trace.symbols, trace.graph, unfused)
 
     def graph(self, quantization: Quantization | None, adapted: frozenset[str] = frozenset()) -> Graph:
         """The ONNX graph; ``adapted`` are the weights whose products adapters may change. Raises :class:`exporters.graph.translate.NoEmitterError`."""
         task = self.task
         with collector_paused():
-            graph = lower(
-                self.traced,
-                task.name,
-                self.model,
-                self.target,
-                self.symbols,
-                task.inputs,
-                quantization,
-                adapted,
-            )
+            lowering = Lowering(self.traced, self.target, self.symbols, task.inputs, quantization, adapted)
+            graph = lowering.graph(task.name)
             kept = [] if quantization is None else unquantized_mixtures(self.traced, quantization)
             return replace(graph, unfused=[*self.unfused, *kept], cache_slots=task.cache_slots)
+
+    def lowering(self) -> Lowering:
+        """The ONNX operations in floats. Raises :class:`exporters.graph.translate.NoEmitterError`."""
+        with collector_paused():
+            return Lowering(self.traced, self.target, self.symbols, self.task.inputs)
 
 
 def trace_and_lower(

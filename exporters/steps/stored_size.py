@@ -15,16 +15,17 @@ import torch
 from exporters.data.data_file import Region, aligned, lay_out
 from exporters.graph.precisions import PRECISIONS, Precision, quantization_of
 from exporters.graph.trace import TracedTask
+from exporters.graph.translate import Lowering
 from exporters.graph.values import Parameter
 from exporters.target.targets import TARGETS, Target
 from specs.model.model import Model
-from zoo.builder import assemble
 from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
 from zoo.core.remembering import remembered
 from zoo.reports.layers import layer_kinds
 from zoo.tracing.task import ENCODER
 from zoo.tracing.tasks import tasks
+from zoo.tracing.traced_model import TracedModel
 from zoo.weights.blocks import Blocks
 
 BLOCK = Blocks(4, 32)
@@ -66,22 +67,16 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
 @remembered
 def _items_by_precision(small: Model, target: str) -> dict[str, list[_Item]]:
     """The stored tensors of a reduced model in the order of its data file, by precision."""
-    row, traced = TARGETS[target], dict[Hashable, list[TracedTask]]()
-    items, floats = dict[str, list[_Item]](), dict[Hashable, list[_Item]]()
+    row, lowered, items = TARGETS[target], dict[Hashable, list[_LoweredTask]](), dict[str, list[_Item]]()
     for name, precision in PRECISIONS.items():
         if name in row.unsupported_precisions:
             continue
         dtype = precision.dtype_on(row)
         taken = frozenset(operation for operation in row.operations if row.takes(operation, dtype))
         key = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large
-        if key not in traced:
-            traced[key] = _traced(small, row, dtype)
-        if precision.bits is None and key in floats:
-            items[name] = floats[key]
-            continue
-        items[name] = _items(traced[key], precision, row, small)
-        if precision.bits is None:
-            floats[key] = items[name]
+        if key not in lowered:
+            lowered[key] = _lowered(small, row, dtype)
+        items[name] = _items(lowered[key], precision, row, small)
     return items
 
 
@@ -93,25 +88,33 @@ def _kinds(spec: Model, small: Model) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-def _traced(small: Model, target: Target, dtype: torch.dtype) -> list[TracedTask]:
-    model, context = assemble(small, dtype), small.context_length_of(small.last_stack)
-    return [TracedTask.of(model, task, target, context) for task in tasks(model, small)]
+_LoweredTask = tuple[str, Lowering]
 
 
-def _items(traced: Sequence[TracedTask], precision: Precision, target: Target, small: Model) -> list[_Item]:
+def _lowered(small: Model, target: Target, dtype: torch.dtype) -> list[_LoweredTask]:
+    traced, context = TracedModel.taken(small, dtype), small.context_length_of(small.last_stack)
+    return [
+        (task.name, TracedTask.fused(traced.trace(task), task, target, context).lowering())
+        for task in tasks(traced.model, small)
+    ]
+
+
+def _items(
+    lowered: Sequence[_LoweredTask], precision: Precision, target: Target, small: Model
+) -> list[_Item]:
     """The stored tensors of a reduced model, in the order of its data file."""
     decodes = small.decodes
     parameters: list[Parameter] = []
-    for traced_task in traced:
+    for name, lowering in lowered:
         quantization = quantization_of(
             precision,
             target,
             decodes=decodes,
-            graph_decodes=decodes and traced_task.task.name != ENCODER,
+            graph_decodes=decodes and name != ENCODER,
             blocks=BLOCK,
             table_bits=8,
         )
-        parameters += traced_task.graph(quantization).parameters.values()
+        parameters += lowering.parameters(quantization).values()
     regions = {region.offset: region for region in lay_out(parameters).values()}
     return [_Item(region.length, _kind(region)) for region in regions.values()]
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from exporters.data.data_file import lay_out
 from exporters.data.proto import model_proto
 from exporters.graph.fusing import fuse
-from exporters.graph.translate import lower
+from exporters.graph.translate import Lowering
 from exporters.graph.values import Graph
 from exporters.layouts import DEFAULT, LAYOUTS
 from exporters.target.environment import required_environment
@@ -66,7 +66,7 @@ def graph_of(module: nn.Module, *inputs: str, target: str = "portable") -> ir.Mo
     traced = Tracer(module, symbols).run(call, given)
     if target != "portable":
         fuse(traced, target_of(target), None)
-    model = message(lower(traced, "tested", module, target_of(target), symbols, given))
+    model = message(Lowering(traced, target_of(target), symbols, given).graph("tested"))
     values = dict(module.named_parameters())
     for tensor in model.graph.initializer:
         if tensor.external_data:

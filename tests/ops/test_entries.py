@@ -31,7 +31,7 @@ from zoo.ops.saved import saves_nothing
 from zoo.ops.tokens import separate
 from zoo.reports.flops import operations_without_entry
 from zoo.reports.saved_tensors import saved_tensors, trained_values
-from zoo.tracing.sizing import infos_at
+from zoo.tracing.sizing import SizedGraph
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.task import Task
 from zoo.tracing.tasks import tasks, tasks_with_merged_decoder, tasks_with_static_cache, training_task
@@ -112,7 +112,7 @@ SIZES = {"B": 2, "T": 3}
 def entry_bytes(model: Applied) -> int:
     """Bytes saved by the entries' rules, without the outputs."""
     graph = Tracer(model, Symbols.of(INPUTS, ())).run(lambda m, values: {"y": m(values["x"])}, INPUTS)
-    (infos,) = infos_at(graph, INPUTS, [SIZES])
+    (infos,) = SizedGraph(graph, INPUTS, [SIZES]).by_point
     saved = saved_tensors(graph, trained_values(graph), fused=False)
     return sum(each.bytes_at(infos) for each in saved if each.by.op != "output")
 

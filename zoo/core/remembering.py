@@ -35,9 +35,10 @@ def remembered(
 
     @wraps(reading)
     def call(spec: Model, /, *args: Rest.args, **kwargs: Rest.kwargs) -> Result:
-        if _has_plugin(spec):  # its module may count whatever it likes, and be loaded again
+        about = reading_key(spec)
+        if about is None:
             return reading(spec, *args, **kwargs)
-        key = spec.model_dump_json(exclude=_ABOUT), args, tuple(kwargs.items())
+        key = about, args, tuple(kwargs.items())
         with lock:
             if key in kept:
                 kept.move_to_end(key)
@@ -50,6 +51,12 @@ def remembered(
         return result
 
     return call
+
+
+def reading_key(spec: Model) -> str | None:
+    """All of a spec that a reading depends on; None with a plugin's component, whose module may count whatever it likes, and be
+    loaded again."""
+    return None if _has_plugin(spec) else spec.model_dump_json(exclude=_ABOUT)
 
 
 def _has_plugin(part: Any) -> bool:

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import fx
 
 from specs.model.model import Model
-from zoo.builder import ZooModel, assemble
+from zoo.builder import ZooModel
 from zoo.core.collector import collector_paused
 from zoo.core.graph_names import VISION_ENCODER
 from zoo.core.reduced import fewer_layers
@@ -29,9 +29,10 @@ from zoo.reports.layers import layer_kinds
 from zoo.reports.polynomial import Polynomial
 from zoo.reports.roles import module_roles
 from zoo.reports.spread import Spread
-from zoo.reports.trace import Trace, outputs_by_name, traced
+from zoo.reports.trace import Trace, outputs_by_name
 from zoo.tracing.task import ENCODER
 from zoo.tracing.tasks import cost_tasks
+from zoo.tracing.traced_model import TracedModel
 
 
 @dataclass(frozen=True)
@@ -180,10 +181,10 @@ class _ReducedCosts:
 
 @remembered
 def _reduced(small: Model) -> _ReducedCosts:
-    model = assemble(small)
-    stages: dict[str, _ReducedStage] = {}
+    traced = TracedModel(small)
+    model, stages = traced.model, dict[str, _ReducedStage]()
     for task in cost_tasks(model, small):
-        graph = traced(model, task)
+        graph = traced.trace(task).graph
         if task.name == ENCODER:
             stages["encode"] = _stage(Trace(graph, task))
         elif task.name == VISION_ENCODER:
@@ -194,6 +195,7 @@ def _reduced(small: Model) -> _ReducedCosts:
             stages["prefill"] = _stage(Trace(graph, task, P=0))
             stages["step"] = _stage(Trace(graph, task, T=1))
     roles = {path: role for role, _, path in module_roles(model)}
+    traced.hand_on()
     return _ReducedCosts(stages, _expert_shares(model), roles)
 
 

@@ -12,10 +12,10 @@ from zoo.ops.operation import CALLS, target_name
 from zoo.ops.saved import NodeInfos
 from zoo.reports.flops import flops_at
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
-from zoo.tracing.sizing import infos_at, once_each
+from zoo.tracing.sizing import SizedGraph, once_each
 from zoo.tracing.symbols import summands
 from zoo.tracing.task import FRAMES, IMAGES, VECTORS, Task
-from zoo.tracing.tracer import Tracer
+from zoo.tracing.traced_model import TaskTrace
 
 SYMBOLS = {
     "batch_size": BATCH,
@@ -35,7 +35,7 @@ SYMBOLS = {
 
 def traced(model: ZooModel, task: Task) -> fx.Graph:
     """The graph of a task. Raises :class:`zoo.tracing.tracer.UntraceableError`."""
-    return Tracer(model, task.symbols(())).run(task.call, task.inputs)
+    return TaskTrace.of(model, task).graph
 
 
 class Trace:
@@ -55,7 +55,7 @@ class Trace:
         self._interpolation = Interpolation.over(
             (symbol for symbol in symbols if symbol not in fixed), batches
         )
-        self._infos = infos_at(
+        self._sized = SizedGraph(
             self.graph,
             task.inputs,
             [
@@ -64,6 +64,7 @@ class Trace:
             ],
         )
         self._known: dict[tuple[int, ...], Polynomial] = {}
+        self._flops: dict[fx.Node, tuple[Polynomial, Polynomial]] = {}
 
     @property
     def calls(self) -> list[fx.Node]:
@@ -75,15 +76,18 @@ class Trace:
 
         Raises :class:`specs.base.errors.UserError` if it is not one.
         """
-        return self._through(node, tuple(map(number, self._infos)))
+        return self._through(node, tuple(map(number, self._sized.by_point)))
 
     def flops(self, node: fx.Node) -> tuple[Polynomial, Polynomial]:
         """FLOPs of a call: matrix products, and everything else. Raises the errors of :meth:`polynomial`."""
-        costs = once_each(node, self._infos, flops_at)
-        return (
-            self._through(node, tuple(flops.matmul for flops in costs)),
-            self._through(node, tuple(flops.other for flops in costs)),
-        )
+        first = self._sized.same_call[node]
+        if first not in self._flops:
+            costs = once_each(node, self._sized.by_point, flops_at)
+            self._flops[first] = (
+                self._through(node, tuple(flops.matmul for flops in costs)),
+                self._through(node, tuple(flops.other for flops in costs)),
+            )
+        return self._flops[first]
 
     def _through(self, node: fx.Node, values: tuple[int, ...]) -> Polynomial:
         """The polynomial with these values at the points."""

@@ -80,7 +80,7 @@ def _inner(experts: MixtureCall, values: Sequence[Value]) -> Value:
     graph, width = experts.call.graph, experts.down.weight.static(2)
     rows = (experts.call.op("Reshape", value, graph.ints(-1, width)) for value in values)
     arguments = (Argument(value, experts.dtype, (ROWS, width)) for value in rows)
-    (result,) = emit_traced(graph, experts.inner, *arguments, module=experts.inner)
+    (result,) = emit_traced(graph, experts.inner, *arguments)
     apart: Value = experts.call.op("Reshape", result, graph.ints(experts.count, -1, width))
     return apart
 

@@ -110,7 +110,7 @@ def _inner(experts: MixtureCall, values: Sequence[Value]) -> Value:
     """The computation between an expert's layers: N H -> N H."""
     width = experts.down.weight.static(2)
     arguments = (Argument(value, experts.dtype, (ROWS, width)) for value in values)
-    return emit_traced(experts.call.graph, experts.inner, *arguments, module=experts.inner)[0]
+    return emit_traced(experts.call.graph, experts.inner, *arguments)[0]
 
 
 @emits(functional.expert_linear)

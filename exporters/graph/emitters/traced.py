@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
-from torch import nn
+from torch import fx, nn
 
 from exporters.graph.builder import GraphBuilder
 from exporters.graph.emitters.registry import emit
@@ -26,25 +27,26 @@ class Argument(NamedTuple):
     dims: tuple[int | str, ...]
 
 
-def emit_traced(
-    graph: GraphBuilder,
-    function: Callable[..., Any],
-    *arguments: Argument,
-    module: nn.Module | None = None,
-) -> tuple[Value, ...]:
-    """Write the computation of a function of tensors, and return its results; ``module`` holds the modules that it calls."""
+_KEPT = 16
+"""The number of traces of one function that are kept, for different sizes of its arguments."""
+
+_traces: WeakKeyDictionary[Callable[..., Any], dict[Hashable, fx.Graph]] = WeakKeyDictionary()
+
+
+def emit_traced(graph: GraphBuilder, function: Callable[..., Any], *arguments: Argument) -> tuple[Value, ...]:
+    """Write the computation of a function of tensors, or of a module without weights, and return its results.
+
+    It depends on nothing but its arguments: all layers and precisions share its trace.
+    """
     inputs = tuple(
         Placeholder(f"x{i}", argument.dtype, argument.dims) for i, argument in enumerate(arguments)
     )
-    outer = {number for pair in graph.symbols.values.values() for number in pair}
-    static = {dim for argument in inputs for dim in argument.dims if isinstance(dim, int)}
-
-    def call(module: Any, tensors: Any) -> dict[str, Any]:
-        results = function(*tensors.values())
-        listed = results if isinstance(results, tuple) else (results,)
-        return {f"y{i}": result for i, result in enumerate(listed)}
-
-    traced = Tracer(module or nn.Module(), Symbols.of(inputs, outer | static)).run(call, inputs)
+    outer = frozenset(number for pair in graph.symbols.values.values() for number in pair)
+    kept = _traces.setdefault(function, {})
+    traced = kept.get((inputs, outer)) or _traced(function, inputs, outer)
+    kept[inputs, outer] = traced
+    if len(kept) > _KEPT:
+        kept.pop(next(iter(kept)), None)
     values = (argument.value for argument in arguments)
     held = dict(zip((node for node in traced.nodes if node.op == "placeholder"), values, strict=True))
     for node in traced.nodes:
@@ -53,3 +55,16 @@ def emit_traced(
         if node not in held:
             held[node] = emit(graph, node, held)
     raise AssertionError("a graph without an output")
+
+
+def _traced(function: Callable[..., Any], inputs: tuple[Placeholder, ...], outer: frozenset[int]) -> fx.Graph:
+    """The trace of a function; ``outer`` are the numbers of the symbols around it."""
+    static = {dim for argument in inputs for dim in argument.dims if isinstance(dim, int)}
+
+    def call(module: Any, tensors: Any) -> dict[str, Any]:
+        results = function(*tensors.values())
+        listed = results if isinstance(results, tuple) else (results,)
+        return {f"y{i}": result for i, result in enumerate(listed)}
+
+    module = function if isinstance(function, nn.Module) else nn.Module()
+    return Tracer(module, Symbols.of(inputs, outer | static)).run(call, inputs)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from exporters.graph.fusing import fuse
-from exporters.graph.translate import lower
+from exporters.graph.translate import Lowering
 from exporters.target.targets import TARGETS
 from specs.language.load import load
 from specs.model.model import Model
@@ -229,7 +229,7 @@ def lowered(body: Callable[[Tensor, Tensor], Tensor]) -> tuple[onnx.ModelProto, 
     target = TARGETS["cpu"]
     traced = Tracer(module, symbols).run(lambda model, given: {"y": model(*given.values())}, inputs)
     unfused = fuse(traced, target, None)
-    model = message(lower(traced, "tested", module, target, symbols, inputs))
+    model = message(Lowering(traced, target, symbols, inputs).graph("tested"))
     weights = dict(module.named_parameters())
     for tensor in model.graph.initializer:
         if tensor.external_data:

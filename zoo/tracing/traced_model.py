@@ -1,0 +1,72 @@
+"""A model with the traces of its tasks, which one reading hands on to another: what is costed is often sized next."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+
+import torch
+from torch import fx, nn
+
+from specs.model.model import Model
+from zoo.builder import assemble
+from zoo.core.remembering import reading_key
+from zoo.core.tensors import weight_tensors
+from zoo.tracing.symbols import Placeholder, Symbols
+from zoo.tracing.task import Task
+from zoo.tracing.tracer import Tracer
+
+
+@dataclass(frozen=True)
+class TaskTrace:
+    """The graph of a task, and the names of its sizes."""
+
+    graph: fx.Graph
+    symbols: Symbols
+
+    @classmethod
+    def of(cls, model: nn.Module, task: Task) -> TaskTrace:
+        """TaskTrace a task of a model on the meta device. Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+        static = {size for _, tensor in weight_tensors(model) for size in tensor.shape}
+        static.update(dim for placeholder in task.inputs for dim in placeholder.dims if isinstance(dim, int))
+        symbols = task.symbols(static)
+        return cls(Tracer(model, symbols).run(task.call, task.inputs), symbols)
+
+
+class TracedModel:
+    """The model of a spec with weights in a dtype, whose tasks are traced once each."""
+
+    def __init__(self, spec: Model, dtype: torch.dtype = torch.float32) -> None:
+        self.spec, self.dtype, self.model = spec, dtype, assemble(spec, dtype)
+        self._traces: dict[tuple[str, tuple[Placeholder, ...]], TaskTrace] = {}
+
+    def trace(self, task: Task) -> TaskTrace:
+        """The trace of a task. Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+        key = task.name, task.inputs
+        if key not in self._traces:
+            self._traces[key] = TaskTrace.of(self.model, task)
+        return self._traces[key]
+
+    def hand_on(self) -> None:
+        """Leave this model to the next reading of the spec, which may change its traces."""
+        if key := reading_key(self.spec):
+            with _lock:
+                _left[key, self.dtype] = self
+                if len(_left) > _KEPT:
+                    _left.popitem(last=False)
+
+    @classmethod
+    def taken(cls, spec: Model, dtype: torch.dtype) -> TracedModel:
+        """The model that was left, which nothing else has from now on, or a new one."""
+        key = reading_key(spec)
+        with _lock:
+            left = _left.pop((key, dtype), None) if key else None
+        return left or cls(spec, dtype)
+
+
+_KEPT = 2
+"""The number of models that are left at most: a spec, and the base that it is compared with."""
+
+_left: OrderedDict[tuple[str, torch.dtype], TracedModel] = OrderedDict()
+_lock = Lock()
