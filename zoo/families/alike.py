@@ -128,7 +128,7 @@ def _nearest(config: Config, families: Iterable[Family]) -> list[Family]:
     names = {
         name for name, value in config.data.items() if value is not None and name not in NEUTRAL
     } - fields[""]
-    if config.data.get("model_type") in fields:
+    if str(config.data.get("model_type")) in fields:
         return [family for family in families if family.model_type == config.data["model_type"]]
     members = list(families)
     lacking = {

@@ -146,7 +146,6 @@ class TestGemma3(FamilyTests):
     of_others = ("untied",)
     refusals = (
         ("attn_logit_softcapping", 50.0, "must be null"),
-        ("use_bidirectional_attention", True, "must be false"),
         ("rope_parameters", {FULL: {"rope_type": "linea", "factor": 2.0}}, "Did you mean 'linear'?"),
         ("rope_parameters", {"chunked_attention": {}}, "unsupported fields"),
         ("rope_scaling", {"rope_type": "linear", "factor": 8.0}, "combined with rope_parameters"),
@@ -193,7 +192,7 @@ def test_a_model_with_a_vision_part_is_refused_with_a_remedy():
     with pytest.raises(ConfigError) as caught:
         spec_of_config(Config({**data, "vision_config": {}}, "config.json"), name="tiny")
     assert "model_type: must be a text model: its other parts are not supported" in str(caught.value)
-    assert "Save text_config as a config.json of its own" in str(caught.value)
+    assert "The fields of its text model are those of gemma3_text." in str(caught.value)
 
 
 def test_gelu_of_the_first_configs_is_its_tanh_approximation():
