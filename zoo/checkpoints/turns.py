@@ -47,6 +47,8 @@ def _added(origin: Path, tokenizer: Mapping[str, Any], names: list[str]) -> Iter
     listed = stated_in(origin / "tokenizer.json").get("added_tokens") if added is None else added
     pairs = listed.items() if isinstance(listed, dict) else ((None, token) for token in listed or ())
     for number, token in pairs:
-        if isinstance(token, dict) and token.get("content") in names:
-            if str(number := token.get("id", number)).isdecimal():
-                yield token["content"], int(number)
+        if not isinstance(token, dict) or token.get("content") not in names:
+            continue
+        identity = str(token.get("id", number))
+        if identity.isdecimal():
+            yield token["content"], int(identity)
