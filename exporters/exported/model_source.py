@@ -30,10 +30,11 @@ class ModelSource:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The special tokens in the checkpoint's config and generation settings."""
+        """The special tokens in the checkpoint's config and generation settings, with those that end a turn of a chat."""
         from zoo.checkpoints.carried import special_tokens
+        from zoo.checkpoints.turns import with_ends_of_turns
 
-        return special_tokens(self.origin)
+        return with_ends_of_turns(special_tokens(self.origin), self.origin)
 
     @property
     def ends(self) -> list[int]:

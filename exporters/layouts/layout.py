@@ -15,6 +15,7 @@ from exporters.target.targets import Padding, Target
 from specs.kinds.head import Pooled
 from specs.model.model import Model
 from zoo.checkpoints.carried import described, module_files, origin_of, stated_in
+from zoo.checkpoints.turns import with_ends_of_turns
 from zoo.components.mixer import StateTensor
 from zoo.configs.exporting import NoFamilyError
 from zoo.families.common.config import CONFIG
@@ -75,11 +76,11 @@ class Deployment:
 
     @functools.cached_property
     def generation(self) -> Data:
-        """The checkpoint's generation settings: special tokens and sampling options."""
+        """The checkpoint's generation settings: special tokens, with those that end a turn of a chat, and sampling options."""
         config = stated_in(self.origin / CONFIG)
         settings = stated_in(self.origin / GENERATION)
         tokens = {name: config[name] for name in _TOKENS if config.get(name) is not None}
-        return tokens | (settings or generation_fields(config))
+        return with_ends_of_turns(tokens | (settings or generation_fields(config)), self.origin)
 
 
 def generation_settings(deployment: Deployment) -> dict[str, Data]:

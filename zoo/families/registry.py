@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint
 from specs.base.errors import PluginError, option_name
 from specs.base.plugins import FAMILIES, broken, load_entry, plugin_entries
 from specs.base.suggest import misspelt, suggestion
-from zoo.families.alike import as_family, candidates, offer
+from zoo.families.alike import as_family, candidates, offer, text_config
 from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.tensors import Tensors
@@ -269,8 +269,7 @@ def family_of_config(config: Config) -> Family:
         config.refuse(
             "model_type",
             "must be a text model: its other parts are not supported",
-            _like(config)
-            or "Save text_config as a config.json of its own, with the tensors of the text model.",
+            _like(config) or _text_remedy(config),
         )
     if not isinstance(model_type, str) or model_type not in known:
         near = misspelt(str(model_type), sorted(known))
@@ -305,14 +304,31 @@ def _like(config: Config) -> str:
     return offer(config, candidates(families()))
 
 
+def _named_class(config: Config) -> tuple[str, str | None]:
+    """Return the first class that a config names and that belongs to a family, and the family; None where there is none."""
+    named = config.data.get("architectures")
+    names = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+    found = ((name, member.model_type) for member in families() for name in names if name in member.classes)
+    return next(found, ("", None))
+
+
+def _text_remedy(config: Config) -> str:
+    """Return the way to read the text model of a config of several models, by its type or by the class it names."""
+    text = text_config(config) or config
+    if text.data.get("model_type") in model_types():
+        return "Save text_config as a config.json of its own, with the tensors of the text model."
+    named, model_type = _named_class(text)
+    if model_type is None:
+        return "zoo has no family like its text model."
+    option = option_name("family")
+    return f"The class of its text model is {named}, of {model_type}. Pass {option} {model_type} to read it as that family."
+
+
 def _remedy(config: Config) -> str:
     """Return the family to add to a config without one, if the class it names belongs to a family."""
-    named = config.any("architectures")
-    for candidate in families():
-        if isinstance(named, list) and any(
-            name in candidate.classes for name in named if isinstance(name, str)
-        ):
-            return f'Add "model_type": "{candidate.model_type}", the family of {named[0]}.'
+    named, model_type = _named_class(config)
+    if model_type is not None:
+        return f'Add "model_type": "{model_type}", the family of {named}.'
     return (
         _like(config)
         or 'Add it, such as "model_type": "bert", if the config is one of transformers; others are not read.'

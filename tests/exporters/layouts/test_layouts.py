@@ -19,6 +19,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from exporters.export import export
+from exporters.exported.model_source import ModelSource
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS, Deployment, LayoutError, check_layout
 from exporters.runtime.exported import open_export
@@ -383,6 +384,59 @@ def test_the_tokens_of_a_checkpoint_come_along(checkpoint: Path, tmp_path: Path)
         assert generation["eos_token_id"] == [4, 6]
         assert generation["bos_token_id"] == 3
         assert transformers.GPT2Config.from_pretrained(tmp_path / layout).pad_token_id == 5
+
+
+LLAMA_3, CHATML, GEMMA = (
+    "{{ '<|start_header_id|>' + role + '<|end_header_id|>' + text + '<|eot_id|>' }}",
+    "{{ '<|im_start|>' + role + text + '<|im_end|>' }}",
+    "{{ '<start_of_turn>' + role + text + '<end_of_turn>' }}",
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "end", "stated", "ends"),
+    [
+        (LLAMA_3, "<|eot_id|>", {"eos_token_id": [4, 9]}, [4, 9]),
+        (LLAMA_3, "<|eot_id|>", {"eos_token_id": 4, "do_sample": True}, [4, 9]),
+        (CHATML, "<|im_end|>", None, [4, 9]),
+        (GEMMA, "<end_of_turn>", {"eos_token_id": 4}, [4, 9]),
+        ("{{ text }}", "<end_of_turn>", {"eos_token_id": 4}, 4),
+        ("{{ '<|end|>' }}", "<|end|>", {"eos_token_id": 4}, 4),
+    ],
+)
+@pytest.mark.parametrize("place", ["config", "file"])
+def test_the_end_of_a_turn_ends_generation_in_every_layout(
+    checkpoint: Path,
+    tmp_path: Path,
+    template: str,
+    end: str,
+    stated: dict[str, Any] | None,
+    ends: Any,
+    place: str,
+) -> None:
+    origin = tmp_path / "chat"
+    shutil.copytree(checkpoint, origin)
+    tokenizer: dict[str, Any] = {"tokenizer_class": "TokenizersBackend"}
+    token = {"content": end, "special": True}
+    if place == "config":
+        tokenizer |= {"chat_template": template, "added_tokens_decoder": {"9": token}}
+    else:
+        (origin / "chat_template.jinja").write_text(template)
+        (origin / "tokenizer.json").write_text(
+            json.dumps({"version": "1.0", "added_tokens": [{"id": 9, **token}]})
+        )
+    (origin / "tokenizer_config.json").write_text(json.dumps(tokenizer))
+    (origin / "generation_config.json").unlink()
+    if stated is not None:
+        (origin / "generation_config.json").write_text(json.dumps(stated))
+    spec = import_checkpoint(origin)
+    for layout in ("optimum", "transformers-js", "genai"):
+        directory = deployed(spec, tmp_path / layout, layout, weights=str(origin), verify=False)
+        if layout == "genai":
+            assert read(directory / "genai_config.json")["model"]["eos_token_id"] == ends
+        else:
+            assert read(directory / "generation_config.json")["eos_token_id"] == ends
+    assert ModelSource(spec, str(origin), origin).ends == (ends if isinstance(ends, list) else [ends])
 
 
 def test_a_tokenizer_of_a_later_transformers_has_a_name_that_optimum_knows(

@@ -460,7 +460,7 @@ def test_families_without_a_mixer_say_so(name: str) -> None:
     assert fitting == FAMILIES_WITH_MIXERS[name]
 
 
-OF_OTHERS = {"modnet", "supertonic", "minimax_m3", "nemotron-nas", "mluke"}
+OF_OTHERS = {"modnet", "supertonic", "minimax_m3", "nemotron-nas", "mluke", "time_moe"}
 """Types that only transformers.js has, or only published code."""
 
 

@@ -151,3 +151,18 @@ def test_default_configs_of_these_types_are_refused_for_it() -> None:
     for model_type in INEXPRESSIBLE.keys() & CONFIG_MAPPING_NAMES.keys():
         outcome, refusal = outcome_of(model_type)
         assert outcome in (OUTCOMES["specs cannot express"], NO_DEFAULT), (model_type, refusal)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ({"architectures": ["Exaone4ForCausalLM"]}, "The class of its text model is Exaone4ForCausalLM, of exaone4. Pass family exaone4 to read it as that family."),
+        ({"architectures": ["NewForCausalLM"]}, "zoo has no family like its text model."),
+        ({}, "zoo has no family like its text model."),
+    ],
+)  # fmt: skip
+def test_an_unknown_text_model_is_told_from_its_class(text: dict[str, Any], remedy: str) -> None:
+    inner = {"model_type": "new_text", "shape": 3, **text}
+    with pytest.raises(ConfigError) as caught:
+        spec_of_config(Config({"model_type": "new", "text_config": inner}, "config.json"), name="new")
+    assert str(caught.value).endswith(remedy)

@@ -89,6 +89,10 @@ INEXPRESSIBLE = {
     "rag": "a search for documents inside the model",
     # decoders
     "bitnet": "weights of -1, 0 and 1, and norms inside the branches",
+    **dict.fromkeys(
+        ("mllama", "mllama_text_model"),
+        "layers among those of a decoder that attend to an image instead of the text",
+    ),
     "mistral4": "latent attention whose queries grow with their position",
     "minimax_m3": f"{_INDEXER}, and images among the tokens",
     "mimo_v2_flash": "attention whose values are narrower than its keys, with a sink per head",
@@ -157,6 +161,7 @@ INEXPRESSIBLE = {
             "patchtsmixer",
             "timesfm",
             "timesfm2_5",
+            "time_moe",
         ),
         _SERIES,
     ),

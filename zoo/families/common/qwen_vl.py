@@ -28,6 +28,7 @@ from zoo.families.common.vision_language import (
     joined,
 )
 
+_TOKENS = ("video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
 _SECTION, _INTERLEAVED, _DEEP = "mrope_section", "mrope_interleaved", "deepstack_visual_indexes"
 
 
@@ -121,11 +122,12 @@ class QwenVL(Family):
     token: int = 151655
 
     def spec(self, config: Config, class_name: str) -> Data:
-        config.ignore("video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
+        config.ignore(*_TOKENS)
         text, tied = config, config.bool(TIED, default=False)
         if (inner := config.part(TEXT_CONFIG)) is not None:
             tied = tied or inner.bool(TIED, default=False)
             text = config.model(TEXT_CONFIG, (self.text.model_type,), (TIED,))
+            text.ignore("image_token_id", *_TOKENS)
         decoder = self.text.spec(text, next(iter(self.text.classes)))
         seen = config.inner(VISION_CONFIG)
         seen.ignore("spatial_patch_size")

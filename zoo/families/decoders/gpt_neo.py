@@ -113,6 +113,9 @@ FAMILIES = (
         _TENSORS,
         _BODY,
         decoder_classes("GPTNeo", tied=True),
-        ignored=("classifier_dropout", *SUMMARY),
+        fixed={
+            "rotary": (False, "rotary positions make it a GPT-J, which early conversions stored as GPT-Neo")
+        },
+        ignored=("classifier_dropout", "rotary_dim", *SUMMARY),
     ),
 )
