@@ -9,7 +9,7 @@ from functools import cached_property
 from exporters.making.artefacts import Zoo
 from exporters.making.digests import FileDigests
 from exporters.making.inputs import digest_of
-from specs.base.errors import UserError
+from specs.base.errors import UserError, option_name
 from specs.files.zoo_file import ModelEntry
 from specs.forms.resolved import resolved
 from specs.language.reference import SUFFIXES, is_hub_id, preset_file
@@ -45,10 +45,10 @@ def model_inputs(zoo: Zoo, name: str, digests: FileDigests, commits: dict[str, s
     entry = zoo.file.models[name]
     try:
         return _model_inputs(zoo, name, entry, digests, commits)
-    except HubError as error:
-        raise HubError(f"{zoo.path}: models.{name}: {error.text}") from None
     except UserError as error:
-        raise UserError(f"{zoo.path}: models.{name}: {error.text}") from None
+        kind = HubError if isinstance(error, HubError) else UserError
+        told = error.text.replace(option_name("assignments"), "set")  # its key in the file
+        raise kind(f"{zoo.path}: models.{name}: {told}") from None
 
 
 def _model_inputs(
