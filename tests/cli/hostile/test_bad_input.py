@@ -219,7 +219,7 @@ WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
     (lambda t, p: p.touch(), "weights is empty, perhaps because its download was truncated"),
     (lambda t, p: _cut(t, p, 5), "weights is truncated or not a safetensors file: it has 5 bytes"),
     (lambda t, p: _cut(t, p, 500_000), "weights is truncated: its header declares 899,784 bytes, and it has 500,000"),
-    (lambda t, p: save_file({**t, KEY: torch.zeros(3, 5)}, p), f"wrong: {KEY} is 3 x 5, and {KEY} needs 64 x 64"),
+    (lambda t, p: save_file({**t, KEY: torch.zeros(3, 5)}, p), f"of another shape: {KEY} is 3 x 5, and {KEY} needs 64 x 64"),
     (lambda t, p: save_file({**t, KEY: t[KEY].int()}, p), f"{KEY} has dtype I32; weights must be F64, F32, F16 or BF16"),
     (lambda t, p: save_file({n: v for n, v in t.items() if n != KEY}, p), f"1 missing\n  missing: {KEY}\n"),
     (lambda t, p: save_file({**t, "extra": t[KEY].clone()}, p), "1 unused\n  unused: extra\n"),
