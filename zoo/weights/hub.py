@@ -81,13 +81,15 @@ def repository_name(directory: Path) -> str | None:
     return root.rpartition("--")[2] if parent.name == "snapshots" and root.startswith(_REPOSITORY) else None
 
 
-def place_text(directory: Path) -> str:
-    """The repository and commit whose snapshot in the hub's cache a directory is, as in org/name@0123456; other paths as they
-    are."""
-    repository = directory.absolute().parent.parent.name
-    if repository_name(directory) is None:
-        return str(directory)
-    return f"{repository.removeprefix(_REPOSITORY).replace('--', '/')}@{directory.name[:7]}"
+def place_text(path: Path) -> str:
+    """The repository and commit of a snapshot in the hub's cache, as in org/name@0123456, or of a file in one, with its name;
+    other paths as they are."""
+    if repository_name(path.parent) is not None:
+        return f"{place_text(path.parent)}/{path.name}"
+    repository = path.absolute().parent.parent.name
+    if repository_name(path) is None:
+        return str(path)
+    return f"{repository.removeprefix(_REPOSITORY).replace('--', '/')}@{path.name[:7]}"
 
 
 def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path:
