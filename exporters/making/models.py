@@ -47,8 +47,8 @@ def model_inputs(zoo: Zoo, name: str, digests: FileDigests, commits: dict[str, s
         return _model_inputs(zoo, name, entry, digests, commits)
     except UserError as error:
         kind = HubError if isinstance(error, HubError) else UserError
-        told = error.text.replace(option_name("assignments"), "set")  # its key in the file
-        raise kind(f"{zoo.path}: models.{name}: {told}") from None
+        message = error.text.replace(option_name("assignments"), "set")  # its key in the file
+        raise kind(f"{zoo.path}: models.{name}: {message}") from None
 
 
 def _model_inputs(

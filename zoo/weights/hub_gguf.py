@@ -1,4 +1,4 @@
-"""The GGUF file that a user means, among those of a repository of the hub."""
+"""Choosing one GGUF file of a repository of the hub."""
 
 from __future__ import annotations
 
