@@ -69,10 +69,10 @@ def adapt(
     from cli.terminal.render import print_json
     from specs.base.errors import UserError
     from zoo.adapting.adapt import adapt as adapt_checkpoint
-    from zoo.configs.named_model import named_model
+    from zoo.configs.named_model import named_model, unknown_family
     from zoo.files.destination import CONVERSION, replacing
 
-    named = named_model(spec, assignments or (), options.name)
+    named = named_model(spec, assignments or (), options.name, unknown_family(spec, options.family))
     model = named.spec
     weights = named.weights(options.weights)
     if weights == "random":

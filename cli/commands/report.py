@@ -184,18 +184,22 @@ def _print(
     context: typer.Context, screen: Screen, costs: Report, target: str, options: ReportOptions
 ) -> None:
     """Print the costs of a model, or where their page is."""
-    from cli.options.given import typed
+    from cli.options.given import typed, with_set
     from cli.tables.model_rows import title
     from cli.tables.report_screen import print_costs
     from cli.tables.report_tables import print_advice, print_report
 
-    spec = costs.spec
+    spec, reference = costs.spec, context.params["spec"]
+    file = spec.name if reference == spec.name else "report"
     if options.html is not None:
         title(screen, spec)
         screen.done(f"{options.html} is ready")
         screen.next(
             (typed(context, without=("html",)), "the figures here"),
-            (["draw", context.params["spec"], "-o", f"{spec.name}.svg"], "the drawing alone"),
+            (
+                ["draw", *with_set(reference, context.params["assignments"]), "-o", f"{file}.svg"],
+                "the drawing alone",
+            ),
         )
         return
     if screen.rows:
@@ -204,8 +208,7 @@ def _print(
         print_report(costs, target, symbolic=options.symbolic, depth=options.depth)
         print_advice(spec, target, options.precision)
     screen.done(f"{spec.name} traced and counted")
-    page = f"{spec.name}.html" if context.params["spec"] == spec.name else "report.html"
     screen.next(
         *([] if screen.tables else [(typed(context, "-v"), "all modules and devices")]),
-        (typed(context, "--html", page, without=("symbolic", "depth")), "a page with sliders"),
+        (typed(context, "--html", f"{file}.html", without=("symbolic", "depth")), "a page with sliders"),
     )

@@ -33,7 +33,7 @@ def validate(
     from cli.terminal.command import error_data
     from cli.terminal.exit_status import WRONG_INPUT
     from cli.terminal.render import print_json, say
-    from specs.base.errors import UserError
+    from specs.base.errors import UserError, with_flags
     from zoo.configs.named_model import named_model
 
     results: list[dict[str, Any]] = []
@@ -52,7 +52,7 @@ def validate(
             say(f"{spec}: OK ({_outline(model)}){_UNCOUNTED if _expects(model) else ''}")
             continue
         say(f"{spec}: {len(errors):,} problem{'s' if len(errors) > 1 else ''}")
-        say(str(fault), "red", err=True)
+        say(with_flags(fault.text), "red", err=True)
     if as_json:
         print_json({"passed": all(result["passed"] for result in results), "specs": results})
     if not all(result["passed"] for result in results):

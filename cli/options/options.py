@@ -76,8 +76,7 @@ Weights = Annotated[
     str | None,
     option(
         "SOURCE",
-        "Weights: random, a file, its directory, or a hub repository (ORG/NAME).  "
-        "[default: SPEC's own, or random]",
+        "Weights: random, a file, directory or hub repository.  [default: SPEC's own, or random]",
         MODEL,
     ),
 ]

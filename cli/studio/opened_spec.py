@@ -13,7 +13,7 @@ from specs.files.new_spec import STARTS
 from specs.forms.resolved import resolved
 from specs.language.catalog import preset_names
 from specs.language.load import read
-from specs.language.reference import is_hub_id, locate
+from specs.language.reference import hub_file, locate
 from specs.language.spec_file import read_file
 from specs.language.variant import unclaimed
 from specs.language.writing import dump
@@ -71,7 +71,7 @@ def opened_below(reference: str, folder: Path) -> OpenedSpec:
             f"The page opens files in {folder.resolve()} and below.\n  value: {reference!r}\n"
             "  Start zoo studio with the path, or in a folder above it."
         )
-    if not path.exists() and is_hub_id(reference) and not (folder / reference).parent.exists():
+    if not path.exists() and hub_file(reference)[0] and not (folder / reference).parent.exists():
         return opened(reference)
     if not path.exists():
         locate(reference)  # suggests the nearest preset

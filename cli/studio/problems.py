@@ -40,8 +40,8 @@ def _data(
     mark = problem.mark
     inside = mark is not None and in_text(mark)
     return {
-        **problem.as_dict(),
-        "message": problem.rule,
+        **problem.as_dict(with_flags),
+        "message": with_flags(problem.rule),
         "where": problem.path_text,
         "path": list(problem.path),
         "line": mark.line if mark is not None and inside else 1,

@@ -197,7 +197,9 @@ async def _told(worker: ThreadPoolExecutor, work: Callable[[Any], dict[str, Any]
     try:
         return JSONResponse(await asyncio.get_running_loop().run_in_executor(worker, work, asked))
     except SpecError as error:
-        return JSONResponse({"error": "\n".join(problem.render() for problem in error.problems[:3])}, 422)
+        return JSONResponse(
+            {"error": "\n".join(with_flags(problem.render()) for problem in error.problems[:3])}, 422
+        )
     except UserError as error:
         return JSONResponse({"error": with_flags(error.text)}, 422)
     except OSError as error:

@@ -24,7 +24,11 @@ _COLORS = {"-": "red", "+": "green"}
 _STYLES = {"-": "red", "+": "green", "~": "", " ": "dim"}
 MOST_ASSIGNMENTS = 12
 """The largest number of --set options that is printed."""
-_LABELS = {"training": "training state with Adam", "without embeddings": "without embedding tables"}
+_LABELS = {
+    "training": "training state with Adam",
+    "weights": "weights in fp16",
+    "without embeddings": "without embedding tables",
+}
 
 _MODULES = [
     Column("", pinned=True),

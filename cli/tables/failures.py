@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from specs.base.errors import with_flags
+
 if TYPE_CHECKING:
     from specs.base.errors import SpecPath
     from specs.language.document import Document
@@ -46,7 +48,7 @@ def _place(count: ParameterCheck, document: Document | None) -> str:
         return ""
     path: SpecPath = ("expect", "active_parameters" if count.active else "parameters")
     mark = document.mark_of(("expect", "modules", count.path) if count.path else path)
-    return "" if mark is None else f"{mark}: "
+    return "" if mark is None else f"{with_flags(mark.text)}: "
 
 
 def _shapes(report: ShapeReport | None) -> Iterator[tuple[str, str]]:

@@ -56,7 +56,7 @@ def print_counts(
     names = [name for name in _PRECISIONS if name in sizes]
     if names and not selected and report.met:
         text = ", ".join(f"{name} {byte_text(sizes[name])}" for name in names)
-        screen.row("weights", text if target == "portable" else f"{text} (for {target})")
+        screen.row("files", text if target == "portable" else f"{text} (for {target})")
 
 
 def _part(module: ModuleParameters, name: str) -> _Part:

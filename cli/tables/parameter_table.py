@@ -59,7 +59,7 @@ def print_parameters(
     sums = [[name, f"{count:,}", _share(count, total)] for name, count in counts.items()]
     print_table(["", *_COUNTS], sums)
     if sizes:
-        say(f"exported for {target}: {precision_sizes(sizes)}")
+        say(f"files of an export for {target}: {precision_sizes(sizes)}")
     for comparison in report.comparisons:
         say(str(comparison), "green" if comparison.met else "red")
 

@@ -39,7 +39,7 @@ def print_costs(screen: Screen, report: Report, target: str) -> None:
     )
     names = [name for name in dict.fromkeys((*_PRECISIONS, report.precision)) if name in report.weights]
     sizes = ", ".join(f"{name} {byte_text(report.weights[name])}" for name in names)
-    screen.row("weights", sizes if target == "portable" else f"{sizes} (for {target})")
+    screen.row("files", sizes if target == "portable" else f"{sizes} (for {target})")
     if report.cache is not None:
         screen.row("cache", _cache(report.cache, lengths))
     screen.row("memory", _memory(report))

@@ -167,9 +167,8 @@ def _formula(polynomial: Polynomial) -> str:
 
 
 def _print_memory(report: Report, target: str) -> None:
-    _heading("Memory", f"weights as exported for {target}")
-    weights = precision_sizes(report.weights)
-    rows = [["weights", weights]]
+    _heading("Memory", f"files of an export for {target}")
+    rows = [["files", precision_sizes(report.weights)]]
     if report.cache is not None:
         lengths, cache = report.lengths, report.cache
         tokens = max(lengths.length, lengths.past)

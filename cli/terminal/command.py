@@ -99,5 +99,8 @@ def error_data(error: UserError) -> list[dict[str, Any]]:
     if isinstance(error, CombinedError):
         return [data for inner in error.errors for data in error_data(inner)]
     if isinstance(error, SpecError):
-        return [{**problem.as_dict(), "message": problem.render()} for problem in error.problems]
+        return [
+            {**problem.as_dict(with_flags), "message": with_flags(problem.render())}
+            for problem in error.problems
+        ]
     return [{"message": with_flags(error.text)}]

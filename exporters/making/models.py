@@ -9,10 +9,10 @@ from functools import cached_property
 from exporters.making.artefacts import Zoo
 from exporters.making.digests import FileDigests
 from exporters.making.inputs import digest_of
-from specs.base.errors import UserError
+from specs.base.errors import UserError, option_name
 from specs.files.zoo_file import ModelEntry
 from specs.forms.resolved import resolved
-from specs.language.reference import SUFFIXES, is_hub_id, preset_file
+from specs.language.reference import SUFFIXES, hub_file, preset_file
 from specs.model.model import Model
 from zoo.configs.named_model import model_kind, named_model
 from zoo.weights.hub import HubError, commit_of, fetch
@@ -45,10 +45,10 @@ def model_inputs(zoo: Zoo, name: str, digests: FileDigests, commits: dict[str, s
     entry = zoo.file.models[name]
     try:
         return _model_inputs(zoo, name, entry, digests, commits)
-    except HubError as error:
-        raise HubError(f"{zoo.path}: models.{name}: {error.text}") from None
     except UserError as error:
-        raise UserError(f"{zoo.path}: models.{name}: {error.text}") from None
+        kind = HubError if isinstance(error, HubError) else UserError
+        message = error.text.replace(option_name("assignments"), "set")  # its key in the file
+        raise kind(f"{zoo.path}: models.{name}: {message}") from None
 
 
 def _model_inputs(
@@ -61,12 +61,13 @@ def _model_inputs(
     path = zoo.place(weights)
     if os.path.exists(path):
         return ModelInputs(_spec(zoo, name, entry, weights, commits), str(path), f"files:{digests.of(path)}")
-    if not is_hub_id(weights):
+    repository, _ = hub_file(weights)
+    if not repository:
         raise UserError(
             f"weights: must be an existing path.\n  value: {weights!r}\n"
             "  Give a path relative to the zoo file, org/name of a hub repository, random, or none."
         )
-    commit = _commit(weights, entry, commits)
+    commit = _commit(repository, entry, commits)
     return ModelInputs(_spec(zoo, name, entry, weights, commits), weights, f"hub:{weights}@{commit}", commit)
 
 
@@ -75,7 +76,7 @@ def _weights(zoo: Zoo, entry: ModelEntry) -> str:
     if entry.spec is None or "weights" in entry.model_fields_set or preset_file(entry.spec):
         return entry.weights
     path = str(zoo.place(entry.spec))
-    is_checkpoint = model_kind(path) == "checkpoint" if os.path.exists(path) else is_hub_id(entry.spec)
+    is_checkpoint = model_kind(path) == "checkpoint" if os.path.exists(path) else hub_file(entry.spec)[0]
     return entry.spec if is_checkpoint else entry.weights
 
 
@@ -94,7 +95,7 @@ def _spec(zoo: Zoo, name: str, entry: ModelEntry, weights: str | None, commits: 
     path = str(zoo.place(reference))
     if preset_file(reference) is None and (reference.endswith(SUFFIXES) or os.path.exists(path)):
         reference = path
-    elif is_hub_id(reference):
-        commit = _commit(reference, entry, commits)
+    elif repository := hub_file(reference)[0]:
+        commit = _commit(repository, entry, commits)
         reference = str(fetch(reference, weights=False, revision=commit))
     return named_model(reference, entry.set, own_name).spec

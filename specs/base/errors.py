@@ -1,8 +1,10 @@
 """Errors of users: location, rule, value and remedy."""
 
+from __future__ import annotations
+
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -41,17 +43,64 @@ def shorten(value: object) -> str:
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 
+_NAMED = re.compile("\x1f([a-z_]+)(=False)?\x1f")
+
+
+def option_name(name: str, value: bool = True) -> str:
+    """The name of an option in a message: a keyword in Python, a flag on the command line.
+
+    ``value`` False stands for the option switched off.
+    """
+    return f"\x1f{name}\x1f" if value else f"\x1f{name}=False\x1f"
+
+
+def with_keywords(text: str) -> str:
+    """A message with options as Python keywords: ``max_kl``."""
+    return _NAMED.sub(lambda match: match[1] + (match[2] or ""), text)
+
+
+def with_flags(text: str) -> str:
+    """A message with options as command-line flags: `--max-kl` for ``max_kl``."""
+    return _NAMED.sub(lambda match: f"--{'no-' if match[2] else ''}{_flag(match[1])}", text)
+
+
+def _flag(name: str) -> str:
+    """The flag of an option; one that is repeated takes a single value each time."""
+    names = {
+        "engines": "engine",
+        "adapters": "adapter",
+        "architectures": "for",
+        "family": "as",
+        "assignments": "set",
+    }
+    return names.get(name, name.replace("_", "-"))
+
+
 @dataclass(frozen=True)
 class Mark:
-    """A position in a file, with 1-based line and column, or an option such as `--set a=1`."""
+    """A position in a file, with 1-based line and column, or an option with its value, as :meth:`of_option` makes it."""
 
     source: str
     line: int | None = None
     column: int | None = None
 
-    def __str__(self) -> str:
-        source = self.source if self.source.isprintable() else ascii(self.source)
+    @classmethod
+    def of_option(cls, name: str, value: str) -> Mark:
+        """An option with its value: `--set a=1` on the command line, ``assignments`` in Python."""
+        return cls(f"{option_name(name)} {_printable(value)}")
+
+    @property
+    def text(self) -> str:
+        """The place, with an option encoded by :func:`option_name`."""
+        source = self.source if _NAMED.match(self.source) else _printable(self.source)
         return ":".join(str(part) for part in (source, self.line, self.column) if part is not None)
+
+    def __str__(self) -> str:
+        return with_keywords(self.text)
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else ascii(text)
 
 
 @dataclass(frozen=True)
@@ -70,23 +119,27 @@ class Problem:
         return path_text(self.path)
 
     def render(self) -> str:
-        """The problem as plain text: `gpt2.yaml:12:14: decoder.heads: <rule>`, then value and remedy, indented."""
-        where = [str(self.mark)] if self.mark else []
+        """The problem as text: `gpt2.yaml:12:14: decoder.heads: <rule>`, then value and remedy, indented; options are encoded
+        by :func:`option_name`."""
+        where = [self.mark.text] if self.mark else []
         lines = [": ".join([*where, *filter(None, [self.path_text]), self.rule])]
         if self.value is not MISSING:
             lines.append(f"  value: {shorten(self.value)}")
         return "\n".join(lines + [f"  {line}" for line in self.remedy.splitlines()])
 
-    def as_dict(self) -> dict[str, Any]:
-        """The problem as JSON data; a value other than a JSON scalar is replaced by its shortened repr."""
+    def as_dict(self, named: Callable[[str], str] = with_keywords) -> dict[str, Any]:
+        """The problem as JSON data; a value other than a JSON scalar is replaced by its shortened repr.
+
+        ``named`` names the options: :func:`with_keywords` or :func:`with_flags`.
+        """
         mark = self.mark
         data: dict[str, Any] = {
-            "source": mark.source if mark else None,
+            "source": named(mark.source) if mark else None,
             "line": mark.line if mark else None,
             "column": mark.column if mark else None,
             "path": self.path_text,
-            "rule": self.rule,
-            "remedy": self.remedy,
+            "rule": named(self.rule),
+            "remedy": named(self.remedy),
         }
         value = self.value
         if value is not MISSING:
@@ -104,28 +157,6 @@ def reason_of(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), "").strip() or type(error).__name__
 
 
-_NAMED = re.compile("\x1f([a-z_]+)(=False)?\x1f")
-
-
-def option_name(name: str, value: bool = True) -> str:
-    """The name of an option in a message: a keyword in Python, a flag on the command line.
-
-    ``value`` False stands for the option switched off.
-    """
-    return f"\x1f{name}\x1f" if value else f"\x1f{name}=False\x1f"
-
-
-def with_flags(text: str) -> str:
-    """A message with options as command-line flags: `--max-kl` for ``max_kl``."""
-    return _NAMED.sub(lambda match: f"--{'no-' if match[2] else ''}{_flag(match[1])}", text)
-
-
-def _flag(name: str) -> str:
-    """The flag of an option; one that is repeated takes a single value each time."""
-    names = {"engines": "engine", "adapters": "adapter", "architectures": "for", "family": "as"}
-    return names.get(name, name.replace("_", "-"))
-
-
 class UserError(Exception):
     """An error in the user's input, reported without a traceback; the command exits with status 2.
 
@@ -138,7 +169,7 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         """The message with options as Python keywords."""
-        return _NAMED.sub(lambda match: match[1] + (match[2] or ""), self.text)
+        return with_keywords(self.text)
 
 
 class CombinedError(UserError):

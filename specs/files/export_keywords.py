@@ -14,8 +14,7 @@ class ExportKeywords(TypedDict, total=False):
     """The options of an export."""
 
     weights: str | os.PathLike[str]
-    """Weights: random, none (graph only), a file, its directory, or a hub repository (ORG/NAME). Default: SPEC's own,
-    or random."""
+    """Weights: random, none (graph only), a file, directory or hub repository. Default: SPEC's own, or random."""
     adapters: str | Sequence[str]
     """LoRA adapter of PEFT that clients can switch on, as a file beside the graph (NAME.onnx_adapter); repeatable."""
     seed: int

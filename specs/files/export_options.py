@@ -149,8 +149,7 @@ class WeightOptions(Spec):
     """The weights of an export."""
 
     weights: Annotated[str, BeforeValidator(_path_text), OptionMark("Model", metavar="SOURCE")] = "random"
-    """Weights: random, none (graph only), a file, its directory, or a hub repository (ORG/NAME). Default: SPEC's own, or
-    random."""
+    """Weights: random, none (graph only), a file, directory or hub repository. Default: SPEC's own, or random."""
     adapters: Annotated[Strings, OptionMark("Graphs", metavar="NAME=DIR")] = ()
     """LoRA adapter of PEFT that clients can switch on, as a file beside the graph (NAME.onnx_adapter); repeatable."""
     seed: Annotated[int, Field(ge=0), OptionMark("Random weights")] = 0

@@ -1,4 +1,4 @@
-"""Assignments `path=value`, as given to `--set`."""
+"""Assignments `path=value`, as given to `--set`, or as ``assignments`` in Python."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def parse_assignment(assignment: str) -> Document:
     The path becomes nested mappings, an index an integer key; the value is YAML in flow style. Raises
     `SpecError`.
     """
-    source = f"--set {assignment}"
-    mark = Mark(source)
+    mark = Mark.of_option("assignments", assignment)
+    source = mark.source
     left, equals, right = assignment.partition("=")
     if not equals:
         refuse(source, "an assignment must have an '=' between path and value", _EXAMPLE)

@@ -100,7 +100,7 @@ def varied(document: Document, assignments: Sequence[str], name: str | None = No
     """
     if name is not None:
         named = varied(document, assignments)
-        marks = {**named.marks, ("name",): Mark(f"--name {name}")}
+        marks = {**named.marks, ("name",): Mark.of_option("name", name)}
         return Document({**named.data, "name": name}, marks, named.key_marks)
     if not assignments:
         return document

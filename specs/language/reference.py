@@ -13,6 +13,7 @@ from specs.language.catalog import PRESETS, preset_names
 
 SUFFIXES = (".yaml", ".yml")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_HUB_FILE = re.compile(rf"(?P<repository>{_HUB_ID.pattern})(?:/(?P<file>[\w.-]+\.gguf)|:(?P<end>[\w.-]+))?")
 _FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json", *SUFFIXES)
 
 
@@ -22,6 +23,19 @@ def is_hub_id(reference: str) -> bool:
     return (
         bool(_HUB_ID.fullmatch(reference)) and not reference.endswith(_FILES) and not os.path.exists(parent)
     )
+
+
+def hub_file(reference: str) -> tuple[str, str]:
+    """The repository of the hub that a reference names, and the GGUF file in it, in full or by the end of its name; empty where
+    it names none.
+
+    ``org/name/file.gguf`` and ``org/name:Q4_K_M`` name a file, ``org/name`` does not; a path below an existing directory names no
+    repository.
+    """
+    named = _HUB_FILE.fullmatch(reference)
+    if named is None or os.path.exists(reference) or not is_hub_id(named["repository"]):
+        return "", ""
+    return named["repository"], named["file"] or named["end"] or ""
 
 
 def locate(reference: str) -> Path:

@@ -16,7 +16,7 @@ from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of
 from zoo.checkpoints.converting import DTYPES, Conversion, described_if_any, write_checkpoint
 from zoo.checkpoints.open import open_weights
-from zoo.configs.named_model import SPEC, checkpoint_spec, named_model
+from zoo.configs.named_model import SPEC, checkpoint_spec, named_model, unknown_family
 from zoo.core.progress import Progress
 from zoo.families.common.config import CONFIG
 from zoo.weights.hub import located_adapter
@@ -47,14 +47,16 @@ class Adaptation(Tabular):
         return {**self.conversion.as_dict(), "origins": origins, "unused": list(self.plan.unused)}
 
 
-def source_spec(origin: Path, name: str | None = None) -> Model:
-    """Return the spec of a checkpoint: the spec called ``name``, or else the one in its directory.
+def source_spec(origin: Path, name: str | None = None, family: str | None = None) -> Model:
+    """Return the spec of a checkpoint: the spec called ``name``, or else the one in its directory, whose config of an unknown
+    type is read as a ``family``.
 
     Raises :class:`UserError` where it has none.
     """
     if name is not None:
         return named_model(name).spec
-    if (spec := checkpoint_spec(origin)) is not None:
+    unknown = unknown_family(str(origin), family) if (origin / CONFIG).is_file() else None
+    if (spec := checkpoint_spec(origin, unknown)) is not None:
         return spec
     raise UserError(
         f"{origin} has no {CONFIG} and no {SPEC}, so its architecture is unknown\n"
@@ -90,7 +92,7 @@ def adapt(
             f"{weights!r} does not exist\n  Pass a checkpoint: a file, a directory with one, or a repository on the "
             "Hugging Face hub (org/name)."
         )
-    old = source_spec(origin, source)
+    old = source_spec(origin, source, model_type)
     stacks = stack_sources(old, spec)
     mapped = layer_sources(old, spec, stacks, layers)
     held, model = assemble(old), assemble(spec, DTYPES[dtype])

@@ -12,7 +12,7 @@ from specs.base.errors import UserError, option_name
 from specs.language.document import Document
 from specs.language.load import read, varied
 from specs.language.named_blocks import with_named_blocks
-from specs.language.reference import SUFFIXES, is_hub_id, preset_file
+from specs.language.reference import SUFFIXES, hub_file, preset_file
 from specs.language.validation import validate
 from specs.model.model import Model
 from zoo.files.json_values import read_object
@@ -182,7 +182,7 @@ def _own_weights(reference: str, kind: ReferenceKind, path: Path) -> str | None:
         return None
     from zoo.weights.names import METADATA, has_weights
 
-    if not os.path.exists(reference) and is_hub_id(reference):
+    if hub_file(reference)[0]:
         return reference
     if path.is_file() and path.suffix != ".json":
         return str(path)

@@ -104,7 +104,7 @@ const BUDGET = (() => {
 
   function showMemory() {
     const rows = Object.entries(budget.precisions).map(([name, { bytes }]) => [
-      described(`weights in ${name}`, name === precision ? "the precision chosen above" : ""),
+      described(`files in ${name}`, name === precision ? "the precision chosen above" : ""),
       figure(BigInt(bytes), "B"),
     ]);
     if (budget.cache) {

@@ -38,7 +38,7 @@ def _costs(report: Report) -> dict[str, str]:
     facts = {"parameters": f"{report.parameters:,}"}
     if report.active != report.parameters:
         facts["active per token"] = f"{report.active:,}"
-    facts[f"weights in {report.precision}"] = byte_text(report.weights[report.precision])
+    facts[f"files in {report.precision}"] = byte_text(report.weights[report.precision])
     lengths = report.lengths
     if report.cache is not None:
         tokens = max(lengths.length, lengths.past)

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from specs.base.errors import UserError
-from specs.language.reference import is_hub_id
+from specs.language.reference import hub_file, is_hub_id
 from zoo.files.reading import read_regular
+from zoo.weights.hub_gguf import chosen_gguf, has_gguf_alone
 from zoo.weights.modules import SIDE_LAYERS
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
@@ -38,9 +39,7 @@ def located(reference: str, *, weights: bool) -> Path:
 
     For the hub's own directory of a repository, which holds snapshots, it is the snapshot in use. Raises :class:`HubError`.
     """
-    if not os.path.exists(reference) and is_hub_id(reference):
-        return fetch(reference, weights=weights)
-    return snapshot_of(Path(reference))
+    return fetch(reference, weights=weights) if hub_file(reference)[0] else snapshot_of(Path(reference))
 
 
 def snapshot_of(directory: Path) -> Path:
@@ -82,35 +81,45 @@ def repository_name(directory: Path) -> str | None:
     return root.rpartition("--")[2] if parent.name == "snapshots" and root.startswith(_REPOSITORY) else None
 
 
-def place_text(directory: Path) -> str:
-    """The repository and commit whose snapshot in the hub's cache a directory is, as in org/name@0123456; other paths as they
-    are."""
-    repository = directory.absolute().parent.parent.name
-    if repository_name(directory) is None:
-        return str(directory)
-    return f"{repository.removeprefix(_REPOSITORY).replace('--', '/')}@{directory.name[:7]}"
+def place_text(path: Path) -> str:
+    """The repository and commit of a snapshot in the hub's cache, as in org/name@0123456, or of a file in one, with its name;
+    other paths as they are."""
+    if repository_name(path.parent) is not None:
+        return f"{place_text(path.parent)}/{path.name}"
+    repository = path.absolute().parent.parent.name
+    if repository_name(path) is None:
+        return str(path)
+    return f"{repository.removeprefix(_REPOSITORY).replace('--', '/')}@{path.name[:7]}"
 
 
 def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path:
-    """The directory with a repository's config, its tokenizer and, where wanted, its weights.
+    """The directory with a repository's config, its tokenizer and, where wanted, its weights; or a GGUF file of it, where the
+    reference names one, or the repository has no config and no other weights.
 
-    ``reference`` is the repository's id, ``org/name`` or ``name``; an existing path is returned unchanged.
+    ``reference`` is the repository's id, ``org/name`` or ``name``, or names a file as in ``org/name:Q4_K_M``; an existing path is returned unchanged.
     Safetensors are preferred to pickles; code is never fetched. Cached files are not fetched again and need no
     network. Raises :class:`HubError` with a remedy.
     """
     if os.path.exists(reference):
         return Path(reference)
-    with explained(reference, revision):
+    repository, file = hub_file(reference)
+    repository = repository or reference
+    with explained(repository, revision):
         from huggingface_hub import snapshot_download
         from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined, unused-ignore]
 
         if not sys.stderr.isatty():
             disable_progress_bars()
-        directory = Path(snapshot_download(reference, revision=revision, allow_patterns=[*_DESCRIPTION]))
-        if weights:
-            commit = directory.name
-            for names in _weight_files(reference, commit, directory):
-                snapshot_download(reference, revision=commit, allow_patterns=names)
+        directory = Path(snapshot_download(repository, revision=revision, allow_patterns=[*_DESCRIPTION]))
+        commit = directory.name
+        if file or not (directory / "config.json").exists():
+            listed = _listed(repository, commit, directory)
+            if file or has_gguf_alone(listed):
+                name = chosen_gguf(repository, listed, file)
+                snapshot_download(repository, revision=commit, allow_patterns=[name])
+                return directory / name
+        for names in _weight_files(repository, commit, directory) if weights else ():
+            snapshot_download(repository, revision=commit, allow_patterns=names)
     return directory
 
 
@@ -139,12 +148,15 @@ def commit_of(reference: str, revision: str | None = None) -> str:
 def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list[str]]:
     """The names of the files that hold a repository's weights, part by part."""
     from zoo.weights.modules import dense_modules
-    from zoo.weights.names import PICKLED_SINGLE, SINGLE, file_among, lone_shards, read_index
+    from zoo.weights.names import INDEX, PICKLED_SINGLE, SINGLE, file_among, lone_shards, read_index
 
-    listed = _listed(reference, commit, directory)
+    held = os.listdir(directory)
+    listed = held if SINGLE in held or INDEX in held else _listed(reference, commit, directory)
     if shards := lone_shards(listed):
         yield from ([name] for name in shards)
     else:
+        if has_gguf_alone(listed):
+            listed = [chosen_gguf(reference, listed)]
         main = file_among(listed, f"{reference} on the hub")
         for name in sorted(set(read_index(directory / main).values())) if main in _INDEXES else [main]:
             yield [name]
@@ -153,19 +165,13 @@ def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list
 
 
 def _listed(reference: str, commit: str, directory: Path) -> list[str]:
-    """The files at the top of a repository; without a network, or where cached files include the weights, the cached
-    ones."""
+    """The files at the top of a repository; without a network, the cached ones."""
     from huggingface_hub import HfApi
 
-    from zoo.weights.names import INDEX, SINGLE
-
-    files = os.listdir(directory)
-    if SINGLE in files or INDEX in files:
-        return files
     try:
         names = HfApi().list_repo_files(reference, revision=commit)
     except Exception:  # raised by several HTTP libraries, since the hub's client has changed its own
-        return files
+        return os.listdir(directory) if directory.is_dir() else []
     return [name for name in names if "/" not in name]
 
 

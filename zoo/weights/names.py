@@ -19,12 +19,12 @@ METADATA = ".metadata"
 _LONGEST_NAME = 255
 """The longest name of a file, in bytes."""
 
-_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 
 
 def has_weights(names: Iterable[str]) -> bool:
     """Whether the names of a directory's files include weights, or an index of them."""
-    return any(name.endswith(_SUFFIXES) or name in (INDEX, PICKLED_INDEX) for name in names)
+    return any(name.endswith(SUFFIXES) or name in (INDEX, PICKLED_INDEX) for name in names)
 
 
 def file_among(names: Iterable[str], where: object) -> str:
@@ -33,7 +33,7 @@ def file_among(names: Iterable[str], where: object) -> str:
     Raises :class:`WeightError`, naming ``where``, when there is no such file, or several.
     """
     names = sorted(names)
-    of_suffix = {suffix: [name for name in names if name.endswith(suffix)] for suffix in _SUFFIXES}
+    of_suffix = {suffix: [name for name in names if name.endswith(suffix)] for suffix in SUFFIXES}
     lone = of_suffix[".safetensors"] if len(of_suffix[".safetensors"]) == 1 else []
     for name in (SINGLE, INDEX, *lone, PICKLED_SINGLE, PICKLED_INDEX):
         if name in names:
@@ -55,7 +55,7 @@ def lone_shards(names: Iterable[str]) -> list[str]:
 
     Their names say how many there are. Raises :class:`WeightError` where some are missing.
     """
-    names = [name for name in names if name.endswith(_SUFFIXES) or name in (INDEX, PICKLED_INDEX)]
+    names = [name for name in names if name.endswith(SUFFIXES) or name in (INDEX, PICKLED_INDEX)]
     shards = {name: shard for name in names if (shard := _SHARD.fullmatch(name))}
     kinds = {(shard["stem"], shard["count"], shard["suffix"]) for shard in shards.values()}
     if len(kinds) != 1 or len(shards) != len(names):

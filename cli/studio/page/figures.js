@@ -236,7 +236,7 @@ export class Figures {
     this.put("fits",
       h("p", { class: "quiet" }, `The largest batch of ${whole(Math.max(sizes.length, sizes.past))} tokens on one device; N × is the number of devices that batch ${whole(sizes.batch)} needs.`),
       table("Devices, by precision of the weights", ["", ...rows.map((row) => row.precision)], [
-        [h("span", { class: "quiet" }, "weights"), ...rows.map((row) => h("small", { class: "quiet" }, bytes(row.bytes)))],
+        [h("span", { class: "quiet" }, "files"), ...rows.map((row) => h("small", { class: "quiet" }, bytes(row.bytes)))],
         ...rows[0].devices.map((device, i) => [device.name, ...rows.map((row) => cell(row.devices[i]))])]),
       how("Weights as zoo export stores them, caches in floating point, and the outputs of a step."));
   }

@@ -9,7 +9,7 @@ import shutil
 
 from exporters.making.executors.processes import Processes
 from exporters.making.job import Job
-from specs.base.errors import UserError
+from specs.base.errors import UserError, option_name
 from zoo.own_packages import command_of
 
 MINUTES = 12 * 60
@@ -28,7 +28,7 @@ def slurm() -> Processes:
     """
     if shutil.which("srun") is None:
         raise UserError(
-            "There is no Slurm here (no srun).\n  Run zoo make on a login node, or use --executor local."
+            f"There is no Slurm here (no srun).\n  Run zoo make on a login node, or use {option_name('executor')} local."
         )
     return Processes(QUEUED, _command)
 

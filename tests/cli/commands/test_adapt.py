@@ -135,3 +135,15 @@ def test_wrong_options_are_refused_and_write_nothing(run, options: tuple[str, st
     assert result.exit_code == 2
     assert message in result.stderr
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("spec", ["source", "source.yaml"])
+def test_a_checkpoint_of_an_unknown_type_is_read_as_the_family(run, spec) -> None:
+    config = Path("source/config.json")
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "mine"}))
+    Path("source/spec.yaml").unlink(missing_ok=True)
+    shorter = ("adapt", spec, "--set", "decoder.layers=2", "--weights", "source", "-o", "out")
+    assert "mine" in run(*shorter).stderr
+    result = run(*shorter, "--as", "llama")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(Path("out/config.json").read_text())["model_type"] == "llama"

@@ -276,7 +276,7 @@ def test_params_folds_equal_blocks_and_states_the_published_count(run):
     assert "embedding tables 23,835,648 21.8%" in lines
     assert "without embedding tables 85,646,592 78.2%" in lines
     assert lines[-2:] == [
-        "exported for portable: fp32 438.0 MB, fp16 219.2 MB, bf16 219.2 MB, int8 111.6 MB, int4 79.1 MB, q4f16 72.7 MB",
+        "files of an export for portable: fp32 438.0 MB, fp16 219.2 MB, bf16 219.2 MB, int8 111.6 MB, int4 79.1 MB, q4f16 72.7 MB",
         "expected 109,482,240 = built 109,482,240",
     ]
 

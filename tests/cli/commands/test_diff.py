@@ -78,7 +78,7 @@ parameters                 124,439,808   151,982,592   +27,542,784    1.22
 without embedding tables    85,056,000   113,385,216   +28,329,216    1.33
 prefill of 1,024 tokens      292 GFLOP     350 GFLOP   +58.0 GFLOP    1.20
 step after 1,023 tokens      285 MFLOP     341 MFLOP   +56.6 MFLOP    1.20
-weights                       248.9 MB      304.0 MB      +55.1 MB    1.22
+weights in fp16               248.9 MB      304.0 MB      +55.1 MB    1.22
 cache per token                36.9 kB       36.9 kB          same
 cache of 1,024 tokens          37.7 MB       37.7 MB          same
 training state with Adam        2.0 GB        2.4 GB     +440.7 MB    1.22

@@ -21,6 +21,7 @@ DIFFERENT = {
     "--ids": "zoo attend reads one input, zoo run several",
     "--image": "zoo attend reads one input, zoo run several",
     "--text": "zoo attend reads one text or a pair, zoo run several",
+    "--as": "zoo convert and zoo adapt also write a checkpoint of that family",
     "--adapter": "zoo export writes several under names of their own, zoo run switches one on",
     "--engine": "an export is proven on several engines, zoo verify runs one",
     "--key": "zoo sign takes the private key, zoo verify the public one",

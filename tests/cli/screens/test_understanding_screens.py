@@ -57,6 +57,15 @@ def test_quiet_prints_nothing(zoo: Zoo) -> None:
     assert "mutually exclusive" in zoo("params", "bert-tiny", "-q", "-v", status=2)
 
 
+def test_both_next_steps_of_a_page_are_of_the_same_model(zoo: Zoo) -> None:
+    output = zoo("report", "tiny-gpt", "--set", "decoder.layers=1", "--device", "h100", "--html", "page.html")
+    check_screen("report-html", output)
+    figures, drawing = (line.split("#")[0].split()[1:] for line in output.splitlines() if "  zoo " in line)
+    assert "74,432 parameters" in zoo(*figures)
+    zoo(*drawing)
+    assert "tiny-gpt+decoder.layers=1" in Path("report.svg").read_text("utf-8")
+
+
 def test_options_of_tables_print_them(zoo: Zoo) -> None:
     assert "kind" in zoo("params", "bert-tiny", "--depth", "4")
     assert "kind" not in zoo("params", "bert-tiny")

@@ -5,13 +5,26 @@ import pickle
 
 import pytest
 
-from specs.base.errors import Mark, PluginError, Problem, SpecError, UserError
+from specs.base.errors import Mark, PluginError, Problem, SpecError, UserError, option_name, with_flags
 from specs.base.suggest import did_you_mean
 
 
 def test_a_mark_is_written_as_editors_read_it():
     assert str(Mark("gpt2.yaml", 12, 14)) == "gpt2.yaml:12:14"
-    assert str(Mark("--set decoder.layers=3")) == "--set decoder.layers=3"
+
+
+def test_an_option_is_named_as_its_reader_gives_it():
+    mark = Mark.of_option("assignments", "decoder.layers=\x1b")
+    assert str(mark) == r"assignments 'decoder.layers=\x1b'"
+    assert with_flags(mark.text) == r"--set 'decoder.layers=\x1b'"
+    problem = Problem(
+        "must be an integer", ("decoder", "layers"), remedy=f"Set {option_name('max_kl')}.", mark=mark
+    )
+    assert str(SpecError([problem])).startswith("assignments 'decoder")
+    assert problem.as_dict()["source"] == str(mark)
+    assert problem.as_dict()["remedy"] == "Set max_kl."
+    assert problem.as_dict(with_flags)["source"] == with_flags(mark.text)
+    assert problem.as_dict(with_flags)["remedy"] == "Set --max-kl."
 
 
 def test_a_mark_does_not_send_control_characters_to_the_terminal():

@@ -17,7 +17,7 @@ def told(reference: str, *assignments: str) -> str:
         load(reference, assignments)
     text = str(caught.value)
     for assignment in assignments:
-        text = text.removeprefix(f"--set {assignment}: ")
+        text = text.removeprefix(f"assignments {assignment}: ")
     return text
 
 

@@ -528,7 +528,7 @@ def test_merge_shares_nothing_with_its_inputs():
 def test_assigned_values_are_yaml(text, value):
     override = parse_assignment(f"decoder.block.x={text}")
     assert override.data == {"decoder": {"block": {"x": value}}}
-    assert set(override.marks.values()) == {Mark(f"--set decoder.block.x={text}")}
+    assert set(override.marks.values()) == {Mark.of_option("assignments", f"decoder.block.x={text}")}
     assert set(override.key_marks.values()) <= set(override.marks.values())
     assert ("decoder", "block", "x") in override.key_marks
 
@@ -569,11 +569,11 @@ def test_an_assigned_list_element_can_be_assigned_within():
 
 def test_an_assignment_marks_what_it_sets_and_nothing_else():
     result = assign(BASE, "layers[1].repeat=3", nothing_held)
-    assert str(result.mark_of(("layers", 1, "repeat"))) == "--set layers[1].repeat=3"
+    assert str(result.mark_of(("layers", 1, "repeat"))) == "assignments layers[1].repeat=3"
     for path in [(), ("layers",), ("layers", 1), ("layers", 1, "use"), ("layers", 0, "use")]:
         assert result.mark_of(path) == BASE.mark_of(path)
     changed = assign(BASE, "position.kind=rope", held)
-    assert str(changed.mark_of(("position",))) == "--set position.kind=rope"
+    assert str(changed.mark_of(("position",))) == "assignments position.kind=rope"
 
 
 @pytest.mark.parametrize(
@@ -660,7 +660,7 @@ def test_a_wrong_assignment_is_quoted(assignment, rule, remedy):
     problem = problem_of(assign, BASE, assignment, held)
     assert problem.rule == rule
     assert problem.remedy.startswith(remedy)
-    assert problem.mark == Mark(f"--set {assignment}")
+    assert problem.mark == Mark.of_option("assignments", assignment)
 
 
 def test_an_index_into_an_empty_list():

@@ -566,7 +566,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
 )  # fmt: skip
 def test_an_error_has_option_path_rule_value_and_remedy(assignments, message):
     text = told("gpt2", *assignments)
-    options = [f"--set {assignment}: " for assignment in assignments]
+    options = [f"assignments {assignment}: " for assignment in assignments]
     option = next(option for option in options if text.startswith(option))
     assert text == option + message
 

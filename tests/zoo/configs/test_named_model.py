@@ -17,6 +17,7 @@ import zoo
 from cli.app import app
 from tests.cli.process import environment
 from tests.cli.process import zoo as program
+from tests.zoo.checkpoints.gguf_files import write
 from zoo.configs.named_model import model_kind, named_model
 
 COMMIT = "a" * 40
@@ -177,6 +178,36 @@ def test_a_repository_in_the_cache_is_a_spec_with_weights(here: Path, offline: d
     assert (missing.returncode, missing.stdout) == (2, "")
     assert missing.stderr.startswith("org/other is not on this machine, and the hub cannot be reached")
     assert missing.stderr.splitlines()[1].startswith("  Check the network, or pass the path")
+
+
+@pytest.mark.slow
+def test_a_repository_of_gguf_files_stands_for_the_file_that_is_named(
+    here: Path, offline: dict[str, str], llama: Any
+) -> None:
+    snapshot = here / "hub" / "hub" / "models--org--tiny" / "snapshots" / COMMIT
+    for file in snapshot.iterdir():
+        file.unlink()
+    write(llama, snapshot / "tiny-F32.gguf")
+    shown = program("show", "org/tiny", env=offline)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "name: tiny-F32\n" in shown.stdout
+    shutil.copy(snapshot / "tiny-F32.gguf", snapshot / "tiny-other.gguf")
+    for command in ("show", "build", "export"):
+        refused = program(command, "org/tiny", env=offline)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith(
+            "org/tiny on the hub has 2 GGUF files\n  Name one, by its file or by"
+        )
+    exported = program("export", "org/tiny:F32", "-o", "out", env=offline)
+    assert exported.returncode == 0, exported.stderr
+    assert json.loads(Path("out/export.json").read_text())["weights"] == "checkpoint"
+    origin = json.loads(Path("out/build.json").read_text())["weights_from"]
+    assert origin.startswith(f"org/tiny@{COMMIT[:7]}/tiny-F32.gguf")
+    Path("zoo.yaml").write_text("models:\n  a: {spec: org/tiny/tiny-F32.gguf}\n")
+    made = program("make", "--json", env=offline)
+    assert made.returncode == 0, made.stdout
+    assert json.loads(Path("build/a/portable-fp32/export.json").read_text())["weights"] == "checkpoint"
+    assert json.loads(Path("zoo.lock").read_text())["repositories"] == {"org/tiny@main": COMMIT}
 
 
 @pytest.mark.slow

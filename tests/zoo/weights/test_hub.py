@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 from specs.language.load import load
-from specs.language.reference import is_hub_id
+from specs.language.reference import hub_file, is_hub_id
 from tests.cli.process import environment, zoo
 from tests.thinned import one_in
 from zoo.builder import assemble
@@ -262,11 +262,51 @@ def test_a_repository_without_weights(machine, hub):
 
 
 def test_a_repository_with_several_files(machine, hub):
-    hub.files = OTHERS | {"a.gguf": b"GGUF", "b.gguf": b"GGUF"}
+    hub.files = OTHERS | {"a.safetensors": b"a", "b.safetensors": b"b"}
     assert (
-        "org/tiny on the hub has several .gguf files and no index\n  Name one of them: a.gguf, b.gguf."
+        "org/tiny on the hub has several .safetensors files and no index\n  Name one of them: a.safetensors, b.safetensors."
         in (machine.refused("org/tiny", "weights"))
     )
+
+
+QUANTIZED = {
+    "README.md": b"#",
+    "tiny-Q4_K_M.gguf": b"4",
+    "tiny-Q8_0.gguf": b"8",
+    "mmproj-tiny.gguf": b"m",
+    "imatrix.gguf": b"i",
+}
+CHOICE = "  Name one, by its file or by the end of its name, as in org/tiny:Q4_K_M\n    org/tiny/tiny-Q4_K_M.gguf\n    org/tiny/tiny-Q8_0.gguf"
+
+
+@pytest.mark.parametrize("wanted", ["/tiny-Q8_0.gguf", ":Q8_0", ":q8_0"])
+def test_a_gguf_file_is_fetched_by_its_name_or_the_end_of_it(wanted, machine, hub, tmp_path):
+    hub.files = OTHERS | QUANTIZED | {SINGLE: b"a"}
+    file = machine.fetch(f"org/tiny{wanted}", "no")
+    assert (file.name, file.read_bytes()) == ("tiny-Q8_0.gguf", b"8")
+    assert sorted(hub.asked) == sorted(DESCRIPTION | {"tiny-Q8_0.gguf"})
+    away = Machine(tmp_path / "cache", NOBODY)
+    assert away.fetch(f"org/tiny{wanted}", "weights") == file
+
+
+@pytest.mark.parametrize("weights", ["no", "weights"])
+def test_the_one_gguf_file_of_a_repository_without_a_config_is_fetched(weights, machine, hub):
+    hub.files = {"tiny-Q8_0.gguf": b"8", "mmproj-tiny.gguf": b"m"}
+    assert machine.fetch("org/tiny", weights).name == "tiny-Q8_0.gguf"
+    assert hub.asked == ["tiny-Q8_0.gguf"]
+
+
+def test_one_of_several_gguf_files_is_to_be_named(machine, hub):
+    hub.files = QUANTIZED
+    for weights in ("no", "weights"):
+        assert machine.refused("org/tiny", weights) == f"org/tiny on the hub has 2 GGUF files\n{CHOICE}"
+    hub.files = OTHERS | QUANTIZED
+    assert machine.refused("org/tiny", "weights") == f"org/tiny on the hub has 2 GGUF files\n{CHOICE}"
+    assert machine.refused("org/tiny:Q9", "no") == (
+        f"org/tiny on the hub has no such GGUF file\n  value: Q9\n{CHOICE}"
+    )
+    hub.files = {f"tiny-Q{bits}.gguf": b"g" for bits in range(10, 22)}
+    assert machine.refused("org/tiny", "no").endswith("/tiny-Q17.gguf\n    and 4 more")
 
 
 def test_an_index_that_points_elsewhere(machine, hub):
@@ -286,6 +326,9 @@ def test_repository_ids_are_recognized(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "checkpoints").mkdir()
     assert is_hub_id("org/name-1.5_b")
+    assert hub_file("org/name-1.5_b") == ("org/name-1.5_b", "")
+    assert hub_file("org/name/a-Q4_K_M.gguf") == ("org/name", "a-Q4_K_M.gguf")
+    assert hub_file("org/name:Q4_K_M") == ("org/name", "Q4_K_M")
     for other in (
         "name",
         "a/b/c",
@@ -294,10 +337,16 @@ def test_repository_ids_are_recognized(tmp_path, monkeypatch):
         "/name",
         "org/",
         "org/x.safetensors",
+        "org/x.gguf",
+        "org/name/a.safetensors",
+        "org/name/../a.gguf",
+        "checkpoints/name/a.gguf",
+        "checkpoints/name:Q4",
         "checkpoints/gone",
         "",
     ):
         assert not is_hub_id(other), other
+        assert hub_file(other) == ("", ""), other
 
 
 @pytest.mark.slow
