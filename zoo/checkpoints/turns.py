@@ -25,9 +25,9 @@ def with_ends_of_turns(settings: Mapping[str, Any], origin: Path) -> dict[str, A
     tokenizer = stated_in(origin / "tokenizer_config.json")
     template = _template_file(origin) or json.dumps(tokenizer.get(TEMPLATE, ""), ensure_ascii=False)
     named = [name for name in ENDS_OF_TURNS if name in template]
-    stated = settings.get(END)
-    ends = [] if stated is None else stated if isinstance(stated, list) else [stated]
-    missing = [number for name, number in _added(origin, tokenizer, named) if number not in ends]
+    number = settings.get(END)
+    ends = [] if number is None else number if isinstance(number, list) else [number]
+    missing = [added for name, added in _added(origin, tokenizer, named) if added not in ends]
     return {**settings, END: [*ends, *missing]} if missing else dict(settings)
 
 

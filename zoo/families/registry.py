@@ -308,8 +308,8 @@ def _named_class(config: Config) -> tuple[str, str | None]:
     """Return the first class that a config names and that belongs to a family, and the family; None where there is none."""
     named = config.data.get("architectures")
     names = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
-    found = ((name, member.model_type) for member in families() for name in names if name in member.classes)
-    return next(found, ("", None))
+    known = ((name, member.model_type) for member in families() for name in names if name in member.classes)
+    return next(known, ("", None))
 
 
 def _text_remedy(config: Config) -> str:

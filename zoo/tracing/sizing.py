@@ -42,7 +42,7 @@ class SizedGraph:
                     self._work_out(node)
 
     def _work_out(self, node: fx.Node) -> None:
-        """Keep the results of a call, which are those of an earlier call with the same arguments."""
+        """Keep the results of a call; an earlier call with the same arguments has the same."""
         args, kwargs = fx.map_arg((node.args, node.kwargs), self._same_value.__getitem__)
         first = self._calls.setdefault((node.target, repr(args), repr(kwargs)), node)
         self.same_call[node] = first
