@@ -55,11 +55,13 @@ def _layout(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -
 
 def _shared(names: Tensors, model: nn.Module, spec: Model) -> dict[str, tuple[str, ...]]:
     """The parameters of each tensor that a model reads in places of several kinds; layers that share one are of one kind."""
-    shapes, uses = {}, {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    uses: dict[int, list[str]] = {}
     for name, parameter in weight_tensors(model, remove_duplicate=False):
         shapes[name] = tuple(parameter.shape)
         uses.setdefault(id(parameter), []).append(name)
-    table, shared = names.table(spec, shapes), {}
+    table = names.table(spec, shapes)
+    shared: dict[str, tuple[str, ...]] = {}
     for parameters in uses.values():
         if len({_NUMBER.sub("#", name) for name in parameters}) > 1:
             slots = filter(None, map(table.find, parameters))
