@@ -182,7 +182,7 @@ class TokenVectors:
 
 
 class Values:
-    """Cosines of all outputs of a head, at real tokens."""
+    """Cosines of each output of a head, at real tokens."""
 
     def __init__(self) -> None:
         self._cosines: list[Tensor] = []
@@ -194,11 +194,9 @@ class Values:
         ]
         for row in range(len(case.batch.inputs)):
             mask = None if case.batch.real is None else case.batch.real[row] == 1
-            pair = [
-                torch.cat([_real(side[name][row].float(), mask).flatten() for name in names])
-                for side in (wanted, got)
-            ]
-            self._cosines.append(measures.cosine(pair[0][None], pair[1][None]))
+            for name in names:  # apart, as those of larger values would hide the others
+                pair = [_real(side[name][row].float(), mask).flatten() for side in (wanted, got)]
+                self._cosines.append(measures.cosine(pair[0][None], pair[1][None]))
 
     def figures(self) -> dict[str, float]:
         cosines = torch.cat(self._cosines)

@@ -185,20 +185,37 @@ def _adapters(manifest: Manifest) -> str:
     if not manifest.adapters:
         return ""
     names = ", ".join(f"`{name}`" for name in manifest.adapters)
-    file = f"{manifest.adapters[0]}{ADAPTER}"
-    lines = [
-        "adapter = onnxruntime.LoraAdapter()",
-        f'adapter.Load("{file}")',
-        "run_options = onnxruntime.RunOptions()",
-        "run_options.add_active_adapter(adapter)",
-        "outputs = session.run(None, inputs, run_options)",
-    ]
+    several = len(manifest.graphs) > 1
+    lines = _SWITCHED_TOGETHER if several else _SWITCHED
+    python = "\n".join(lines).format(file=f"{manifest.adapters[0]}{ADAPTER}")
+    others = (
+        ""
+        if several
+        else "\n\n`run_with_iobinding` ignores active adapters: bind their matrices as inputs. onnxruntime-genai loads the same "
+        "files with `Adapters.load`."
+    )
     return (
         f"## Adapters\n\nWithout an adapter, the graphs compute the base model. {names} can be switched on for each call:\n\n"
-        "```python\n" + "\n".join(lines) + "\n```\n\n"
-        "`run_with_iobinding` ignores active adapters: bind their matrices as inputs. onnxruntime-genai loads the same files with "
-        "`Adapters.load`."
+        f"```python\n{python}\n```{others}"
     )
+
+
+_SWITCHED = (
+    "adapter = onnxruntime.LoraAdapter()",
+    'adapter.Load("{file}")',
+    "run_options = onnxruntime.RunOptions()",
+    "run_options.add_active_adapter(adapter)",
+    "outputs = session.run(None, inputs, run_options)",
+)
+_SWITCHED_TOGETHER = (
+    'matrices = onnxruntime.AdapterFormat.read_adapter("{file}").get_parameters()',
+    "for value in session.get_overridable_initializers():  # each graph takes its own",
+    "    if value.name in matrices:",
+    "        inputs[value.name] = matrices[value.name].numpy()",
+    "outputs = session.run(None, inputs)",
+)
+"""The calls that switch an adapter on, of one graph, and of several: ONNX Runtime refuses an active adapter with matrices of other
+graphs."""
 
 
 def _interface(manifest: Manifest) -> str:

@@ -56,11 +56,16 @@ def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
     compact = {}
     for key, value in data.items():
         is_part = isinstance(value, Mapping) and key != "blocks"
-        kept = _compact(value, getattr(spec, key, None)) if is_part else value
+        kept = _compact(value, _part(spec, key)) if is_part else value
         is_kept = kept not in (None, "", {}) or (value is None and _states_null(spec, key))
         if is_kept and not _is_omitted(spec, key, value):
             compact[key] = kept
     return compact
+
+
+def _part(spec: Any, key: str) -> Any:
+    """The part of a spec under a key, or one of several parts by name."""
+    return spec.get(key) if isinstance(spec, Mapping) else getattr(spec, key, None)
 
 
 def _changes(data: Mapping[str, Any], base: Mapping[str, Any], spec: Any) -> dict[str, Any]:

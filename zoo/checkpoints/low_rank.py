@@ -1,19 +1,24 @@
-"""The matrices of a LoRA adapter by the parameters of a model, for graphs that add their product."""
+"""The changes of a LoRA adapter by the tensors of a base, merged, and by the parameters of a model, for graphs that add their product."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from specs.model.model import Model
 from zoo.checkpoints.matching import TensorLocation, match
+from zoo.core.tensors import weight_tensors
 from zoo.families.common.tensors import Tensors
+from zoo.families.common.transforms import Transposed
 from zoo.weights.files import TensorFiles
-from zoo.weights.lora import LoraAdapter, LowRank
+from zoo.weights.lora import BaseLayout, LoraAdapter, LowRank
 from zoo.weights.source import WeightError
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,42 @@ class LowRankPair:
         return (self.down @ self.up).T
 
 
+def merged_files(
+    adapter: LoraAdapter, files: TensorFiles, names: Tensors, model: nn.Module, spec: Model
+) -> TensorFiles:
+    """The tensors of a base with the changes of an adapter.  Raises as :meth:`LoraAdapter.merged`."""
+    layout = _layout(files, names, model, spec)
+    return replace(files, tensors=adapter.merged(files.tensors, names.plain, layout))
+
+
+def _layout(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -> BaseLayout:
+    locations = match(files, names, model, spec).locations
+    stored_in_columns = {
+        id(stored)
+        for location in locations.values()
+        if isinstance(location.slot.transform, Transposed)
+        for stored in location.stored
+    }
+    transposed = (name for name, stored in files.tensors.items() if id(stored) in stored_in_columns)
+    return BaseLayout(frozenset(transposed), _shared(names, model, spec))
+
+
+def _shared(names: Tensors, model: nn.Module, spec: Model) -> dict[str, tuple[str, ...]]:
+    """The parameters of each tensor that a model reads in places of several kinds; layers that share one are of one kind."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    uses: dict[int, list[str]] = {}
+    for name, parameter in weight_tensors(model, remove_duplicate=False):
+        shapes[name] = tuple(parameter.shape)
+        uses.setdefault(id(parameter), []).append(name)
+    table = names.table(spec, shapes)
+    shared: dict[str, tuple[str, ...]] = {}
+    for parameters in uses.values():
+        if len({_NUMBER.sub("#", name) for name in parameters}) > 1:
+            slots = filter(None, map(table.find, parameters))
+            shared |= {stored: tuple(parameters) for slot in slots for stored in slot.stored}
+    return shared
+
+
 def low_rank_pairs(
     adapter: LoraAdapter, files: TensorFiles, names: Tensors, model: nn.Module, spec: Model
 ) -> dict[str, LowRankPair]:
@@ -36,12 +77,20 @@ def low_rank_pairs(
     Raises :class:`WeightError` where the adapter fits another base, replaces tensors, or changes one in a way that is no sum of a
     product and a low-rank product.
     """
-    merged = adapter.merged(files.tensors, names.plain)
-    if adapter.replaced:
-        raise _whole(adapter, f"replaces {next(iter(adapter.replaced))}")
-    changes = {id(merged[name]): merged[name] for name in merged if merged[name] is not files.tensors[name]}
+    merged_files(adapter, files, names, model, spec)  # with all faults
+    base = {names.plain(name): stored for name, stored in files.tensors.items()}
+    for (
+        name,
+        stored,
+    ) in adapter.replaced.items():  # PEFT stores embeddings beside their change, whether they changed or not
+        if not torch.equal(stored.read().float(), base[names.plain(name)].read().float()):
+            raise _whole(adapter, f"replaces {name}")
+    merged = merged_files(replace(adapter, replaced={}), files, names, model, spec)
+    changes = {
+        id(stored): stored for name, stored in merged.tensors.items() if stored is not files.tensors[name]
+    }
     pairs = {}
-    matched = match(TensorFiles(files.path, merged), names, model, spec)
+    matched = match(merged, names, model, spec)
     for name, location in matched.locations.items():
         changed = [changes[id(stored)] for stored in location.stored if id(stored) in changes]
         if changed:

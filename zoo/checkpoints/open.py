@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -12,6 +11,7 @@ from torch import nn
 from specs.base.suggest import did_you_mean
 from specs.model.model import Model
 from zoo.checkpoints.families import family_of, text_model_files
+from zoo.checkpoints.low_rank import merged_files
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.checkpoints.token_scores import with_token_scores
 from zoo.configs.recorded_spec import check_recorded_spec
@@ -55,7 +55,7 @@ def open_weights(
         check_recorded_spec(Path(argument), spec)
     files, names = opened(argument, model, spec)
     if adapter is not None:
-        files = replace(files, tensors=adapter.merged(files.tensors, names.plain))
+        files = merged_files(adapter, files, names, model, spec)
     return CheckpointWeights(files, names, model, spec, dtype)
 
 

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.kinds.retrieval as spec
+from specs.base.errors import UserError
 from zoo.components.head import MaskedScores, TransformingHead
 from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence
@@ -63,10 +64,16 @@ class TokenWeights(nn.Module):
 
 @builds(spec.Several)
 class Several(nn.Module):
-    """The outputs of all heads, by name."""
+    """The outputs of all heads, by name.  Raises :class:`UserError` for a name that PyTorch's modules have themselves, such as train."""
 
     def __init__(self, spec: spec.Several, context: StackContext) -> None:
         super().__init__()
+        taken = next((name for name in spec.heads if hasattr(nn.ModuleDict(), name)), None)
+        if taken is not None:
+            raise UserError(
+                f"head.heads.{taken}: must not be the name of an attribute of PyTorch's modules\n  value: {taken!r}\n"
+                "  Rename it, as in dense or sparse."
+            )
         self.heads = nn.ModuleDict(
             {name: build_component(head, context) for name, head in spec.heads.items()}
         )

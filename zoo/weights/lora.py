@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from zoo.files.json_values import read_object
 from zoo.weights.adapters import PREFIX, SETTINGS
 from zoo.weights.files import read_tensors
 from zoo.weights.source import WeightError
-from zoo.weights.stored import StoredTensor
+from zoo.weights.stored import StoredTensor, kind_fault
 
 _FILES = ("adapter_model.safetensors", "adapter_model.bin")
 _PART = re.compile(
@@ -30,8 +30,10 @@ _UNCHANGED = (None, True, False, "gaussian", "orthogonal", "eva")
 _REFUSED: Mapping[str, str] = {
     "alora_invocation_tokens": "acts from certain tokens on",
     "arrow_config": "chooses among adapters by the input",
+    "kasa_config": "removes directions of the base model's matrices",
     "layer_replication": "repeats layers of the base model",
     "lora_bias": "adds to biases that the base model may lack",
+    "monteclora_config": "draws several changes",
     "target_parameters": "changes stacked matrices",
     "trainable_token_indices": "replaces rows of the token table",
     "use_bdlora": "splits its matrices into blocks",
@@ -116,6 +118,15 @@ class MergedTensor:
 
 
 @dataclass(frozen=True)
+class BaseLayout:
+    """What a base model says of its stored tensors: the names of those ``transposed``, in x out (GPT-2), and, by the plain names of
+    those that it reads in several places, such as tied embeddings, the parameters (``shared``)."""
+
+    transposed: frozenset[str] = frozenset()
+    shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class LoraAdapter:
     """An adapter: the changes of matrices by the base's module, and the tensors that replace others by the base's name."""
 
@@ -150,26 +161,31 @@ class LoraAdapter:
         return cls(directory, changes, replaced)
 
     def merged(
-        self, tensors: Mapping[str, StoredTensor], plain: Callable[[str], str]
+        self, tensors: Mapping[str, StoredTensor], plain: Callable[[str], str], layout: BaseLayout
     ) -> dict[str, StoredTensor]:
         """The tensors of a base with the changes; ``plain`` gives the family's plain name of one, whatever its prefix.
 
-        Raises :class:`WeightError`, naming all tensors at fault, where the adapter fits another base.
+        Raises :class:`WeightError`, naming all tensors at fault, where the adapter fits another base, or changes a tensor
+        that the base ties.
         """
         merged, faults = dict(tensors), []
         names = {plain(name): name for name in tensors}
-        for name, kind, shape, tensor in self._new():
+        for name, tensor in self._new():
+            if plain(name) in layout.shared:
+                raise _tied(self.directory, name, layout.shared[plain(name)])
             stored = names.get(plain(name))
             if stored is None:
                 faults.append(f"{name}: the base has no such tensor")
-            elif tensors[stored].shape != shape:
+                continue
+            if isinstance(tensor, LowRank) and stored in layout.transposed:
+                tensor = replace(tensor, transposed=True)
+            if tensors[stored].shape != tensor.shape:
+                kind = "a change" if isinstance(tensor, LowRank) else "a tensor"
                 faults.append(
-                    f"{name}: {kind} for {_sizes(shape)}, and the base has {_sizes(tensors[stored].shape)}"
+                    f"{name}: {kind} for {_sizes(tensor.shape)}, and the base has {_sizes(tensors[stored].shape)}"
                 )
-            else:
-                merged[stored] = (
-                    MergedTensor(tensors[stored], tensor) if isinstance(tensor, LowRank) else tensor
-                )
+                continue
+            merged[stored] = MergedTensor(merged[stored], tensor) if isinstance(tensor, LowRank) else tensor
         if faults:
             more = [f"and {len(faults) - 4} more"] if len(faults) > 4 else []
             raise WeightError(
@@ -178,11 +194,19 @@ class LoraAdapter:
             )
         return merged
 
-    def _new(self) -> Iterator[tuple[str, str, tuple[int, ...], LowRank | StoredTensor]]:
+    def _new(self) -> Iterator[tuple[str, LowRank | StoredTensor]]:
+        """The tensors that replace others, then the changes: PEFT also stores embeddings that it changes."""
+        yield from self.replaced.items()
         for module, change in self.changes.items():
-            yield f"{module}.weight", "a change", change.shape, change
-        for name, tensor in self.replaced.items():
-            yield name, "a tensor", tensor.shape, tensor
+            yield f"{module}.weight", change
+
+
+def _tied(directory: Path, name: str, parameters: tuple[str, ...]) -> WeightError:
+    uses = f"{', '.join(parameters[:-1])} and {parameters[-1]}"
+    return WeightError(
+        f"The adapter {directory} changes {name}, which the base ties: {uses} are one tensor\n"
+        "  Save the base with tie_word_embeddings=False and pass that, or merge the adapter with PEFT."
+    )
 
 
 def _check(path: Path, settings: Mapping[str, Any]) -> None:
@@ -203,11 +227,27 @@ def _check(path: Path, settings: Mapping[str, Any]) -> None:
             "  Convert the adapter with path_initial_model_for_weight_conversion of PEFT's save_pretrained, or merge it with PEFT."
         )
     for name in ("r", "lora_alpha"):
-        value = settings.get(name, 8)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        _check_number(path, name, settings.get(name, 8))
+    alphas = settings.get("alpha_pattern") or {}
+    if not isinstance(alphas, dict):
+        raise WeightError(
+            f"{path}: alpha_pattern must be an object\n  value: {shorten(alphas)}\n  Correct the field."
+        )
+    for pattern, value in alphas.items():
+        try:
+            re.compile(pattern)
+        except re.error as error:
             raise WeightError(
-                f"{path}: {name} must be a number above 0\n  value: {shorten(value)}\n  Correct the field."
-            )
+                f"{path}: alpha_pattern must have regular expressions: {error}\n  value: {shorten(pattern)}\n  Correct the field."
+            ) from None
+        _check_number(path, f"alpha_pattern.{pattern}", value)
+
+
+def _check_number(path: Path, name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise WeightError(
+            f"{path}: {name} must be a number above 0\n  value: {shorten(value)}\n  Correct the field."
+        )
 
 
 def _change(
@@ -224,6 +264,9 @@ def _change(
         raise WeightError(
             f"{file}: the matrices A and B of {module} have no product\n  value: {shapes}\n  Merge it with PEFT."
         )
+    for matrix in (down, up):
+        if matrix.dtype is None:
+            raise WeightError(f"{file}: {matrix.name} {kind_fault(matrix.kind)}")
     alphas = settings.get("alpha_pattern") or {}
     alpha = next(
         (value for key, value in alphas.items() if re.match(rf"(.*\.)?({key})$", module)),
@@ -231,9 +274,13 @@ def _change(
     )
     rank = down.shape[0]
     scale = alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank)
-    return LowRank(
-        down, up, scale, held.get("magnitude_vector"), embedding or bool(settings.get("fan_in_fan_out"))
-    )
+    magnitude = held.get("magnitude_vector")
+    if magnitude is not None and math.prod(magnitude.shape) != up.shape[0]:
+        raise WeightError(
+            f"{file}: the magnitudes of {module} must be one for each of its {up.shape[0]} outputs\n"
+            f"  value: {_sizes(magnitude.shape)}\n  Download the adapter again."
+        )
+    return LowRank(down, up, scale, magnitude, embedding)
 
 
 def _sizes(shape: tuple[int, ...]) -> str:
