@@ -214,7 +214,7 @@ def test_a_wrong_adapter_file_fails_the_export(
     [
         ({"use_dora": True, "target_modules": ["q_proj"]}, r"scales the rows of decoder.blocks.0.attention.query.weight \(DoRA\)"),
         ({"target_modules": ["q_proj"], "modules_to_save": ["lm_head"]}, "replaces lm_head.weight, so it cannot be switched on"),
-        ({"target_modules": ["embed_tokens"]}, "replaces model.embed_tokens.weight"),
+        ({"target_modules": ["embed_tokens"]}, "changes embedding.token.weight, which is a table of embeddings"),
     ],
 )  # fmt: skip
 def test_adapters_that_cannot_be_switched_are_to_be_merged(

@@ -79,10 +79,8 @@ def low_rank_pairs(
     """
     merged_files(adapter, files, names, model, spec)  # with all faults
     base = {names.plain(name): stored for name, stored in files.tensors.items()}
-    for (
-        name,
-        stored,
-    ) in adapter.replaced.items():  # PEFT stores embeddings beside their change, whether they changed or not
+    for name, stored in adapter.replaced.items():
+        # PEFT stores embeddings beside their change, whether they changed or not
         if not torch.equal(stored.read().float(), base[names.plain(name)].read().float()):
             raise _whole(adapter, f"replaces {name}")
     merged = merged_files(replace(adapter, replaced={}), files, names, model, spec)
@@ -103,6 +101,8 @@ def _pair(adapter: LoraAdapter, name: str, location: TensorLocation, change: Low
         raise _whole(adapter, f"scales the rows of {name} (DoRA)")
     if len(location.stored) > 1 or any(len(shape) != 2 for shape in location.shapes):
         raise _whole(adapter, f"changes {name}, which is no matrix of its own")
+    if change.transposed and not isinstance(location.slot.transform, Transposed):
+        raise _whole(adapter, f"changes {name}, which is a table of embeddings")
     down, up = change.down.read().float(), change.scale * change.up.read().float()  # rank x in, out x rank
     slot, index = location.slot, location.slot.index
     narrow = [(rows, down.shape[0]) for rows, _ in location.shapes]

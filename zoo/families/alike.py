@@ -69,10 +69,10 @@ def offer(config: Config, families: Iterable[Family]) -> str:
     if stored := len(subject.tensor_names()):
         if not names:
             return ""
-        read = f"Pass {option} {names[0]} to read it as that family; every tensor must then fit."
+        read = f"Pass {option} {names[0]} to export, build or import it as that family; every tensor must then fit."
         return f"{whose} and the names of its {stored:,} tensors are those of {names[0]}. {read}"
     if len(names) == 1:
-        return f"{whose} are those of {names[0]}. Pass {option} {names[0]} to read it as that family."
+        return f"{whose} are those of {names[0]}. Pass {option} {names[0]} to export, build or import it as that family."
     if 1 < len(names) <= _SEVERAL:
         listed = f"{', '.join(names[:-1])} or {names[-1]}"
         return f"{whose} are those of {listed}. Pass {option} with one of them, or the config beside its tensors, which tell."
