@@ -119,8 +119,11 @@ class MergedTensor:
 
 @dataclass(frozen=True)
 class BaseLayout:
-    """What a base model says of its stored tensors: the names of those ``transposed``, in x out (GPT-2), and, by the plain names of
-    those that it reads in several places, such as tied embeddings, the parameters (``shared``)."""
+    """The stored tensors of a base model that an adapter must know more of.
+
+    ``transposed``: the names of those that are in x out (GPT-2). ``shared``: the parameters of each that the model reads in several
+    places, such as tied embeddings, by its plain name.
+    """
 
     transposed: frozenset[str] = frozenset()
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
