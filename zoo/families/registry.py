@@ -321,7 +321,7 @@ def _text_remedy(config: Config) -> str:
     if model_type is None:
         return "zoo has no family like its text model."
     option = option_name("family")
-    return f"The class of its text model is {named}, of {model_type}. Pass {option} {model_type} to read it as that family."
+    return f"The class of its text model is {named}, of {model_type}. Pass {option} {model_type} to export, build or import it as that family."
 
 
 def _remedy(config: Config) -> str:

@@ -76,7 +76,7 @@ def test_the_family_is_offered_and_read(
 ) -> None:
     reference = model()
     path = _stated(tmp_path, reference, **changes)
-    with pytest.raises(ConfigError, match=rf"tensors are those of {family}\. Pass family {family} to read"):
+    with pytest.raises(ConfigError, match=rf"tensors are those of {family}\. Pass family {family} to export"):
         import_spec(path)
     named = named_model(str(path), family=family)
     ids = torch.tensor([[3, 9, 27, 5, 14, 2, 60]])
@@ -156,7 +156,7 @@ def test_default_configs_of_these_types_are_refused_for_it() -> None:
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
-        ({"architectures": ["Exaone4ForCausalLM"]}, "The class of its text model is Exaone4ForCausalLM, of exaone4. Pass family exaone4 to read it as that family."),
+        ({"architectures": ["Exaone4ForCausalLM"]}, "The class of its text model is Exaone4ForCausalLM, of exaone4. Pass family exaone4 to export, build or import it as that family."),
         ({"architectures": ["NewForCausalLM"]}, "zoo has no family like its text model."),
         ({}, "zoo has no family like its text model."),
     ],

@@ -192,7 +192,7 @@ def test_a_model_with_a_vision_part_is_refused_with_a_remedy():
     with pytest.raises(ConfigError) as caught:
         spec_of_config(Config({**data, "vision_config": {}}, "config.json"), name="tiny")
     assert "model_type: must be a text model: its other parts are not supported" in str(caught.value)
-    assert "Pass family gemma3_text to read it as that family." in str(caught.value)
+    assert "Pass family gemma3_text to export, build or import it as that family." in str(caught.value)
 
 
 def test_gelu_of_the_first_configs_is_its_tanh_approximation():
