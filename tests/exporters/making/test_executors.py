@@ -186,5 +186,5 @@ def test_executors_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(UserError, match=r"Executor 'rey' is unknown.\n  Did you mean 'ray'"):
         executor("rey", 1)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(UserError, match=r"no Slurm here.*\n.*--executor local"):
+    with pytest.raises(UserError, match=r"no Slurm here.*\n.*use executor local"):
         list(executor("slurm", 1).run([], lambda name, stage: None))

@@ -36,7 +36,7 @@ class TestGPTNeo(FamilyTests):
         ("attention_layers", ["global", "sparse"] * 2, "must have only types global and local"),
         ("num_layers", 5, "each layer of num_layers, which is 5"),
         ("activation_function", "gelu_newer", "Did you mean 'gelu_new'"),
-        ("rotary_dim", 4, "unsupported fields"),
+        ("rotary", True, "rotary positions make it a GPT-J"),
     )
 
     @staticmethod
