@@ -1,7 +1,5 @@
 """Connectors: from the vectors of one stack to embeddings among another's tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 

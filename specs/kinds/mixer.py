@@ -1,7 +1,5 @@
 """The interface of what mixes tokens: attention, and mixers with a state of constant size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -25,7 +23,7 @@ class MixerKind(Component):
     projects_heads: ClassVar[bool] = False
 
     @property
-    def own_position(self) -> PositionKind | None:
+    def own_position(self) -> "PositionKind | None":
         """The position of this attention, if it has one of its own."""
         return None
 
@@ -68,7 +66,7 @@ class MixerKind(Component):
         """Whether it reads vectors that the first layer computes."""
         return False
 
-    def layer_faults(self, earlier: Sequence[MixerKind | None]) -> Iterable[Fault]:
+    def layer_faults(self, earlier: "Sequence[MixerKind | None]") -> Iterable[Fault]:
         """The violated rules between this mixer and the mixers of earlier layers."""
         return ()
 
@@ -93,7 +91,7 @@ class AttentionKind(MixerKind):
         return False
 
     @property
-    def inner_norm(self) -> QKNorm | None:
+    def inner_norm(self) -> "QKNorm | None":
         """The norms of queries and keys, or None."""
         return None
 
@@ -112,7 +110,7 @@ class AttentionKind(MixerKind):
         """The tokens that a query sees."""
         return [] if context.cross else ["causal" if context.causal else "bidirectional"]
 
-    def takes_keys_of(self, other: AttentionKind | None, d_model: int) -> bool:
+    def takes_keys_of(self, other: "AttentionKind | None", d_model: int) -> bool:
         """Whether the keys and values of another attention fit this one."""
         return False
 

@@ -1,7 +1,5 @@
 """A whole model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -194,7 +192,7 @@ class Model(Tabular, Spec):
         return self.embedding_of(self.last_stack).table_width(self.output_width)
 
     @model_validator(mode="after")
-    def _rules(self) -> Model:
+    def _rules(self) -> "Model":
         faults = list(stack_faults(self))
         if not faults:
             faults += embedding_faults(self)

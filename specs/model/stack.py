@@ -1,7 +1,5 @@
 """A stack: its layers, their blocks, and its embedding, position and final norm."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
@@ -59,7 +57,7 @@ class LayerRun(Spec):
     """Whether the run is a single layer with one set of weights, applied `repeat` times (ALBERT)."""
 
     @property
-    def sequence(self) -> tuple[LayerRun, ...]:
+    def sequence(self) -> "tuple[LayerRun, ...]":
         """The runs that the entry repeats ``times`` times."""
         return (self,)
 
@@ -68,7 +66,7 @@ class LayerRun(Spec):
         """How often the sequence occurs."""
         return 1
 
-    def paths(self) -> Iterator[tuple[tuple[str | int, ...], LayerRun]]:
+    def paths(self) -> "Iterator[tuple[tuple[str | int, ...], LayerRun]]":
         """The runs, with the path of each in the entry."""
         yield (), self
 
