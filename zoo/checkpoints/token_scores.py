@@ -5,29 +5,21 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from zoo.configs.reranking import ScoredTokens
 from zoo.families.common.tensors import Tensors
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
-from zoo.weights.stored import StoredTensor, read_bytes
+from zoo.weights.stored import ComputedTensor, read_bytes
 
 
 @dataclass(frozen=True)
-class RowDifference:
-    """One row of a stored matrix, less another if there is one: 1 W, computed in float32."""
+class RowDifference(ComputedTensor):
+    """One row of a stored matrix, less another if there is one: 1 W."""
 
-    matrix: StoredTensor
     tokens: ScoredTokens
-
-    @property
-    def path(self) -> Path:
-        """The file of the matrix."""
-        return self.matrix.path
 
     @property
     def name(self) -> str:
@@ -36,28 +28,9 @@ class RowDifference:
         return " - ".join(f"{self.matrix.name}[{row}]" for row in rows if row is not None)
 
     @property
-    def kind(self) -> str:
-        """The format's name of the matrix's type."""
-        return self.matrix.kind
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """One row."""
         return (1, *self.matrix.shape[1:])
-
-    @property
-    def dtype(self) -> torch.dtype | None:
-        """That of the results; None where the matrix has an unsupported one."""
-        return self.matrix.dtype and torch.float32
-
-    @property
-    def extent(self) -> None:
-        """No bytes of the file: the values are computed."""
-        return
-
-    def outline(self) -> Tensor:
-        """A row on the meta device."""
-        return torch.empty(self.shape, device="meta")
 
     def read(self) -> Tensor:
         """The values.  Raises as the matrix's."""

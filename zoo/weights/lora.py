@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from specs.base.errors import shorten
@@ -18,7 +17,7 @@ from zoo.files.json_values import read_object
 from zoo.weights.adapters import PREFIX, SETTINGS
 from zoo.weights.files import read_tensors
 from zoo.weights.source import WeightError
-from zoo.weights.stored import StoredTensor, kind_fault
+from zoo.weights.stored import ComputedTensor, StoredTensor, kind_fault
 
 _FILES = ("adapter_model.safetensors", "adapter_model.bin")
 _PART = re.compile(
@@ -72,49 +71,14 @@ class LowRank:
 
 
 @dataclass(frozen=True)
-class MergedTensor:
+class MergedTensor(ComputedTensor):
     """A stored matrix with the change of an adapter."""
 
-    base: StoredTensor
     change: LowRank
 
-    @property
-    def path(self) -> Path:
-        """The file of the base."""
-        return self.base.path
-
-    @property
-    def name(self) -> str:
-        """The name in the base."""
-        return self.base.name
-
-    @property
-    def kind(self) -> str:
-        """The format's name of the base's type."""
-        return self.base.kind
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The base's shape."""
-        return self.base.shape
-
-    @property
-    def dtype(self) -> torch.dtype | None:
-        """That of the results; None where the base has an unsupported one."""
-        return self.base.dtype and torch.float32
-
-    @property
-    def extent(self) -> None:
-        """No bytes of the file: the values are computed."""
-        return
-
-    def outline(self) -> Tensor:
-        """A matrix on the meta device."""
-        return torch.empty(self.shape, device="meta")
-
     def read(self) -> Tensor:
-        """The values.  Raises as the base's and the adapter's."""
-        return self.change.applied(self.base.read())
+        """The values.  Raises as the matrix's and the adapter's."""
+        return self.change.applied(self.matrix.read())
 
 
 @dataclass(frozen=True)

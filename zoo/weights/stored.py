@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,51 @@ class StoredTensor(Protocol):
         Raises :class:`WeightError` where the file has changed, or the values cannot be computed.
         """
         ...
+
+
+@dataclass(frozen=True)
+class ComputedTensor(ABC):
+    """A tensor of a file's name and type whose values are computed in float32 from a stored ``matrix``."""
+
+    matrix: StoredTensor
+
+    @property
+    def path(self) -> Path:
+        """The file of the matrix."""
+        return self.matrix.path
+
+    @property
+    def name(self) -> str:
+        """The matrix's name."""
+        return self.matrix.name
+
+    @property
+    def kind(self) -> str:
+        """The format's name of the matrix's type."""
+        return self.matrix.kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The matrix's shape."""
+        return self.matrix.shape
+
+    @property
+    def dtype(self) -> torch.dtype | None:
+        """That of the results; None where the matrix has an unsupported one."""
+        return self.matrix.dtype and torch.float32
+
+    @property
+    def extent(self) -> None:
+        """No bytes of the file: the values are computed."""
+        return
+
+    def outline(self) -> Tensor:
+        """A tensor on the meta device."""
+        return torch.empty(self.shape, device="meta")
+
+    @abstractmethod
+    def read(self) -> Tensor:
+        """The values.  Raises as the matrix's."""
 
 
 @dataclass(frozen=True)
