@@ -23,8 +23,8 @@ from zoo.families.common.fields import Activation
 from zoo.families.common.template import Template
 from zoo.families.common.tensors import Tensors, affine, modules
 
-_MASKED = masked(Activation("hidden_act", "gelu"))
-_TENSORS = Tensors(
+MASKED = masked(Activation("hidden_act", "gelu"))
+TENSORS = Tensors(
     "bert",
     BERT_RULES,
     prefix="bert.",
@@ -49,15 +49,15 @@ _TENSORS = Tensors(
 def _family(
     model_type: str,
     prefix: str,
-    tensors: Tensors = _TENSORS,
+    tensors: Tensors = TENSORS,
     *,
     fixed: Mapping[str, tuple[Template, str]] = FIXED,
     ignored: tuple[str, ...] = (),
 ) -> Family:
     classes = {
         f"{prefix}Model": pooler(),
-        f"{prefix}ForMaskedLM": _MASKED,
-        f"{prefix}ForPreTraining": _MASKED,
+        f"{prefix}ForMaskedLM": MASKED,
+        f"{prefix}ForPreTraining": MASKED,
         **classifiers(prefix, "tanh"),
     }
     # the first is of some heads
@@ -76,7 +76,7 @@ FAMILIES = (
     _family(
         "ernie",
         "Ernie",
-        replace(_TENSORS, name="ernie", prefix="ernie."),
+        replace(TENSORS, name="ernie", prefix="ernie."),
         fixed={**FIXED, "use_task_id": (False, "embeddings of tasks are not supported")},
         ignored=("task_type_vocab_size",),
     ),
