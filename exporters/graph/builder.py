@@ -40,6 +40,11 @@ NUMPY = {
 }
 
 
+def adapter_input(weight: str, part: str) -> str:
+    """The input of a graph for a matrix of a weight's adapter, ``down`` or ``up``."""
+    return f"{weight.removesuffix('.weight')}.lora_{part}"
+
+
 class GraphBuilder:
     """Collects the inputs, operations and weights of one graph.
 
@@ -193,7 +198,7 @@ class GraphBuilder:
 
     def adapter(self, weight: str, part: str, dims: tuple[int | str, ...], dtype: torch.dtype) -> Value:
         """A matrix of the adapter of a weight, ``down`` or ``up``; its default has rank 0."""
-        name = f"{weight.removesuffix('.weight')}.lora_{part}"
+        name = adapter_input(weight, part)
         return self._adapters.setdefault(name, Value(name, None, dtype, dims))
 
     def alias_per_use(self, value: Value) -> Value:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from exporters.data.stored_weights import StoredWeight
+from exporters.graph.builder import adapter_input
 from exporters.steps.options import ExportOptions
 from exporters.verification.request import VerificationRequest
 from specs.base.errors import UserError, option_name
@@ -55,8 +56,7 @@ class NamedAdapter:
 
 def _inputs(weight: str) -> tuple[str, str]:
     """The inputs of a graph for the two matrices of a weight."""
-    module = weight.removesuffix(".weight")
-    return f"{module}.lora_down", f"{module}.lora_up"
+    return adapter_input(weight, "down"), adapter_input(weight, "up")
 
 
 def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple[NamedAdapter, ...]:
