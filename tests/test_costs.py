@@ -13,5 +13,5 @@ def test_light_commands_take_twice_the_imports_at_most() -> None:
 
 @pytest.mark.slow
 def test_a_verified_export_takes_a_quarter_of_the_exporter_of_pytorch_at_most() -> None:
-    result = exporting.beside_torch(runs=1)
+    result = exporting.beside_torch()
     assert result.met, (result.figure, result.baseline)
