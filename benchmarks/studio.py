@@ -24,7 +24,7 @@ from cli.studio.link import fragment_of
 from cli.studio.opened_spec import opened
 from cli.studio.typed_spec import TypedSpec
 from specs.base.errors import SpecPath, UserError
-from specs.language.catalog import preset_names
+from specs.language.preset_files import preset_names
 from specs.language.reading import read_text
 
 EDITS = 30

@@ -9,8 +9,8 @@ from exporters.export import export
 from exporters.layouts import LAYOUTS
 from exporters.making.catalog import Catalog, catalog
 from exporters.steps.options import ExportOptions
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from zoo.catalog.changes import data_of
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import zoo
-from specs.base.result_table import ResultTable, Tabular
+from specs.base.result_table import ResultTable
+from specs.base.tabular import Tabular
 
 SPEC = "tiny-gpt"
 

@@ -48,7 +48,7 @@ def build(
     from cli.tables.failures import failures_of
     from cli.terminal.exit_status import FAILED
     from cli.terminal.render import print_json
-    from specs.language.catalog import preset_names
+    from specs.language.preset_files import preset_names
     from zoo.configs.named_model import named_model
 
     named = named_model(spec, assignments or (), name, family)

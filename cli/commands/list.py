@@ -41,7 +41,8 @@ class SearchOptions:
         """The presets that match all words and options.  Raises :class:`specs.base.errors.UserError` if none does."""
         from specs.base.errors import UserError
         from specs.base.suggest import nearest, suggestion
-        from specs.language.catalog import ARCHITECTURES, preset_names, presets
+        from specs.language.catalog import ARCHITECTURES, presets
+        from specs.language.preset_files import preset_names
 
         if self.architecture is not None and self.architecture not in ARCHITECTURES:
             raise UserError(

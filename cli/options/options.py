@@ -13,7 +13,7 @@ from cli.terminal.option_groups import ACTION, INPUTS, MODEL, QUALITY, RANDOM, R
 
 def complete_spec(incomplete: str) -> list[str]:
     """Complete presets, YAML files and directories."""
-    from specs.language.catalog import preset_names
+    from specs.language.preset_files import preset_names
 
     directory = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
     entries = directory.glob("*") if directory.is_dir() else ()

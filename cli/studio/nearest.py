@@ -12,8 +12,9 @@ from cli.studio.model_figures import ModelFigures
 from cli.studio.start_values import prepare_start_values
 from specs.forms.difference import Difference, differences
 from specs.forms.likeness import Likenesses, features
-from specs.language.catalog import preset_names, presets
+from specs.language.catalog import presets
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from specs.model.model import Model
 
 _NAMED = 5

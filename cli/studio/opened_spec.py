@@ -11,8 +11,8 @@ from cli.studio.link import is_link, text_of_link
 from specs.base.errors import UserError
 from specs.files.new_spec import STARTS
 from specs.forms.resolved import resolved
-from specs.language.catalog import preset_names
 from specs.language.load import read
+from specs.language.preset_files import preset_names
 from specs.language.reference import hub_file, locate
 from specs.language.spec_file import read_file
 from specs.language.variant import unclaimed

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from specs.base.errors import SpecError, SpecPath
-from specs.language.catalog import PRESETS, preset_names
+from specs.language.preset_files import PRESETS, preset_names
 from specs.language.reading import read_text
 from specs.language.spec_file import read_file
 from specs.language.writing import flow

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specs.base.errors import Mark, Problem, SpecError
-from specs.language.catalog import preset_names
 from specs.language.document import Document
 from specs.language.load import read_typed
 from specs.language.named_blocks import with_named_blocks
+from specs.language.preset_files import preset_names
 from specs.language.reading import read_text
 from specs.language.validation import validate
 from specs.model.model import Model

@@ -14,8 +14,8 @@ from cli.studio.opened_spec import OpenedSpec, opened_below
 from cli.studio.places import place_below
 from cli.studio.requests import Fields
 from cli.studio.saved_spec import command_of, saved
-from specs.language.catalog import preset_names
 from specs.language.editing import without
+from specs.language.preset_files import preset_names
 from zoo.checkpoints.converting import DTYPES
 from zoo.training.names import SYNTHETIC
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
 class Conversion:
     """The conversion of a parameter's value from the command line.
 
@@ -15,7 +13,8 @@ class Conversion:
     else that a listing does.
     """
 
-    of_typer: Callable[[], Any]
+    def __init__(self, of_typer: Callable[[], Any]) -> None:
+        self.of_typer = of_typer
 
     def __call__(self) -> Conversion:
         """The conversion, as Typer asks for it."""

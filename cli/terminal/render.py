@@ -13,7 +13,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 import typer
@@ -34,7 +33,7 @@ _LONGEST_LINE = 10_000
 _HANGING = "  "
 NO_BREAK = "\u00a0"
 """A non-breaking space, printed as an ordinary one."""
-_UNSAFE_IN_TERMINALS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE_IN_TERMINALS = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 
 CellText = str | Cell | Sequence[str]
 """A table cell: text, styled text, or several lines."""
@@ -85,7 +84,7 @@ def print_json(data: Any) -> None:
     """Print data as indented JSON, with control and unprintable characters escaped."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")
-    _put(_UNSAFE_IN_TERMINALS.sub(lambda match: f"\\u{ord(match[0]):04x}", text), sys.stdout)
+    _put(re.sub(_UNSAFE_IN_TERMINALS, lambda match: f"\\u{ord(match[0]):04x}", text), sys.stdout)
 
 
 def print_written(paths: Iterable[Path] | None) -> None:
@@ -132,7 +131,7 @@ def print_table(
     Columns adapt as :class:`cli.terminal.table_layout.Column` says; those that are left out are named below the table.
     """
     shown = [Column(column) if isinstance(column, str) else column for column in columns]
-    heads = [replace(column, head=printable(column.head)) for column in shown]
+    heads = [column._replace(head=printable(column.head)) for column in shown]
     cells = [[_cell(cell) for cell in row] for row in rows]
     layout = TableLayout(heads, cells, width or columns_of(sys.stdout))
     for index, part in enumerate(layout.parts()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -16,8 +15,7 @@ _NARROWEST = 8
 """Minimum width of a name column."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column of a table, and how it adapts to a narrow terminal.
 
     Prose is wrapped at words, down to a width of ``prose``.  Then columns with a ``rank`` are omitted, the highest rank

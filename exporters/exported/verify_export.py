@@ -23,7 +23,8 @@ from exporters.verification.request import VerificationRequest
 from exporters.verification.result import Verification, VerificationError
 from exporters.verification.runtime_outputs import RefusalError, load, run
 from exporters.verification.verified_model import QUICK, has_room
-from specs.base.result_table import ResultTable, Tabular
+from specs.base.result_table import ResultTable
+from specs.base.tabular import Tabular
 from zoo.core.progress import Progress, Stage
 from zoo.record.integrity import Integrity, check_integrity
 from zoo.record.manifest import read_record

@@ -12,7 +12,7 @@ import torch
 
 from exporters.graph.precisions import Precision
 from exporters.target.targets import Padding, Target
-from specs.kinds.head import Pooled
+from specs.kinds.sequence_heads import Pooled
 from specs.model.model import Model
 from zoo.checkpoints.carried import described, module_files, origin_of, stated_in
 from zoo.checkpoints.turns import with_ends_of_turns

@@ -23,7 +23,7 @@ from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.text import find_text
 from exporters.target.targets import Target
 from specs.base.errors import UserError, reason_of
-from specs.kinds.head import LanguageModeling
+from specs.kinds.vocabulary_heads import LanguageModeling
 from specs.model.model import Model
 from zoo.checkpoints.carried import special_tokens
 from zoo.core.progress import Progress, Stage

@@ -15,16 +15,11 @@ from exporters.runtime.graph import Floats, Ids, host_array
 from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, model_inputs
 from exporters.runtime.transcripts import best_labels
 from specs.base.errors import UserError, option_name
-from specs.kinds.head import (
-    Classification,
-    DistilledClassification,
-    MaskedLanguageModeling,
-    NoHead,
-    Pooled,
-    Pooler,
-)
+from specs.kinds.head import NoHead, Pooler
 from specs.kinds.retrieval import TERM_WEIGHTS, TOKEN_VECTORS, MultiVector, Sparse
+from specs.kinds.sequence_heads import Classification, DistilledClassification, Pooled
 from specs.kinds.token_heads import CTC
+from specs.kinds.vocabulary_heads import MaskedLanguageModeling
 
 # The heads with outputs to show.
 VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)

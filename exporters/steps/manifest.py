@@ -22,7 +22,8 @@ from exporters.target.runtimes import EXACT_SINCE, minimum_runtime, multiplies_i
 from exporters.target.session_options import exact_products
 from exporters.target.targets import OPERATIONS, Target
 from exporters.verification.result import Verification
-from specs.base.result_table import ResultTable, Tabular
+from specs.base.result_table import ResultTable
+from specs.base.tabular import Tabular
 from specs.forms.resolved import resolved
 from specs.model.model import Model
 from zoo.core.state_names import is_past

@@ -10,7 +10,7 @@ from exporters.steps.options import ExportOptions
 from exporters.target.static_cache import check_cache
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
-from specs.kinds.head import VocabularyHead
+from specs.kinds.vocabulary_heads import VocabularyHead
 from specs.model.model import Model
 from zoo.builder import ZooModel
 

@@ -2,7 +2,7 @@
 
 import re
 
-_UNSAFE = re.compile(
+_UNSAFE = (
     "[\x00-\x1f\x7f-\x9f"  # control characters: terminal escapes, bells, newlines
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
     "\u2028\u2029"  # line and paragraph separators
@@ -18,7 +18,7 @@ def printable(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    return _UNSAFE.sub(lambda match: match[0] if match[0] in keep else _escape(ord(match[0])), text)
+    return re.sub(_UNSAFE, lambda match: match[0] if match[0] in keep else _escape(ord(match[0])), text)
 
 
 def _escape(code: int) -> str:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 SpecClass = TypeVar("SpecClass", bound="type[Component]")
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A registered kind: its spec class, and the module whose import registers its builder."""
 
     spec: type[Component]

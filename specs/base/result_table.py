@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from specs.base.printable import printable
 
@@ -43,25 +42,3 @@ def _aligned(column: Sequence[str]) -> list[str]:
     width = max(map(len, column))
     is_numeric = all(not cell or cell[0].isdigit() for cell in column[1:])
     return [cell.rjust(width) if is_numeric else cell.ljust(width) for cell in column]
-
-
-class Tabular:
-    """Base of results that print as a table, display as one in notebooks, and have the table's title as their repr."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Give every subclass the repr, so that neither a dataclass nor pydantic writes one with all fields."""
-        super().__init_subclass__(**options)
-        cls.__repr__ = Tabular.__repr__  # type: ignore[method-assign]
-
-    def table(self) -> ResultTable:
-        """The table, with the verdict and the key figures in its title."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {printable(self.table().title)}; print() for the table>"
-
-    def __str__(self) -> str:
-        return self.table().text()
-
-    def _repr_html_(self) -> str:
-        return self.table().html()

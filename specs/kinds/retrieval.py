@@ -11,7 +11,9 @@ from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.embedding import EmbeddingKind
-from specs.kinds.head import Head, HeadKind, MaskedScores, TransformingHead, dense_steps, dense_width_faults
+from specs.kinds.head import Head, HeadKind
+from specs.kinds.transforming_head import TransformingHead, dense_steps, dense_width_faults
+from specs.kinds.vocabulary_heads import MaskedScores
 
 TOKEN_VECTORS = "token_embeddings"
 """The output with a vector for each token, as sentence-transformers names it."""

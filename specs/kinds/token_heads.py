@@ -8,7 +8,8 @@ from pydantic import Field
 from specs.base.base import Dropout, Fault, RuleContext, Width
 from specs.base.registry import register
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
-from specs.kinds.head import HeadKind, TransformingHead, dense_steps
+from specs.kinds.head import HeadKind
+from specs.kinds.transforming_head import TransformingHead, dense_steps
 
 
 @register("head")

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from pathlib import Path
 
-from specs.base.result_table import ResultTable, Tabular
-
-PRESETS = Path(__file__).parents[1] / "presets"
+from specs.base.result_table import ResultTable
+from specs.base.tabular import Tabular
+from specs.language.preset_files import PRESETS, preset_names
 
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder", "dual-encoder", "vision-language")
 
@@ -109,17 +108,6 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _HUB = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]*\w)")
 
 _IMAGES, _SOUND = r"kind: (?:patches|packed_patches)\b", r"kind: (?:\w*spectrogram|frames|\w*waveform)\b"
-
-
-def preset_names() -> list[str]:
-    """The names of the presets, in the order of the numbers in them."""
-    return sorted((path.stem for path in PRESETS.glob("*.yaml")), key=natural)
-
-
-def natural(name: str) -> list[tuple[float, str]]:
-    """A key that sorts names by the numbers in them, and sizes by what they stand for: 350m before 2b before 13b."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)([mb](?![a-z]))?|(\D+)", name)
-    return [(float(number or -1) * {"m": 1e6, "b": 1e9}.get(unit, 1), text) for number, unit, text in parts]
 
 
 def presets(

@@ -9,10 +9,10 @@ from pathlib import Path
 from specs.base.errors import Mark, Problem, SpecError
 from specs.base.registry import held_by_new_kind
 from specs.language.assignment import parse_assignment
-from specs.language.catalog import PRESETS
 from specs.language.document import Document
 from specs.language.merging import merge
 from specs.language.named_blocks import with_named_blocks, without_abandoned_blocks
+from specs.language.preset_files import PRESETS
 from specs.language.reading import read_text
 from specs.language.reference import locate, locate_base
 from specs.language.spec_file import read_file

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from specs.base.errors import Mark, Problem, SpecError
 from specs.base.suggest import suggestion
-from specs.language.catalog import PRESETS, preset_names
+from specs.language.preset_files import PRESETS, preset_names
 
 SUFFIXES = (".yaml", ".yml")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")

@@ -6,11 +6,15 @@ import re
 
 from specs.language.document import MAX_DIGITS
 
-_NULL = re.compile(r"null|Null|NULL|~|")
-_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
+_NAMED: dict[str, float | bool | None] = {
+    **dict.fromkeys(("null", "Null", "NULL", "~", "")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **{f"{sign}.{name}": float(sign + name) for sign in ("", "-", "+") for name in ("inf", "Inf", "INF")},
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_SPECIAL = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 TAGS = {f"tag:yaml.org,2002:{t}": kind for t, kind in
          {"str": str, "int": int, "float": float, "bool": bool, "null": type(None)}.items()}  # fmt: skip
 
@@ -28,14 +32,10 @@ def is_huge(text: str) -> bool:
 
 def resolve(text: str) -> str | int | float | bool | None:
     """The value of an unquoted scalar."""
-    if _NULL.fullmatch(text):
-        return None
-    if _BOOL.fullmatch(text):
-        return text.lower() == "true"
+    if text in _NAMED:
+        return _NAMED[text]
     if _INT.fullmatch(text):
         return _integer(text)
     if _FLOAT.fullmatch(text):
         return float(text)
-    if _SPECIAL.fullmatch(text):
-        return float(text.replace(".", ""))
     return text

@@ -10,7 +10,7 @@ from typing import Any
 _COLUMNS = 100
 _PLAIN = re.compile(r"[^\W\d_][\w./+()'&,;-]*(?: [\w./+()'&,;-]+)*")  # strings that need no quotes
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # not strings in YAML 1.1 or 1.2
-_ESCAPED = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]')
+_ESCAPED = '["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]'
 
 
 def dump(data: Mapping[str, Any]) -> str:
@@ -79,7 +79,10 @@ def _float(value: float) -> str:
 
 def _string(text: str, flow: bool = False) -> str:
     is_plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS and not (flow and "," in text)
-    return text if is_plain else '"' + _ESCAPED.sub(_escape, text) + '"'
+    if is_plain:
+        return text
+    is_safe = text.isprintable() and '"' not in text and "\\" not in text
+    return f'"{text if is_safe else re.sub(_ESCAPED, _escape, text)}"'
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from specs.base.base import Component, Fault
 from specs.base.errors import MISSING
-from specs.kinds.head import Pooled
 from specs.model.stack import StackName
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
                 )
             continue
         boxes = model.head.detects and name == "image"
-        if head is None or not (head.gives_boxes if boxes else isinstance(head, Pooled)):
+        if head is None or not (head.gives_boxes if boxes else head.sequence_output is not None):
             yield _unfit_head(head, boxes=boxes).under(name)
             continue
         vocabulary = model.vocab_size if model.embedding_of(stack).takes_tokens else None

@@ -1,14 +1,14 @@
 """A whole model."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
 from specs.base.base import OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
-from specs.base.result_table import ResultTable, Tabular
 from specs.base.roles import Role
+from specs.base.tabular import Tabular
 from specs.kinds.connector import Connector
 from specs.kinds.embedding import Embedding, EmbeddingKind, Tokens
 from specs.kinds.head import Head, NoHead
@@ -23,6 +23,9 @@ from specs.model.model_rules import (
 )
 from specs.model.spec_table import spec_rows
 from specs.model.stack import STACKS, STACKS_OF, Stack, StackName
+
+if TYPE_CHECKING:
+    from specs.base.result_table import ResultTable
 
 Architecture = Annotated[
     Literal["encoder", "decoder", "encoder-decoder", "dual-encoder", "vision-language"],
@@ -92,8 +95,10 @@ class Model(Tabular, Spec):
     """Published parameter counts. `zoo params` and `zoo build` fail if the built model differs. A variant does not
     inherit them."""
 
-    def table(self) -> ResultTable:
+    def table(self) -> "ResultTable":
         """The parts of the model by path, with the values that differ from the defaults."""
+        from specs.base.result_table import ResultTable
+
         layers = " + ".join(f"{len(stack.layer_blocks()):,}" for _, stack in self.stacks())
         title = f"{self.name}: {self.architecture}, {layers} layers, {self.widths_text} wide"
         return ResultTable(title, ("part", "value"), list(spec_rows(self)))

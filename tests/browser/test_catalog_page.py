@@ -13,8 +13,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 from exporters.export import export
 from exporters.making.catalog import catalog
 from exporters.steps.options import ExportOptions
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from tests.browser.conftest import Browser
 from tests.catalogs import catalog_of_presets
 

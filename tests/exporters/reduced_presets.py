@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from safetensors.torch import save_file
 
 from specs.forms.canonical import complete
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.core.reduced import (

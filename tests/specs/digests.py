@@ -21,8 +21,8 @@ import yaml
 
 from specs.files.schema import json_schema
 from specs.forms.resolved import resolved
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from specs.language.writing import dump
 from tests.exporters.reduced_presets import RECORDED, found_structures
 from tests.specs.keywords import FILE, keywords_text

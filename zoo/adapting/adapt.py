@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specs.base.errors import UserError, option_name
-from specs.base.result_table import ResultTable, Tabular
+from specs.base.result_table import ResultTable
+from specs.base.tabular import Tabular
 from specs.model.model import Model
 from zoo.adapting.layers import layer_sources, stack_sources
 from zoo.adapting.plan import Plan, Planner

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from specs.base.result_table import ResultTable, Tabular
+from specs.base.result_table import ResultTable
+from specs.base.tabular import Tabular
 from zoo.checks.behaviour import BehaviourReport, check_behaviour
 from zoo.checks.result import Check
 from zoo.checks.shapes import ModuleShapes, ShapeReport, check_shapes

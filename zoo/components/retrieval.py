@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 import specs.kinds.retrieval as spec
 from specs.base.errors import UserError
-from zoo.components.head import MaskedScores, TransformingHead
 from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence
+from zoo.components.transforming_head import TransformingHead
+from zoo.components.vocabulary_heads import MaskedScores
 from zoo.context import StackContext
 from zoo.core.precision import wide
 from zoo.registry import build_component, builds

@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-import specs.kinds.block as spec
+import specs.kinds.side_transformer as spec
 from zoo.components.block import Block, LayerCall
 from zoo.components.linear import Linear
 from zoo.context import BuildContext

@@ -12,8 +12,10 @@ from typing import Any
 from specs.base.errors import SpecPath, UserError, path_text, shorten
 from specs.base.suggest import suggestion
 from specs.forms.canonical import canonical, complete, differences
-from specs.kinds.head import Classification, HeadKind, MaskedLanguageModeling
+from specs.kinds.head import HeadKind
 from specs.kinds.retrieval import Sparse
+from specs.kinds.sequence_heads import Classification
+from specs.kinds.vocabulary_heads import MaskedLanguageModeling
 from specs.model.model import Model
 from zoo.configs.causal_encoder import as_decoder, as_encoder
 from zoo.configs.head_modules import write_modules

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specs.kinds.activation import Activation
-from specs.kinds.head import HeadKind, Pooled
+from specs.kinds.head import HeadKind
 from specs.kinds.retrieval import TOKEN_VECTORS, MultiVector, Several, Sparse
+from specs.kinds.sequence_heads import Pooled
 from specs.model.model import Model
 from zoo.configs.sentence import (
     ACTIVATIONS,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from specs.kinds.head import LanguageModeling
+from specs.kinds.vocabulary_heads import LanguageModeling
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.families.common.config import CONFIG, REQUIRED, Config
 from zoo.families.common.family import Family

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from specs.base.suggest import suggestion
 from specs.kinds.activation import Activation
-from specs.kinds.head import MaskedLanguageModeling
 from specs.kinds.pooling import PoolingName
 from specs.kinds.retrieval import TERM_WEIGHTS, TOKEN_VECTORS
+from specs.kinds.vocabulary_heads import MaskedLanguageModeling
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.families.common.config import CONFIG, REQUIRED, Config, ConfigError
 from zoo.families.common.family import Family

@@ -8,10 +8,11 @@ from torch import Tensor
 
 import specs.model.model as spec
 from specs.model.stack import StackName
+from zoo.components.contrastive import Contrastive
 from zoo.components.embedding import Embedding
-from zoo.components.head import Contrastive, Pooled
 from zoo.components.patch_boxes import Detection, PatchBoxes
 from zoo.components.pooling import TokenSequence
+from zoo.components.sequence_heads import Pooled
 from zoo.context import StackContext
 from zoo.models.built_model import BuiltModel
 from zoo.models.outputs import Outputs

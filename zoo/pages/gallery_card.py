@@ -16,8 +16,9 @@ import specs
 import zoo
 from specs.forms.full import full
 from specs.forms.resolved import resolved
-from specs.language.catalog import PRESETS, Preset
+from specs.language.catalog import Preset
 from specs.language.load import load
+from specs.language.preset_files import PRESETS
 from specs.language.writing import dump
 from specs.model.model import Model
 from zoo.drawing import draw_scene

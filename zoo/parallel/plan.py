@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from specs.base.errors import UserError
-from specs.base.result_table import ResultTable, Tabular
+from specs.base.result_table import ResultTable
+from specs.base.tabular import Tabular
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.components.block import Block

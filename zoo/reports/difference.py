@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from specs.base.errors import path_text
-from specs.base.result_table import ResultTable, Tabular
+from specs.base.result_table import ResultTable
+from specs.base.tabular import Tabular
 from specs.forms.variation import assignments
 from zoo.reports.module_pairs import ModulePair, pair
 from zoo.reports.quantities import ComparedSizes, Measured, Quantity, quantities

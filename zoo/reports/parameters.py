@@ -13,8 +13,9 @@ from typing import Any
 from torch import nn
 
 from specs.base.errors import Problem, SpecError, UserError
-from specs.base.result_table import ResultTable, Tabular
+from specs.base.result_table import ResultTable
 from specs.base.suggest import suggestion
+from specs.base.tabular import Tabular
 from specs.model.model import Model
 from zoo.core.units import total_and_active
 from zoo.reports.folding import Folded, FoldedStack, once

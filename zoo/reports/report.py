@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from specs.base.errors import UserError
-from specs.base.result_table import ResultTable, Tabular
+from specs.base.result_table import ResultTable
 from specs.base.suggest import suggestion
+from specs.base.tabular import Tabular
 from specs.files.device import Device, load_device
 from specs.model.model import Model
 from zoo.core.units import byte_text, total_and_active

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from cli.app import app
 from exporters.export import export
 from exporters.steps.options import ExportOptions
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from tests.catalogs import catalog_of_presets
 from zoo.builder import assemble
 from zoo.pages.catalog_page import data_in

@@ -14,8 +14,9 @@ from cli.app import app
 from cli.terminal.command_table import FUNCTIONS, GROUPS, Commands, summary
 from specs.files.schema import json_schema
 from specs.forms.canonical import canonical
-from specs.language.catalog import ARCHITECTURES, preset_names
+from specs.language.catalog import ARCHITECTURES
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from specs.language.reading import read_text
 from specs.language.validation import validate
 from specs.model.model import Expectation

@@ -15,8 +15,8 @@ from cli.app import app
 from cli.options.sizes import file_sizes
 from cli.studio.answer import Answers, Question
 from specs.files.device import device_names
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from tests.cli.studio.conftest import Page, text_of
 from tests.exporters.reduced_presets import structures
 from zoo.drawing import draw_svg

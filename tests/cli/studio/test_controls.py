@@ -11,7 +11,7 @@ from cli.studio.controls import changed, stepped
 from cli.studio.typed_spec import TypedSpec
 from specs.base import registry
 from specs.base.errors import SpecPath
-from specs.language.catalog import preset_names
+from specs.language.preset_files import preset_names
 from tests.cli.studio.conftest import text_of
 
 GPT2 = text_of("gpt2")

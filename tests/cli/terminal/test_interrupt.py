@@ -14,7 +14,7 @@ from pathlib import Path
 import onnxruntime
 import pytest
 
-from specs.language.catalog import preset_names
+from specs.language.preset_files import preset_names
 from tests.cli.process import ZOO, environment, in_terminal, wait_for_handlers, zoo
 
 ENDINGS = {signal.SIGINT: (130, "interrupted\n"), signal.SIGTERM: (143, "terminated\n")}

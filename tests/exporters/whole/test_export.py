@@ -26,8 +26,8 @@ from exporters.verification.module_checks import BehaviourError
 from exporters.verification.result import REDUCED
 from exporters.verification.verified_model import choose_model, narrowest_model
 from specs.base.errors import UserError
-from specs.language.catalog import PRESETS
 from specs.language.load import load
+from specs.language.preset_files import PRESETS
 from specs.model.model import Model
 from tests.exporters.models import UNVERIFIED, contents, graphs, regions, stored, written
 from tests.exporters.whole.test_patch_positions import POSITIONS as PATCH_POSITIONS

@@ -13,7 +13,7 @@ from specs.base.descriptions import ValueDescriptions, field_descriptions
 from specs.base.registry import register
 from specs.files.device import Device
 from specs.files.schema import json_schema
-from specs.language.catalog import preset_names
+from specs.language.preset_files import preset_names
 
 SENTENCE = re.compile(r"[A-Z`\[][^\n]{8,}\.")
 

@@ -18,10 +18,10 @@ from specs.files.schema import json_schema
 from specs.files.stored_schema import spec_schema
 from specs.forms.resolved import resolved
 from specs.language.assignment import parse_assignment
-from specs.language.catalog import PRESETS, preset_names
 from specs.language.document import Document
 from specs.language.load import load
 from specs.language.merging import merge as merge_documents
+from specs.language.preset_files import PRESETS, preset_names
 from specs.language.reading import read_text
 from specs.language.spec_file import read_file
 from specs.language.validation import validate

@@ -8,10 +8,10 @@ from specs.forms.canonical import complete
 from specs.forms.difference import Difference, differences
 from specs.forms.resolved import resolved
 from specs.forms.variation import assignments
-from specs.language.catalog import preset_names
 from specs.language.document import Document
 from specs.language.load import load, read, varied
 from specs.language.named_blocks import with_named_blocks
+from specs.language.preset_files import preset_names
 from specs.language.validation import validate
 from specs.model.model import Model
 from tests.strategies import model_data

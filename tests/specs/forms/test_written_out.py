@@ -12,8 +12,8 @@ from cli.app import app
 from specs.forms.canonical import complete
 from specs.forms.difference import differences
 from specs.forms.written_out import written_out
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from specs.language.writing import dump
 from specs.model.model import Model
 from specs.model.stack_graph import StackGraph

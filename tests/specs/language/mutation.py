@@ -9,10 +9,10 @@ from typing import Any
 
 from specs.base.base import Spec
 from specs.base.registry import kinds, slots
-from specs.language.catalog import PRESETS, preset_names
 from specs.language.document import Document
 from specs.language.load import load, read
 from specs.language.named_blocks import with_named_blocks
+from specs.language.preset_files import PRESETS, preset_names
 from specs.language.synonyms import SYNONYMS
 from specs.model.model import Model
 from specs.model.stack import LayerGroup, LayerRun, Stack

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specs.base.errors import SpecError, SpecPath
-from specs.language.catalog import PRESETS, preset_names
 from specs.language.editing import renamed, spans, with_value, without
+from specs.language.preset_files import PRESETS, preset_names
 from specs.language.reading import read_text
 
 TEXT = """\

@@ -8,9 +8,10 @@ import pytest
 from specs.forms.resolved import resolved
 from specs.kinds.mixture import Mixture
 from specs.kinds.side_by_side import SideBySide
-from specs.language.catalog import FEATURES, Preset, preset_names, presets
+from specs.language.catalog import FEATURES, Preset, presets
 from specs.language.load import load
 from specs.language.named_blocks import with_named_blocks
+from specs.language.preset_files import preset_names
 from specs.language.reading import read_text
 from specs.language.validation import validate
 from specs.language.writing import dump

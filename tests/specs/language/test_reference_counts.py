@@ -6,8 +6,8 @@ import pytest
 import torch
 import transformers
 
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from tests.thinned import one_in
 from zoo.configs.exporting import NoFamilyError, write_config
 

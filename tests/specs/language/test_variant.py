@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from specs.forms.resolved import resolved
-from specs.language.catalog import preset_names
 from specs.language.load import load, read
+from specs.language.preset_files import preset_names
 from specs.language.variant import CLAIMS
 from specs.model.model import Model
 

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from specs.model.stack_graph import StackGraph
 
 CAPTIONED = """\

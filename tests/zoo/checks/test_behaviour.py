@@ -24,7 +24,7 @@ from zoo.checks import subject as subjects
 from zoo.checks.behaviour import run_checks
 from zoo.checks.subject import subject_of
 from zoo.components import attention as attentions
-from zoo.components import head as heads
+from zoo.components import token_heads as heads
 from zoo.components import position as positions
 from zoo.components.head import token_outputs
 from zoo.core.reduced import fewer_layers, kept_layers, narrowed, small_tables

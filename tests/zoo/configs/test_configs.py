@@ -16,8 +16,8 @@ import pytest
 from transformers import CONFIG_MAPPING
 
 from specs.forms.canonical import canonical, differences
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from tests.thinned import one_in
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import import_spec, spec_of_config

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import zoo
 from cli.app import app
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from tests.zoo.tiny import gpt2
 from zoo.configs.recorded_spec import check_recorded_spec, record_spec, recorded_spec
 

@@ -21,8 +21,8 @@ from specs.base.base import Component
 from specs.base.errors import UserError
 from specs.kinds.embedding import EmbeddingKind
 from specs.kinds.head import HeadKind
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structures
 from tests.strategies import model_data

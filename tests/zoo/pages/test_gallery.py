@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from specs.language.catalog import Preset, preset_names, presets
+from specs.language.catalog import Preset, presets
 from specs.language.load import load
+from specs.language.preset_files import preset_names
 from zoo.core.progress import Stage
 from zoo.pages import gallery, gallery_card
 from zoo.pages.gallery import gallery_page

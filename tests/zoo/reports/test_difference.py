@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 
 from specs.base.errors import UserError
-from specs.language.catalog import preset_names
 from specs.language.load import load
+from specs.language.preset_files import PRESETS, preset_names
 from specs.model.model import Model
 from tests.strategies import model_data
 from tests.thinned import one_in
@@ -200,8 +200,4 @@ def test_assignments_change_any_side(tmp_path):
 @one_in(8)
 @pytest.mark.parametrize("name", preset_names()[::9])
 def test_a_presets_file_is_the_same_as_the_preset(name):
-    import specs.language.catalog
-
-    assert compare_specs(
-        read_side(name), read_side(str(specs.language.catalog.PRESETS / f"{name}.yaml"))
-    ).same
+    assert compare_specs(read_side(name), read_side(str(PRESETS / f"{name}.yaml"))).same

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from specs.kinds.attention import MultiHeadShape
-from specs.kinds.block import BlockParts, SideTransformer
+from specs.kinds.block import BlockParts
+from specs.kinds.side_transformer import SideTransformer
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config

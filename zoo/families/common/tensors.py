@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from specs.kinds.head import TransformingHead
+from specs.kinds.transforming_head import TransformingHead
 from specs.model.model import Model
 from zoo.families.common.transforms import SAME, STACKED, Pointwise, Shape, Transform, Transposed
 from zoo.weights.modules import DENSE_PLACES, split_name

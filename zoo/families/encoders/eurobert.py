@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.kinds.head import Classification
+from specs.kinds.sequence_heads import Classification
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from specs.kinds.block_summaries import MOST
-from specs.kinds.head import LanguageModeling
+from specs.kinds.vocabulary_heads import LanguageModeling
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY

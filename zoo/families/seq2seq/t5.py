@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specs.kinds.feed_forward import TwoLayer
-from specs.kinds.head import LanguageModeling
+from specs.kinds.vocabulary_heads import LanguageModeling
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import multi_head
 from zoo.families.common.config import Config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from specs.kinds.head import LanguageModeling
+from specs.kinds.vocabulary_heads import LanguageModeling
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
