@@ -11,7 +11,7 @@ from typing import Any
 
 from exporters.layouts.layout import Data, Deployment
 from exporters.preprocessing.images import Pixels
-from specs.kinds.embedding import Patches
+from specs.kinds.patches import Patches
 from specs.model.model import Model
 from zoo.core.graph_names import EMBEDDED, IMAGE_FEATURES, VISION_ENCODER
 from zoo.record.records import GraphRecord

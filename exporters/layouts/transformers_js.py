@@ -19,8 +19,8 @@ from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
 from specs.kinds.connector import ConnectorKind, LinearConnector
-from specs.kinds.embedding import Patches
 from specs.kinds.patch_positions import AxialRope
+from specs.kinds.patches import Patches
 from specs.kinds.token_heads import CTC
 from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in

@@ -1,7 +1,6 @@
 """Embeddings: tokens, an image or audio to vectors of width d_model."""
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
@@ -9,10 +8,7 @@ from pydantic import Field
 from specs.base.base import (
     Component,
     Dropout,
-    Fault,
-    OmitDefault,
     PositiveFloat,
-    RuleContext,
     Slot,
     Spec,
     Width,
@@ -20,8 +16,7 @@ from specs.base.base import (
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import interface, register
 from specs.base.roles import Role
-from specs.base.words import SIZES, TIMES, WIDTHS, PartContext, PositionStep, Step, product
-from specs.kinds.activation import ACTIVATION_TITLES, Activation
+from specs.base.words import SIZES, TIMES, WIDTHS, PartContext, PositionStep, Step
 from specs.kinds.norm import Norm, norm_steps
 
 InputPart = tuple[Any, ...]
@@ -220,179 +215,3 @@ class Tokens(EmbeddingKind):
 
     def why_insensitive(self, width: int) -> str:
         return "" if self.norm is None else self.norm.why_insensitive(self.position_width(width))
-
-
-@register("embedding")
-class Patches(EmbeddingKind):
-    """An image as a sequence of linearly projected square patches (ViT: Dosovitskiy et al., 2020).
-
-    Pixels beyond the last whole patch are ignored. The number of vectors is the context length.
-    """
-
-    kind: Literal["patches"] = "patches"
-    image_size: Width
-    """Height and width of the image, in pixels."""
-    patch_size: Width
-    """Height and width of a patch, in pixels. It must not exceed `image_size`."""
-    channels: Width = 3
-    """Number of color channels."""
-    class_token: bool = True
-    """Whether a trained vector precedes the patches (the `[CLS]` token of ViT)."""
-    distillation_token: Annotated[bool, OmitDefault()] = False
-    """Whether a second trained vector follows the class token, which it requires (DeiT: Touvron et al., 2020)."""
-    registers: Annotated[int, Field(ge=0, le=2**10), OmitDefault()] = 0
-    """Number of register tokens: trained vectors without an embedded position before the patches (Darcet et al., 2023;
-    DINOv2 with registers: 4)."""
-    bias: bool = True
-    """Whether the projection of the patches adds a bias."""
-    norm: Annotated[Norm | None, OmitDefault()] = None
-    """Norm of the vectors with their positions (CLIP). Default: none."""
-    dropout: Dropout = 0.0
-    """Dropout probability on the embeddings during training."""
-
-    input_name: ClassVar[str] = "pixel_values"
-    input_title: ClassVar[str] = "Image"
-    of_patches: ClassVar[bool] = True
-
-    @property
-    def side(self) -> int:
-        """The number of patches in a row, and of rows."""
-        return self.image_size // self.patch_size
-
-    @property
-    def fixed_length(self) -> int:
-        return self.tokens_before + self.side**2
-
-    @property
-    def tokens_before(self) -> int:
-        return self.class_token + self.distillation_token + self.registers
-
-    @property
-    def has_distillation_token(self) -> bool:
-        return self.distillation_token
-
-    @property
-    def patch_grid(self) -> PatchGrid:
-        return PatchGrid(self.side, self.side, self.patch_size)
-
-    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
-        width, size = context.width, self.patch_size
-        values = product(self.channels, size, size)
-        yield Step("Patches through one matrix", "patch", (f"{values} → {width:,}",))
-        if self.class_token:
-            yield Step("Class token", "class_token", (product(1, width),), joins="∥")
-        if self.distillation_token:
-            yield Step("Distillation token", "distillation_token", (product(1, width),), joins="∥")
-        yield PositionStep()
-        if self.registers:
-            yield Step("Registers", "register", (product(self.registers, width),), joins="∥")
-        yield from norm_steps(self.norm)
-
-    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
-        rows, columns, _ = self.patch_grid
-        first = ["[CLS]"] * self.class_token + ["[DIST]"] * self.distillation_token
-        first += [f"reg{i}" for i in range(self.registers)]
-        return first + [f"r{row}c{column}" for row in range(rows) for column in range(columns)]
-
-    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
-        size = self.patch_size
-        last = (self.side - 1) * size
-        first, final = slice(0, size), slice(last, last + size)
-        return (..., first, first), (..., final, final)
-
-    @property
-    def neighbours(self) -> tuple[InputPart, InputPart]:
-        size = self.patch_size
-        return (..., slice(0, size), slice(0, size)), (..., slice(0, size), slice(size, 2 * size))
-
-    def position_count(self, context_length: int | None) -> int:
-        return self.fixed_length - self.registers
-
-    def input_shape(self, context_length: int | None) -> tuple[int, ...]:
-        return self.channels, self.image_size, self.image_size
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.patch_size > self.image_size:
-            yield Fault(
-                ("patch_size",),
-                f"must not exceed image_size, which is {self.image_size}",
-                self.patch_size,
-                f"Use {self.image_size} or less.",
-            )
-        if self.distillation_token and not self.class_token:
-            yield Fault(
-                ("distillation_token",),
-                "requires a class token, which it follows",
-                self.distillation_token,
-                "Set class_token: true, or remove it.",
-            )
-
-
-@register("embedding")
-class Spectrogram(EmbeddingKind):
-    """Audio as a log-mel spectrogram, through two convolutions over time (Whisper: Radford et al., 2022)."""
-
-    kind: Literal["spectrogram"] = "spectrogram"
-    mel_bins: Width
-    """Number of mel frequency bins: the rows of an input (Whisper: 80, large-v3: 128)."""
-    kernel: Annotated[int, Field(gt=0, le=2**10)] = 3
-    """Width of both convolutions, in frames. It must be odd."""
-    stride: Annotated[int, Field(gt=0, le=2**10)] = 2
-    """Stride of the second convolution, in frames: an input has `stride * context_length` of them."""
-    activation: Activation = "gelu"
-    """Activation after each convolution."""
-    dropout: Dropout = 0.0
-    """Dropout probability on the embeddings during training."""
-
-    input_name: ClassVar[str] = "input_features"
-    input_title: ClassVar[str] = "Log-mel spectrogram"
-
-    def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
-        bins, width, kernel = self.mel_bins, context.width, f"kernel {self.kernel}"
-        activation = ACTIVATION_TITLES[self.activation]
-        yield Step("Convolution", "first", (f"{bins:,} → {width:,}", kernel, activation))
-        stride = f"stride {self.stride}"
-        yield Step("Convolution", "second", (f"{width:,} → {width:,}", kernel, stride, activation))
-        yield PositionStep()
-
-    @property
-    def sees_order(self) -> bool:
-        return True
-
-    def ends(self, vectors: int) -> tuple[InputPart, InputPart]:
-        # The first convolution moves by 1 and the second by the stride, each reaching kernel // 2 to either side.
-        columns, reach = self.stride * vectors, 2 * (self.kernel // 2)
-        last = min(self.stride * (vectors - 1) + reach, columns - 1)
-        return (..., slice(0, 1)), (..., slice(last, last + 1))
-
-    def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:
-        return start_times(count, self.stride, column_seconds)
-
-    def input_shape(self, context_length: int | None) -> tuple[int, ...]:
-        assert context_length is not None
-        return self.mel_bins, self.stride * context_length
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.kernel % 2 == 0:
-            yield Fault(
-                ("kernel",),
-                "must be odd, so that it has a centre",
-                self.kernel,
-                f"Use {self.kernel - 1} or {self.kernel + 1}.",
-            )
-        if context.context_length is None:
-            yield Fault(
-                ("kind",),
-                f"requires a context_length, because an input has {self.stride} columns per vector",
-                self.kind,
-                "Add context_length: 1500 to the model.",
-            )
-
-
-def start_times(count: int, step: int, column_seconds: float | None) -> list[str]:
-    """The times at which vectors begin, ``step`` columns apart, with the decimals that tell them apart; or numbers."""
-    if column_seconds is None:
-        return list(map(str, range(count)))
-    seconds = step * column_seconds
-    decimals = max(1, math.ceil(-math.log10(seconds)))
-    return [f"{i * seconds:.{decimals}f}s" for i in range(count)]

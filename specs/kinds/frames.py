@@ -10,8 +10,9 @@ from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import WIDTHS, PartContext, PositionStep, Step
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
-from specs.kinds.embedding import EmbeddingKind, InputPart, scale_steps, start_times
+from specs.kinds.embedding import EmbeddingKind, InputPart, scale_steps
 from specs.kinds.norm import Norm, norm_steps
+from specs.kinds.spectrogram import start_times
 
 END_FRAMES: tuple[InputPart, InputPart] = (slice(None), slice(0, 1)), (slice(None), slice(-1, None))
 """The first and the last frame."""

@@ -9,10 +9,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from specs.base.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, Spec, Width
-from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import interface, register
-from specs.base.words import TIMES, PartContext, number_text, product
-from specs.kinds.activation import ACTIVATION_TITLES, Activation
+from specs.base.words import PartContext, product
 from specs.kinds.mixer import AttentionKind
 
 
@@ -123,102 +121,6 @@ class Learned(PositionKind):
             )
 
 
-@register("position")
-class Sinusoidal(PositionKind):
-    """Fixed sines and cosines, added to the embeddings (Vaswani et al., 2017)."""
-
-    kind: Literal["sinusoidal"] = "sinusoidal"
-    title: ClassVar[str] = "Sinusoidal positions"
-    layout: Annotated[
-        Literal["interleaved", "half_split"],
-        ValueDescriptions(
-            {
-                "interleaved": "Sine and cosine of each frequency adjacent, as in the paper.",
-                "half_split": "All sines first (tensor2tensor, Marian, Pegasus).",
-            }
-        ),
-    ] = "interleaved"
-    """Order of sines and cosines in a vector."""
-    base: PositiveFloat = 10000.0
-    """Base of the geometric sequence of wavelengths."""
-    spacing: Annotated[
-        Literal["paper", "tensor2tensor"],
-        ValueDescriptions(
-            {
-                "paper": "`base ** (-i / n)`, which stops short of `1 / base`.",
-                "tensor2tensor": "`base ** (-i / (n - 1))`, which ends at `1 / base` (Whisper).",
-            }
-        ),
-        OmitDefault(),
-    ] = "paper"
-    """Frequency i of n, in radians per position."""
-    offset: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
-    """Number added to every position (XGLM: 2)."""
-    zero: Annotated[int | None, Field(ge=0, le=2**24), OmitDefault()] = None
-    """Position whose vector is zero (XGLM with a `pad_token_id` of 2 or more: that less 2). Default: none."""
-    table: Annotated[bool, OmitDefault()] = False
-    """Whether the `context_length` vectors are an untrained weight, which checkpoints may store and counts include
-    (Whisper, Marian, Pegasus)."""
-    embedded: ClassVar[bool] = True
-
-    def details(self, context: PartContext) -> list[str]:
-        return ["fixed", *([product(context.rows, context.width)] if context.rows else [])]
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.table and context.context_length is None:
-            yield Fault(
-                ("table",),
-                "requires the context_length, the number of its rows",
-                self.table,
-                "Add context_length: 512, or set table: false.",
-            )
-        if self.table and self.zero is not None:
-            rule = "must be unset with table, which has a vector for every position"
-            yield Fault(("zero",), rule, self.zero, "Remove it, or set table: false.")
-        if context.d_model % 2:
-            yield Fault(
-                ("kind",),
-                f"requires an even d_model, with a sine and a cosine per frequency; it is {context.d_model}",
-                self.kind,
-                f"Use d_model: {context.d_model - 1} or {context.d_model + 1}.",
-            )
-
-
-@register("position")
-class Convolutional(PositionKind):
-    """A convolution over the embeddings, added to them: relative positions of neighbours (wav2vec 2.0: Baevski et al., 2020)."""
-
-    kind: Literal["convolutional"] = "convolutional"
-    title: ClassVar[str] = "Convolutional positions"
-    kernel: Annotated[int, Field(gt=0, le=2**12)] = 128
-    """Width of the kernel, in vectors; an even one reaches further back than ahead."""
-    groups: Annotated[int, Field(gt=0, le=2**12)] = 16
-    """Number of groups of channels, which do not mix; it must divide `d_model`."""
-    activation: Activation = "gelu"
-    """Activation of the convolution."""
-    embedded: ClassVar[bool] = True
-
-    def details(self, context: PartContext) -> list[str]:
-        return [f"kernel {self.kernel}", f"{self.groups} groups", ACTIVATION_TITLES[self.activation]]
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if context.d_model % self.groups:
-            divisors = (n for n in range(self.groups, 0, -1) if context.d_model % n == 0)
-            yield Fault(
-                ("groups",),
-                f"must divide d_model, which is {context.d_model}",
-                self.groups,
-                f"Use {next(divisors)}.",
-            )
-        if context.causal:
-            yield Fault(
-                ("kind",),
-                "belongs to an encoder, because the convolution sees following vectors",
-                self.kind,
-                "Use learned, sinusoidal or rope.",
-            )
-
-
 def scaled_parts(attention: AttentionKind) -> Fault:
     """The fault of a factor on queries that have a part without position."""
     return Fault(
@@ -227,111 +129,6 @@ def scaled_parts(attention: AttentionKind) -> Fault:
         attention.kind,
         "Remove it, or use multi_head or grouped_query.",
     )
-
-
-@register("position")
-class Alibi(PositionKind):
-    """ALiBi: a penalty on the scores that is linear in distance (Press et al., 2021); no parameters."""
-
-    kind: Literal["alibi"] = "alibi"
-    title: ClassVar[str] = "ALiBi"
-    scale: Annotated[PositiveFloat, OmitDefault()] = 1.0
-    """Factor on the penalty (Falcon: `head_dim ** -0.5`)."""
-    precision: Annotated[
-        Literal["float32", "bfloat16"],
-        ValueDescriptions(
-            {
-                "float32": "No rounding.",
-                "bfloat16": "Slope, key position and their product are rounded (Falcon).",
-            }
-        ),
-        OmitDefault(),
-    ] = "float32"
-    """Rounding of the penalty; `bfloat16` works only in causal stacks."""
-    needs_equal_heads: ClassVar[bool] = True
-
-    def details(self, context: PartContext) -> list[str]:
-        scale = [] if self.scale == 1 else [f"scale {number_text(self.scale)}"]
-        return [f"slope {TIMES} distance", "added to scores", *scale]
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.precision == "bfloat16" and not context.causal:
-            yield Fault(
-                ("precision",),
-                "must be float32 in a bidirectional stack, because rounding errors grow with the key position",
-                self.precision,
-                "Use float32, or a causal stack.",
-            )
-
-
-@register("position")
-class RelativeBias(PositionKind):
-    """A trained bias on the scores per head and distance bucket, shared by the layers of a stack unless `per_layer` (T5)."""
-
-    kind: Literal["relative_bias"] = "relative_bias"
-    title: ClassVar[str] = "Relative bias"
-    buckets: Annotated[int, Field(ge=2, le=2**16)] = 32
-    """Number of buckets: one per short distance, and buckets of logarithmic width for longer ones."""
-    max_distance: Annotated[int, Field(gt=0, le=2**20)] = 128
-    """Distance in tokens beyond which all share the last bucket."""
-    gated: Annotated[bool, OmitDefault()] = False
-    """Whether each layer multiplies the bias of a query by a gate from 1 up, which it computes from that query's part of the
-    input (WavLM)."""
-    per_layer: Annotated[bool, OmitDefault()] = False
-    """Whether every layer has its own biases (UMT5)."""
-    needs_equal_heads: ClassVar[bool] = True
-
-    @property
-    def owned_by_layers(self) -> bool:
-        return self.per_layer
-
-    @property
-    def biases_blocks(self) -> bool:
-        return not self.gated
-
-    @property
-    def farthest(self) -> int:
-        return self.max_distance
-
-    def details(self, context: PartContext) -> list[str]:
-        return [f"{self.buckets} buckets", f"distance < {self.max_distance}", "added to scores"]
-
-    def faults(self, context: RuleContext) -> Iterable[Fault]:
-        sides = self.buckets if context.causal else self.buckets // 2
-        if sides < 2:
-            yield Fault(
-                ("buckets",),
-                "must be at least 4 in a bidirectional stack: near and far distances on either side",
-                self.buckets,
-                "Use 4 or more.",
-            )
-            return
-        exact = sides // 2
-        if self.max_distance <= exact:
-            yield Fault(
-                ("max_distance",),
-                f"must exceed {exact}, the number of distances with their own bucket",
-                self.max_distance,
-                f"Use {exact + 1} or more.",
-            )
-
-    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
-        if not self.gated:
-            return
-        if not attention.projects_heads:
-            yield Fault(
-                ("gated",),
-                "requires attention whose heads divide its input, and those of latent attention do not",
-                attention.kind,
-                "Remove it, or use multi_head or grouped_query.",
-            )
-        elif attention.position_heads * attention.head_width(context.d_model) != context.d_model:
-            yield Fault(
-                ("gated",),
-                f"requires heads that divide the input, whose width is {context.d_model}",
-                f"{attention.position_heads} heads of width {attention.head_width(context.d_model)}",
-                "Remove it, or remove head_dim.",
-            )
 
 
 @register("position")

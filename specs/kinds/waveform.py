@@ -13,8 +13,9 @@ from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import WIDTHS, PartContext, PositionStep, Step
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
-from specs.kinds.embedding import EmbeddingKind, InputPart, start_times
+from specs.kinds.embedding import EmbeddingKind, InputPart
 from specs.kinds.norm import Norm, norm_steps
+from specs.kinds.spectrogram import start_times
 
 
 class StemConvolution(Spec):

@@ -14,11 +14,12 @@ from transformers.models.marian.modeling_marian import MarianSinusoidalPositiona
 from transformers.models.t5.modeling_t5 import T5Attention
 from transformers.models.xglm.modeling_xglm import XGLMSinusoidalPositionalEmbedding
 
-from specs.kinds.position import Sinusoidal
 from specs.kinds.rope import Rope
+from specs.kinds.sinusoidal import Sinusoidal
 from specs.model.model import Model
 from tests.parity.reference import assert_close, build, load, positions, ragged, redraw
-from zoo.components.position import alibi_slopes, t5_buckets
+from zoo.components.alibi import alibi_slopes
+from zoo.components.relative_bias import t5_buckets
 from zoo.context import BuildContext
 from zoo.registry import build_component
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from specs.kinds.embedding import Patches
+from specs.kinds.patches import Patches
 from specs.model.model import Model
 from zoo.adapting import rules
 from zoo.adapting.rules import COPIED, Derivation

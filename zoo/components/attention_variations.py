@@ -13,7 +13,8 @@ from torch import Tensor, nn
 import specs.kinds.attention as spec
 from specs.base.base import Component
 from specs.base.errors import PluginError
-from specs.kinds.position import PositionKind, RelativeBias
+from specs.kinds.position import PositionKind
+from specs.kinds.relative_bias import RelativeBias
 from specs.kinds.rope import Rope
 from zoo import functional
 from zoo.components.attention import (

@@ -13,24 +13,25 @@ import torch
 from torch import Tensor, nn
 
 import specs.kinds.block_summaries as spec
-import specs.kinds.position as position_spec
+import specs.kinds.relative_bias as relative_bias
 from specs.kinds.attention import GroupedQuery, MultiHead, MultiHeadShape, MultiQuery
 from zoo import functional
 from zoo.components.attention import KeyValue
 from zoo.components.attention_variations import VariedSelfAttention, check_class
 from zoo.components.linear import EmbeddingTable
 from zoo.components.mixer import MixerContext, QueryKeyPositions, State
-from zoo.components.position import Position, RelativeBias
+from zoo.components.position import Position
+from zoo.components.relative_bias import RelativeBias
 from zoo.context import BuildContext, LayerContext, PositionContext
 from zoo.core.sharding import COLUMNS, Sharding
 from zoo.registry import build_component, builds, extends
 
 
-@builds(position_spec.RelativeBias, when=lambda spec, context: context.summarized)
+@builds(relative_bias.RelativeBias, when=lambda spec, context: context.summarized)
 class SummarizingBias(RelativeBias):
     """A trained bias per distance bucket and head, and one per distance in blocks."""
 
-    def __init__(self, spec: position_spec.RelativeBias, context: PositionContext) -> None:
+    def __init__(self, spec: relative_bias.RelativeBias, context: PositionContext) -> None:
         super().__init__(spec, context)
         self.block_table = EmbeddingTable(spec.buckets, self.table.embedding_dim)
 

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 import specs.kinds.embedding as spec
 from specs.kinds.position import NoPosition
 from zoo import functional
-from zoo.components.activation import activation
-from zoo.components.convolution import Convolution1d, Convolution2d
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.components.position import Position
 from zoo.context import StackContext
@@ -117,62 +115,3 @@ class DenseEmbedding(Embedding):
         if mask is not None:
             raise TypeError("images and audio are never padded: this model takes no attention_mask")
         return None, functional.positions_from(0, self.length, inputs)[None]  # 1 T
-
-
-@builds(spec.Patches)
-class Patches(DenseEmbedding):
-    """Class token, distillation token and the projected patches, plus position, with registers before the patches; the
-    projection is stored as a convolution."""
-
-    def __init__(self, spec: spec.Patches, context: StackContext) -> None:
-        super().__init__(spec, context)
-        size, width = spec.patch_size, context.d_model
-        self.length = spec.fixed_length
-        self.patch = Convolution2d(spec.channels, width, size, stride=size, bias=spec.bias)
-        self.class_token = EmbeddingTable(1, width) if spec.class_token else None
-        self.distillation_token = EmbeddingTable(1, width) if spec.distillation_token else None
-        self.register = EmbeddingTable(spec.registers, width) if spec.registers else None
-        self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
-        self.dropout = nn.Dropout(spec.dropout)
-
-    def forward(
-        self, pixel_values: Tensor, positions: Tensor, token_type_ids: None = None, mask: None = None
-    ) -> Tensor:
-        """pixel_values: B C height width -> B T D."""
-        x = wide(self.patch(pixel_values)).flatten(2).transpose(1, 2)  # B patches D
-        first = [
-            wide(token.weight).expand(x.shape[0], 1, x.shape[2])  # B 1 D
-            for token in (self.class_token, self.distillation_token)
-            if token is not None
-        ]
-        x = torch.cat((*first, x), 1) if first else x  # B T D
-        if self.register is None:
-            return self.dropout(self.norm(self.position.embed(x, positions)))
-        count = self.register.num_embeddings
-        x = self.position.embed(x, positions[:, : self.length - count])
-        registers = wide(self.register.weight).expand(x.shape[0], count, x.shape[2])  # B registers D
-        parts = (x[:, : len(first)], registers, x[:, len(first) :]) if first else (registers, x)
-        return self.dropout(self.norm(torch.cat(parts, 1)))  # B T D
-
-
-@builds(spec.Spectrogram)
-class Spectrogram(DenseEmbedding):
-    """activation(second(activation(first(x)))) + position; both are convolutions over time."""
-
-    def __init__(self, spec: spec.Spectrogram, context: StackContext) -> None:
-        super().__init__(spec, context)
-        assert context.context_length is not None
-        width, half = context.d_model, spec.kernel // 2
-        self.length = context.context_length
-        self.first = Convolution1d(spec.mel_bins, width, spec.kernel, padding=half)
-        self.second = Convolution1d(width, width, spec.kernel, stride=spec.stride, padding=half)
-        self.activation = activation(spec.activation)
-        self.dropout = nn.Dropout(spec.dropout)
-
-    def forward(
-        self, input_features: Tensor, positions: Tensor, token_type_ids: None = None, mask: None = None
-    ) -> Tensor:
-        """input_features: B mel_bins (stride T) -> B T D."""
-        x = self.activation(self.first(input_features))  # B D (stride T)
-        x = wide(self.activation(self.second(x))).transpose(1, 2)  # B T D
-        return self.dropout(self.position.embed(x, positions))

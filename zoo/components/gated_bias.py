@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-import specs.kinds.position as spec
+import specs.kinds.relative_bias as spec
 from zoo.components.linear import Linear
-from zoo.components.position import RelativeBias
+from zoo.components.relative_bias import RelativeBias
 from zoo.core.initialization import Distribution
 from zoo.registry import builds
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 import specs.kinds.altup as spec
 import specs.kinds.block as blocks
+from specs.kinds.norm_placements import Sandwich as SandwichSpec
 from zoo.components.block import LayerCall, PreNorm
 from zoo.components.linear import Linear
 from zoo.components.norm_placements import Sandwich
@@ -61,11 +62,11 @@ class AugmentedPreNorm(PreNorm):
         return x
 
 
-@builds(blocks.Sandwich, when=_is_augmented)
+@builds(SandwichSpec, when=_is_augmented)
 class AugmentedSandwich(Sandwich):
     """x + norm(f(norm(x))) for each branch f, of which the first adds the augmented residual of norm(x)."""
 
-    def __init__(self, spec: blocks.Sandwich, context: BuildContext) -> None:
+    def __init__(self, spec: SandwichSpec, context: BuildContext) -> None:
         super().__init__(spec, context)
         assert spec.low_rank_residual is not None
         self.low_rank_residual = LowRankResidual(spec.low_rank_residual, context)

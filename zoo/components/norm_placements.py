@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-import specs.kinds.block as spec
+import specs.kinds.norm_placements as spec
+from specs.kinds.block import PostNorm as PostNormSpec
 from zoo.components.attention_variations import VariedProjections
 from zoo.components.block import Block, LayerCall
 from zoo.context import BuildContext
@@ -26,11 +27,11 @@ def normalized_sinks(block: Block) -> dict[str, str]:
     }
 
 
-@builds(spec.PostNorm)
+@builds(PostNormSpec)
 class PostNorm(Block):
     """norm(x + f(x)) for each branch f."""
 
-    def __init__(self, spec: spec.PostNorm, context: BuildContext) -> None:
+    def __init__(self, spec: PostNormSpec, context: BuildContext) -> None:
         super().__init__(spec, context)
         self.add_norms(spec, context)
 

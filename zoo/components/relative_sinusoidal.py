@@ -12,7 +12,7 @@ import specs.kinds.relative_sinusoidal as spec
 from zoo import functional
 from zoo.components.compared_position import ComparedPosition, Distances, ProjectsVectors, head_products
 from zoo.components.linear import Linear
-from zoo.components.position import sines_and_cosines
+from zoo.components.sinusoidal import sines_and_cosines
 from zoo.context import PositionContext
 from zoo.core.initialization import Distribution
 from zoo.core.sharding import COLUMNS, HEADS, Sharding

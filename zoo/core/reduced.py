@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from specs.base.base import Component, Spec
 from specs.base.roles import Role, fields_by_role, pairs_scaled, rewritten
 from specs.kinds.connector import ConnectorKind
-from specs.kinds.embedding import Patches
 from specs.kinds.head import HeadKind
 from specs.kinds.mixture import Mixture
+from specs.kinds.patches import Patches
 from specs.kinds.pooling import AtToken
 from specs.kinds.resampler import ResamplerConnector
 from specs.model.model import Expectation, Model

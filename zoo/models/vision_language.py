@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 import specs.model.model as spec
-from specs.kinds.embedding import Patches
+from specs.kinds.patches import Patches
 from zoo import functional
 from zoo.components.connector import Connector, deep_connectors
 from zoo.components.embedding import Embedding

@@ -20,12 +20,16 @@ from torch import Tensor, nn
 
 from specs.base.base import LEAST, MOST
 from specs.kinds.position import PositionKind
+from zoo.components.alibi import Alibi
 from zoo.components.disentangled import Disentangled
 from zoo.components.patch_positions import AxialRope, RelativeBias2d
-from zoo.components.position import Alibi, Learned, Position, RelativeBias, Rope, Sinusoidal
+from zoo.components.position import Learned, Position
+from zoo.components.relative_bias import RelativeBias
 from zoo.components.relative_key import RelativeKey
 from zoo.components.relative_sinusoidal import RelativeSinusoidal
+from zoo.components.rope import Rope
 from zoo.components.rope_frequencies import rope_frequencies
+from zoo.components.sinusoidal import Sinusoidal
 from zoo.core.tensors import fixed_values, weight_tensors
 from zoo.pages.chart import Axis, Line, line_chart
 from zoo.weights.materialize import put

@@ -4,8 +4,10 @@ import pytest
 
 from specs.base.errors import SpecError
 from specs.forms.resolved import resolved
-from specs.kinds.embedding import Patches, Spectrogram, Tokens
+from specs.kinds.embedding import Tokens
 from specs.kinds.norm import LayerNorm
+from specs.kinds.patches import Patches
+from specs.kinds.spectrogram import Spectrogram
 from specs.language.load import load
 from specs.model.model import Model
 from tests.zoo.tiny import bert, vit, wav2vec2, whisper

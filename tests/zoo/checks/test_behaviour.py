@@ -24,8 +24,8 @@ from zoo.checks import subject as subjects
 from zoo.checks.behaviour import run_checks
 from zoo.checks.subject import subject_of
 from zoo.components import attention as attentions
-from zoo.components import token_heads as heads
 from zoo.components import position as positions
+from zoo.components import token_heads as heads
 from zoo.components.head import token_outputs
 from zoo.core.reduced import fewer_layers, kept_layers, narrowed, small_tables
 from zoo.models import stack, token_positions

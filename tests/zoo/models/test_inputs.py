@@ -14,8 +14,10 @@ from tests.zoo.tiny import bert, vit, whisper
 from zoo import functional
 from zoo.builder import assemble
 from zoo.checks import check_behaviour, check_shapes
-from zoo.components import embedding as embeddings
 from zoo.components import position as positions
+from zoo.components.patches import Patches
+from zoo.components.sinusoidal import Sinusoidal
+from zoo.components.spectrogram import Spectrogram
 from zoo.core.reduced import reduced_models, small_tables
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
@@ -59,7 +61,7 @@ def test_an_image_without_positions_is_a_set_of_patches() -> None:
 
 def positions_dropped(patch: Patch) -> None:
     patch.setattr(positions.Learned, "embed", lambda self, x, places: x)
-    patch.setattr(positions.Sinusoidal, "embed", lambda self, x, places: x)
+    patch.setattr(Sinusoidal, "embed", lambda self, x, places: x)
 
 
 def only_the_past(patch: Patch) -> None:
@@ -73,7 +75,7 @@ def only_the_past(patch: Patch) -> None:
 
 
 def rows_mixed(patch: Patch) -> None:
-    for kind in (embeddings.Patches, embeddings.Spectrogram):
+    for kind in (Patches, Spectrogram):
         patch.setattr(kind, "forward", mixed(kind.forward))
 
 
@@ -86,14 +88,12 @@ def mixed(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def sound_unheard(patch: Patch) -> None:
-    forward = embeddings.Spectrogram.forward
-    patch.setattr(
-        embeddings.Spectrogram, "forward", lambda self, x, *rest: forward(self, torch.ones_like(x), *rest)
-    )
+    forward = Spectrogram.forward
+    patch.setattr(Spectrogram, "forward", lambda self, x, *rest: forward(self, torch.ones_like(x), *rest))
 
 
 def zeros_divided(patch: Patch) -> None:
-    for kind in (embeddings.Patches, embeddings.Spectrogram):
+    for kind in (Patches, Spectrogram):
         forward = kind.forward
         patch.setattr(
             kind,

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from specs.base.base import Component
 from specs.kinds.attention import MultiHeadShape
-from specs.kinds.embedding import Patches
 from specs.kinds.head import NoHead
+from specs.kinds.patches import Patches
 from specs.model.model import Model
 from zoo.families.common.config import Config
 from zoo.families.common.dual import rules_of_tower

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from specs.kinds.alibi import Alibi
 from specs.kinds.attention import MultiHeadShape
-from specs.kinds.block import BlockParts, Parallel
-from specs.kinds.position import Alibi, PositionKind
+from specs.kinds.block import BlockParts
+from specs.kinds.norm_placements import Parallel
+from specs.kinds.position import PositionKind
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head

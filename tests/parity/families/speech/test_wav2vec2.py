@@ -16,7 +16,7 @@ from specs.language.load import load as load_spec
 from tests.parity.families.draws import FEW_LAYERS, flags, lists
 from tests.parity.families.family import RightPaddedTests
 from tests.parity.reference import assert_gradients, build, load
-from zoo.components.position import t5_buckets
+from zoo.components.relative_bias import t5_buckets
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import import_spec
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from transformers.models.whisper.modeling_whisper import sinusoids
 
-from specs.kinds.position import Sinusoidal
+from specs.kinds.sinusoidal import Sinusoidal
 from tests.parity.families.draws import FLAG, VOCAB
 from tests.parity.families.family import RightPaddedTests
 from tests.parity.families.seq2seq_tests import draw_bart
 from tests.parity.reference import build, load
-from zoo.components.position import SinusoidTable
+from zoo.components.sinusoidal import SinusoidTable
 from zoo.configs.importing import import_spec
 from zoo.context import BuildContext
 from zoo.registry import build_component
