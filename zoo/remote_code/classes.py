@@ -114,7 +114,7 @@ def _head(
     lines += [formatted(head, 8, "self.head = "), "        connect(self, self.model.serving)"]
     kind = subject.spec.head.kind
     seq2seq = subject.spec.architecture == "encoder-decoder"
-    if kind == "language_modeling":
+    if kind == "language_modeling" and subject.spec.decodes:
         template = "seq2seq_head" if seq2seq else "causal_head"
     else:
         template = "decoder_head" if subject.spec.decodes else "head"

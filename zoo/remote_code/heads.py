@@ -46,6 +46,8 @@ def class_of(spec: Model, input_name: str) -> HeadClass | None:
         return None
     if kind == "classification" and input_name in _CLASSIFIERS:
         return _CLASSIFIERS[input_name]
+    if kind == "language_modeling" and spec.architecture == "encoder":
+        return _HEADS["masked_language_modeling"] if input_name == "input_ids" else _OTHER
     if kind == "language_modeling" and spec.architecture != "decoder":
         auto = _SEQ2SEQ.get(input_name, "AutoModelForSpeechSeq2Seq")
         auto = "AutoModelForImageTextToText" if spec.architecture == "vision-language" else auto

@@ -8,6 +8,7 @@ import torch
 import transformers
 from safetensors.torch import save_file
 
+from specs.language.load import load
 from specs.model.model import Model
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, NORM, bert, gpt2, t5, vit, whisper
@@ -15,6 +16,7 @@ from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.families import family_of
 from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.write import stored_tensors
+from zoo.core.tensors import weight_tensors
 from zoo.families.common.tensors import Tensors
 from zoo.families.common.transforms import (
     SAME,
@@ -517,6 +519,25 @@ def test_gate_and_up_that_take_turns():
     assert Interleaved(1).stored_shape([(3, 5), (3, 5)]) == bias.shape
     assert torch.equal(Interleaved(1).split(bias, [(3, 5), (3, 5)])[1], bias[:, 1::2])
     assert torch.equal(Interleaved(1).join(Interleaved(1).split(bias, [(3, 5), (3, 5)])), bias)
+
+
+@pytest.mark.parametrize(
+    "preset",
+    [
+        "deepseek-v2-lite",
+        "mamba2-130m",
+        "rwkv7-0.1b",
+        "t5-small",
+        "whisper-tiny",
+        "clip-vit-b32",
+        "zamba2-1.2b",
+    ],
+)
+def test_the_names_of_every_family_are_looked_for_in_a_model_of_any_other(preset):
+    spec = load(preset)
+    shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(assemble(spec))}
+    for table in tensor_names():
+        assert len([*table.table(spec, shapes).names()]) <= len(shapes), table.name
 
 
 def test_families_are_distinguished_by_tensor_names():

@@ -269,6 +269,14 @@ def converted(spec: Model, directory: Path) -> tuple[Any, Any]:
     return zoo.build(spec, str(weights)), loaded(directory / spec.name / "code")
 
 
+def test_an_encoder_that_scores_next_tokens(tmp_path: Path) -> None:
+    ours, theirs = converted(
+        zoo.load("bert-tiny", ["head={kind: language_modeling, tie_embeddings: false}"]), tmp_path
+    )
+    with torch.no_grad():
+        check_values(theirs(IDS, attention_mask=MASK), ours(IDS, MASK), MASK)
+
+
 def check_values(found: Any, expected: Any, real: torch.Tensor | None) -> None:
     """The outputs are equal within 1e-5 of the largest, at real tokens; where one overflows, so does the other."""
     for name, values in expected.items():

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from specs.kinds.attention import MultiHeadShape
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family
@@ -48,8 +49,8 @@ class _HalvesExchanged:
 
 def _exchanged(of_keys: bool) -> Any:
     def of_spec(spec: Model) -> Transform:
-        attention: Any = spec.last_stack.layer_blocks()[0].attention
-        if attention is None:
+        attention = spec.last_stack.layer_blocks()[0].attention
+        if not isinstance(attention, MultiHeadShape):
             return SAME  # a spec of another family
         return _HalvesExchanged(attention.key_value_heads if of_keys else attention.heads)
 
