@@ -175,5 +175,8 @@ def quality_line(quality: Quality) -> Line:
             else ""
         )
         parts.append(f"{MEASURES[name].label} {figures[name]:{MEASURES[name].form}}{limit}")
+    if quality.kinds:
+        kind, value = quality.of_kinds()[0]
+        parts.append(f"worst on {kind}: {value:{MEASURES[quality.main].form}}")
     text = ", ".join(parts)
     return text if quality.passed else bad(text)

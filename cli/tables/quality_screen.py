@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from exporters.quality.quality import Cost, Quality
 
 _LISTED = 3
+_IN_A_LINE = 4
 
 
 def print_quality_rows(screen: Screen, quality: Quality) -> None:
@@ -18,6 +19,8 @@ def print_quality_rows(screen: Screen, quality: Quality) -> None:
     from exporters.quality.quality import shares
 
     screen.row("quality", *_figures(quality))
+    if quality.kinds:
+        screen.row("by kind", *_kinds(quality))
     screen.row("inputs", quality.inputs)
     if quality.reference:
         screen.row("against", quality.reference)
@@ -41,6 +44,17 @@ def _figures(quality: Quality) -> Iterator[Line]:
             continue
         verdict = good("within") if quality.passed else bad("exceeded")
         yield (f"{text}  ", verdict, f" ({'at most' if name == KL else 'at least'} {budget.limit:g})")
+
+
+def _kinds(quality: Quality) -> Iterator[str]:
+    """The main figure of each kind of text, those that lose most first."""
+    from exporters.quality.quality import MEASURES
+
+    measure = MEASURES[quality.main]
+    yield measure.label
+    values = [(kind, f"{value:{measure.form}}") for kind, value in quality.of_kinds()]
+    for start in range(0, len(values), _IN_A_LINE):
+        yield ", ".join(f"{kind} {value}" for kind, value in values[start : start + _IN_A_LINE])
 
 
 def _costs(costs: tuple[Cost, ...]) -> str:

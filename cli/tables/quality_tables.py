@@ -33,6 +33,9 @@ def print_quality(quality: Quality) -> None:
     say()
     against = f", against {quality.reference}" if quality.reference else ""
     say(f"Quality was measured on {quality.inputs}{against}.")
+    if quality.kinds:
+        say()
+        _print_kinds(quality)
     for heading, costs in (("layer", quality.layers), ("part", quality.roles)):
         if costs:
             say()
@@ -40,6 +43,19 @@ def print_quality(quality: Quality) -> None:
     if quality.weights is not None:
         say()
         say(shares(quality))
+
+
+def _print_kinds(quality: Quality) -> None:
+    """The figures of each kind of text, those that lose most first."""
+    from exporters.quality.quality import MEASURES
+
+    names = next(iter(quality.kinds.values()))
+    columns = [Column(MEASURES[name].label, right=True) for name in names]
+    rows = [
+        (kind, *(format(quality.kinds[kind][name], MEASURES[name].form) for name in names))
+        for kind, _ in quality.of_kinds()
+    ]
+    print_table([Column("kind of text", pinned=True), *columns], rows)
 
 
 def _print_costs(heading: str, costs: tuple[Cost, ...]) -> None:

@@ -60,8 +60,8 @@ def evaluate(
         progress(Stage(f"input {done + 1} of {count}"))
 
     origin = exported.directory if against is None else against.origin
-    figures = judge(spec, inputs.judged, files, reference, speech_of(origin), tell)
-    quality = Quality(inputs.description, name, figures)
+    figures, kinds = judge(spec, inputs.judged, files, reference, speech_of(origin), tell, inputs.kinds)
+    quality = Quality(inputs.description, name, figures, kinds=kinds)
     if not costs:
         return quality
     return with_costs(spec, model, lambda model: weights_of(exported, model), inputs, quality, progress)

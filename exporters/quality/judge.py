@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -13,7 +13,7 @@ from exporters.quality.generated import greedy
 from exporters.quality.measures import token_error_rate
 from exporters.quality.pairs import placeholder_of
 from exporters.quality.runners import Files, Runner, decoding
-from exporters.quality.tallies import Tally, scores_next_tokens, tally_for
+from exporters.quality.tallies import Tally, figures_of, scores_next_tokens, tally_for
 from exporters.verification.cases import Batch, Case
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
@@ -34,6 +34,13 @@ class Speech:
     ends: Collection[int] = ()
 
 
+class Judgement(NamedTuple):
+    """The figures of all examples, and of each kind of text, if there are several."""
+
+    figures: dict[str, float]
+    kinds: dict[str, dict[str, float]]
+
+
 def judge(
     spec: Model,
     examples: Sequence[Example],
@@ -41,16 +48,20 @@ def judge(
     reference: Runner | None,
     speech: Speech = Speech(),
     progress: Callable[[int], None] = lambda done: None,
-) -> dict[str, float]:
+    kinds: Sequence[str] = (),
+) -> Judgement:
     """The figures of the files against a reference; without a reference only perplexity.
+
+    ``kinds`` are the kinds of text of the examples; none if they are all alike.
 
     Raises :class:`specs.base.errors.UserError` for a model without perplexity.
     """
     check_judgeable(spec, has_reference=reference is not None)
-    tally, pairs = tally_for(spec), []
+    tallies, pairs = dict[str, Tally](), []
     with torch.inference_mode():
         for done, example in enumerate(examples):
             progress(done)
+            tally = tallies.setdefault(kinds[done] if kinds else "", tally_for(spec))
             if spec.architecture == "encoder-decoder":
                 assert reference is not None
                 pairs.append(_speak(spec, example, files, reference, speech, tally))
@@ -58,8 +69,10 @@ def judge(
                 case = _case_of(spec, example)
                 wanted = None if reference is None else reference.outputs(case)
                 tally.add(case, wanted, files.outputs(case))
-    figures = tally.figures()
-    return figures | ({"token_error_rate": token_error_rate(pairs)} if pairs else {})
+    figures = figures_of(tallies.values(), tally_for(spec))
+    figures |= {"token_error_rate": token_error_rate(pairs)} if pairs else {}
+    of_kinds = {kind: tally.figures() for kind, tally in tallies.items()} if len(tallies) > 1 else {}
+    return Judgement(figures, of_kinds)
 
 
 def check_judgeable(spec: Model, *, has_reference: bool) -> None:

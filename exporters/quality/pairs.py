@@ -75,7 +75,7 @@ def read_pairs(
         text = path.with_suffix(TEXT)
         if not os.path.lexists(text):
             raise UserError(f"{path}: must have its text beside it\n  value: none\n  Write it to {text}.")
-        written, _, sha256 = read_text(text)
+        written, sha256 = read_text(text)
         digest.update(media_bytes(path) + sha256.encode())
         pairs.append(_pair(spec, path, written.rstrip("\n"), tokenizer, preprocessing))
     return pairs, digest.hexdigest()

@@ -38,13 +38,15 @@ class NoInputsError(UserError):
 class Representative:
     """The representative inputs of a model.
 
-    ``calibration`` and ``judged`` have no token in common; ``sha256`` is the digest of the source.
+    ``calibration`` and ``judged`` have no token in common; ``sha256`` is the digest of the source.  ``kinds`` are the kinds of
+    text of the judged examples; empty where they are all alike.
     """
 
     description: str
     calibration: list[Example]
     judged: list[Example]
     sha256: str | None = None
+    kinds: Sequence[str] = ()
 
     @property
     def size(self) -> str:
@@ -57,6 +59,10 @@ class Most(NamedTuple):
 
     calibrating: int
     judged: int
+
+
+DECODED = Most(CALIBRATING, WINDOWS)
+"""The size limits of a decoder's examples."""
 
 
 def parted(name: str, sha256: str, rows: list[Example], share: int, most: Most, what: str) -> Representative:
@@ -85,7 +91,7 @@ def most_of(spec: Model) -> Most:
         takes_tokens = spec.embedding_of(spec.first_stack).takes_tokens
         return Most(SOURCES_CALIBRATING if takes_tokens else SOURCES, SOURCES)
     if spec.decodes:
-        return Most(CALIBRATING, WINDOWS)
+        return DECODED
     return Most(SENTENCES, SENTENCES)
 
 

@@ -16,18 +16,19 @@ class Measure:
 
     label: str
     form: str
+    lower_is_better: bool = False
 
 
 MEASURES = {
-    "kl": Measure("KL divergence from float, nats", ".2e"),
+    "kl": Measure("KL divergence from float, nats", ".2e", True),
     "top_token": Measure("same top token", ".2%"),
-    "perplexity": Measure("perplexity", ".4f"),
-    "reference_perplexity": Measure("perplexity of float", ".4f"),
+    "perplexity": Measure("perplexity", ".4f", True),
+    "reference_perplexity": Measure("perplexity of float", ".4f", True),
     "cosine": Measure("cosine to float, mean", ".5f"),
     "least_cosine": Measure("cosine to float, least", ".5f"),
     "same_neighbours": Measure("same 10 nearest neighbours", ".2%"),
     "same_matches": Measure("same best match of text and image", ".2%"),
-    "token_error_rate": Measure("token error rate against float", ".2%"),
+    "token_error_rate": Measure("token error rate against float", ".2%", True),
 }
 """All figures by record name."""
 
@@ -45,7 +46,8 @@ class Quality:
     """The figures by name, the inputs, the reference, and the budget.
 
     ``layers`` and ``roles`` list the costs of the model's parts in descending order, ``weights`` is the cost of rounding all
-    weights; the rest of the loss comes from rounding activations. They are empty unless requested.
+    weights; the rest of the loss comes from rounding activations. They are empty unless requested.  ``kinds`` are the figures by
+    kind of text, if the inputs have several.
     """
 
     inputs: str
@@ -55,6 +57,17 @@ class Quality:
     layers: tuple[Cost, ...] = field(default=())
     roles: tuple[Cost, ...] = field(default=())
     weights: float | None = None
+    kinds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def main(self) -> str:
+        """The name of the figure that says most: the budget's, or else the first."""
+        return self.budget.measure if self.budget is not None else next(iter(self.figures))
+
+    def of_kinds(self) -> list[tuple[str, float]]:
+        """The main figure of each kind of text, those that lose most first."""
+        values = [(kind, figures[self.main]) for kind, figures in self.kinds.items()]
+        return sorted(values, key=lambda pair: pair[1], reverse=MEASURES[self.main].lower_is_better)
 
     @property
     def loss(self) -> float | None:
@@ -79,6 +92,7 @@ class Quality:
             "layers": {cost.part: cost.cost for cost in self.layers},
             "roles": {cost.part: cost.cost for cost in self.roles},
             "weights": self.weights,
+            "kinds": {kind: dict(figures) for kind, figures in self.kinds.items()},
         }
 
 

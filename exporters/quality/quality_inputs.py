@@ -140,9 +140,11 @@ class QualityInputs:
             progress(Stage(f"quality: input {done + 1} of {count}"))
 
         files = Files.open(graphs, self.spec, target, precision)
-        figures = judge(self._bounded, inputs.judged, files, FloatModel(model), speech, tell)
+        figures, kinds = judge(
+            self._bounded, inputs.judged, files, FloatModel(model), speech, tell, inputs.kinds
+        )
         budget = budget_of(figures, precision.name, limits.max_kl, limits.min_cosine, cache)
-        quality = Quality(inputs.description, "PyTorch, float32", figures, budget)
+        quality = Quality(inputs.description, "PyTorch, float32", figures, budget, kinds=kinds)
         if not quality.passed:
             del files  # releases ONNX Runtime's memory
             raise QualityError(

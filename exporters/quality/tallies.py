@@ -5,7 +5,7 @@ Shapes: batch B, tokens T, vocabulary or labels V, width D.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 import torch
@@ -31,6 +31,15 @@ class Tally(Protocol):
     def figures(self) -> dict[str, float]:
         """The figures of all cases so far."""
         ...
+
+
+def figures_of(tallies: Collection[Tally], empty: Tally) -> dict[str, float]:
+    """The figures of the cases of several tallies of one class, as if one had got them; ``empty`` is a new one of the class."""
+    for tally in tallies:
+        for name, values in vars(tally).items():
+            if isinstance(values, list):
+                getattr(empty, name).extend(values)
+    return empty.figures()
 
 
 class Scores:

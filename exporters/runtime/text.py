@@ -20,6 +20,9 @@ FILE = "tokenizer.json"
 MASKS = ("[MASK]", "<mask>")
 """The names of the mask token in tokenizers."""
 
+UNKNOWN = ("[UNK]", "<unk>")
+"""The names of the token of unknown text in tokenizers."""
+
 
 class TextTokenizer:
     """A tokenizer, the path of its file, and the checkpoint's settings for texts.
@@ -110,6 +113,12 @@ class TextTokenizer:
         token = stated_in(self.path.parent / "tokenizer_config.json").get(role)
         name = token.get("content") if isinstance(token, dict) else token
         return name if isinstance(name, str) else None
+
+    @property
+    def unknown_id(self) -> int | None:
+        """The token of what the tokenizer does not know, if it has one."""
+        ids = map(self.tokenizer.token_to_id, UNKNOWN)
+        return next((token for token in ids if token is not None), None)
 
     @property
     def mask_id(self) -> int | None:

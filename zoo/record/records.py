@@ -304,3 +304,5 @@ class QualityRecord(Record):
     figures: dict[str, float]
     budget: BudgetRecord | None
     passed: bool
+    kinds: dict[str, dict[str, float]] = {}
+    """The figures by kind of text, if the inputs have several."""

@@ -39,7 +39,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         result = CliRunner().invoke(app, [str(each) for each in arguments])
         assert result.exit_code == 0, result.output
-    (place / "text.txt").write_text(corpus()[:6000])
+    (place / "text.txt").write_text(corpus()["prose"][:6000])
     return place
 
 

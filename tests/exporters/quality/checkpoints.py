@@ -24,7 +24,7 @@ def tokenizer(*, begins: bool = False) -> Tokenizer:
     trainer = trainers.BpeTrainer(
         vocab_size=VOCABULARY, special_tokens=[PAD, BOS, EOS], initial_alphabet=alphabet, show_progress=False
     )
-    made.train_from_iterator([corpus()[:4000]], trainer)
+    made.train_from_iterator([corpus()["prose"][:4000]], trainer)
     if begins:
         made.post_processor = processors.TemplateProcessing(single=f"{BOS} $A", special_tokens=[(BOS, 1)])
     return made
@@ -161,7 +161,7 @@ def photographs(directory: Path, count: int) -> Path:
     from sklearn.datasets import load_sample_image
 
     directory.mkdir()
-    whole, sentences = Image.fromarray(load_sample_image("china.jpg")), corpus().split(". ")
+    whole, sentences = Image.fromarray(load_sample_image("china.jpg")), corpus()["prose"].split(". ")
     for at in range(count):
         left, top = 40 * at % 560, 25 * at % 360
         whole.crop((left, top, left + 60, top + 60)).save(directory / f"{at:02}.png")

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from exporters.quality.inputs import random_inputs, representative
 from exporters.quality.parts import NoInputsError
-from exporters.quality.texts import corpus
+from exporters.quality.texts import KINDS, LANGUAGES, corpus
 from exporters.runtime.text import TextTokenizer
 from specs.base.errors import UserError, with_flags
 from specs.language.load import load
@@ -58,8 +59,36 @@ def test_the_corpus_is_long_enough_for_its_windows(text: TextTokenizer) -> None:
     found = representative(spec, None, text)
     assert [window["input_ids"].shape for window in found.judged] == [(1, 256)] * 12
     assert len(found.calibration) >= 6
-    assert found.description == "the corpus of zoo, 12 x 256 tokens"
-    assert len(corpus().split()) > 4000
+    assert found.description == "the corpus of zoo, 12 x 256 tokens of 7 kinds"
+    assert [found.kinds.count(kind) for kind in KINDS] == [6, 1, 1, 1, 1, 1, 1, *[0] * len(LANGUAGES)]
+    assert len(corpus()["prose"].split()) > 4000
+
+
+def test_languages_are_judged_with_a_tokenizer_that_reads_them() -> None:
+    made = Tokenizer(models.BPE(unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.BpeTrainer(vocab_size=4000, special_tokens=["[UNK]"], show_progress=False)
+    made.train_from_iterator([corpus()["prose"], corpus()["german"], corpus()["russian"]], trainer)
+    spec = load("tiny-gpt", ["vocab_size=4000", "context_length=64"])
+    kinds = representative(spec, None, TextTokenizer(made, Path("tokenizer.json"))).kinds
+    assert {"german", "russian"} <= set(kinds)
+    assert not {"chinese", "japanese", "arabic", "hindi"} & set(kinds)  # unknown characters
+
+
+def test_every_kind_of_text_has_an_equal_part_of_an_encoders_sentences(
+    encoder: Model, text: TextTokenizer
+) -> None:
+    found = representative(encoder, None, text)
+    counts = {
+        kind: sum(
+            len(batch["input_ids"]) for batch, of in zip(found.judged, found.kinds, strict=True) if of == kind
+        )
+        for kind in dict.fromkeys(found.kinds)
+    }
+    assert [*counts] == [*KINDS[: -len(LANGUAGES)]]
+    assert counts["prose"] > max(counts[kind] for kind in [*counts][1:])
+    assert min(counts.values()) >= 12
+    assert sum(counts.values()) <= 200
 
 
 def test_calibration_inputs_are_never_judged(decoder: Model, text: TextTokenizer, tmp_path: Path) -> None:
@@ -67,10 +96,15 @@ def test_calibration_inputs_are_never_judged(decoder: Model, text: TextTokenizer
     np.save(tmp_path / "ids.npy", ids)
     for given in (tmp_path / "ids.npy", None):
         found = representative(decoder, given, text)
-        whole = ids if given else np.array(text.plain(corpus()))
-        border = len(whole) // 3
-        for part, stretch in ((found.calibration, whole[:border]), (found.judged, whole[border:])):
-            joined = f" {' '.join(map(str, stretch))} "
+        texts = (
+            [ids] if given else [np.array(text.plain(corpus()[kind])) for kind in dict.fromkeys(found.kinds)]
+        )
+        borders = [len(whole) // 3 for whole in texts]
+        for part, stretches in (
+            (found.calibration, [whole[:border] for whole, border in zip(texts, borders, strict=True)]),
+            (found.judged, [whole[border:] for whole, border in zip(texts, borders, strict=True)]),
+        ):
+            joined = " | ".join(f" {' '.join(map(str, stretch))} " for stretch in stretches)
             assert part
             for window in part:
                 assert f" {' '.join(map(str, window['input_ids'][0].tolist()))} " in joined

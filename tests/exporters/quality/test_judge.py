@@ -17,6 +17,7 @@ from exporters.quality.blame import blame, layer_of, role_of
 from exporters.quality.generated import generated
 from exporters.quality.inputs import representative
 from exporters.quality.judge import Speech, cases_of, input_batch, judge
+from exporters.quality.quality import Quality
 from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.exported import open_export
 from exporters.runtime.text import find_text
@@ -64,7 +65,7 @@ def test_float_files_are_the_model(
         given.judged[:2],
         files(tmp_path / "out", origins["llama"], target, logits=logits),
         FloatModel(model),
-    )
+    ).figures
     assert found["kl"] < 1e-9
     assert found["top_token"] == 1
     assert found["perplexity"] == pytest.approx(found["reference_perplexity"], rel=1e-5)
@@ -80,18 +81,33 @@ def test_float_files_are_the_model(
 def test_every_precision_loses_something(origins: dict[str, Path], tmp_path: Path, precision: str) -> None:
     spec, model, given = inputs(origins["llama"])
     out = files(tmp_path / "out", origins["llama"], "cpu", precision=precision)
-    found = judge(spec, given.judged[:2], out, FloatModel(model))
+    found = judge(spec, given.judged[:2], out, FloatModel(model)).figures
     assert 1e-12 < found["kl"] < 0.1
+
+
+def test_figures_of_each_kind_of_text(origins: dict[str, Path], tmp_path: Path) -> None:
+    spec, model, given = inputs(origins["llama"])
+    out = files(tmp_path / "out", origins["llama"], "cpu", precision="int4")
+    names = ["prose", "code", "prose"]
+    figures, kinds = judge(spec, given.judged[:3], out, FloatModel(model), kinds=names)
+    code = judge(spec, given.judged[1:2], out, FloatModel(model))
+    assert code.kinds == {}
+    assert kinds["code"] == code.figures
+    assert figures["kl"] == pytest.approx((2 * kinds["prose"]["kl"] + kinds["code"]["kl"]) / 3, rel=1e-6)
+    quality = Quality("three windows", "", figures, kinds=kinds)
+    worst, value = quality.of_kinds()[0]
+    assert value == max(kinds[worst]["kl"], kinds["prose"]["kl"], kinds["code"]["kl"])
+    assert quality.as_dict()["kinds"] == kinds
 
 
 @pytest.mark.slow
 def test_vectors(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, model, given = inputs(origins["bert"])
-    same = judge(spec, given.judged[:3], files(tmp_path / "a", origins["bert"]), FloatModel(model))
+    same = judge(spec, given.judged[:3], files(tmp_path / "a", origins["bert"]), FloatModel(model)).figures
     assert same["least_cosine"] > 1 - 1e-6
     assert same["same_neighbours"] == 1
     rounded = files(tmp_path / "b", origins["bert"], precision="int4")
-    found = judge(spec, given.judged[:3], rounded, FloatModel(model))
+    found = judge(spec, given.judged[:3], rounded, FloatModel(model)).figures
     assert 0.8 < found["least_cosine"] <= found["cosine"] < 1 - 1e-5
 
 
@@ -107,7 +123,7 @@ def test_figures_of_an_encoder_decoder(origins: dict[str, Path], tmp_path: Path)
             assert found.greedy(batch, 0, [2], 8) == said  # from nothing
             assert found.greedy_near(batch, 0, [2], 8, said) == said  # from the right guess
             assert said == _greedy(model, batch, 8)
-    figures = judge(spec, given.judged[:2], found, reference, SPEECH)
+    figures = judge(spec, given.judged[:2], found, reference, SPEECH).figures
     assert figures["token_error_rate"] == 0
     assert figures["kl"] < 1e-9
     assert "perplexity" not in figures
@@ -133,7 +149,7 @@ def test_a_worse_file_has_worse_figures(origins: dict[str, Path], tmp_path: Path
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter += 0.1 * torch.randn_like(parameter)
-    figures = judge(spec, given.judged[:3], files(tmp_path / "out", other), FloatModel(model), SPEECH)
+    figures = judge(spec, given.judged[:3], files(tmp_path / "out", other), FloatModel(model), SPEECH).figures
     assert figures["token_error_rate"] > 0
     assert figures["kl"] > 0.01
 

@@ -37,7 +37,7 @@ def test_measurements_are_recorded(llama: Path, tmp_path: Path) -> None:
     assert found.quality is not None
     record = read_record(tmp_path / "out")
     assert record.manifest.judged_on is not None
-    assert record.manifest.judged_on.description == "the corpus of zoo, 12 x 128 tokens"
+    assert record.manifest.judged_on.description == "the corpus of zoo, 12 x 128 tokens of 7 kinds"
     assert record.build is not None
     assert record.build.quality is not None
     assert record.build.quality.figures == found.quality.figures
@@ -103,7 +103,7 @@ def test_a_tokenizer_is_not_needed_by_a_decoder(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_text_is_calibrated_with(llama: Path, tmp_path: Path) -> None:
     file = tmp_path / "text.txt"
-    file.write_text(corpus()[:9000])
+    file.write_text(corpus()["prose"][:9000])
     found = exported(llama, tmp_path / "out", precision="int8", calibrate=file)
     assert found.quality is not None
     assert found.quality.inputs == "text.txt, 12 x 128 tokens"
@@ -202,4 +202,4 @@ def test_inputs_fit_a_cache_that_does_not_grow(make: Any, tmp_path: Path) -> Non
     record = read_record(tmp_path / "out").manifest.judged_on
     assert record is not None
     if make is checkpoints.llama:
-        assert record.description == "the corpus of zoo, 12 x 24 tokens"
+        assert record.description == "the corpus of zoo, 12 x 24 tokens of 7 kinds"

@@ -39,7 +39,7 @@ def byte_level(pre: str) -> Tokenizer:
     trainer = trainers.BpeTrainer(
         vocab_size=600, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
     )
-    made.train_from_iterator([corpus()], trainer)
+    made.train_from_iterator([corpus()["prose"]], trainer)
     return made
 
 
@@ -77,10 +77,10 @@ def test_byte_pairs_are_those_of_the_original(tmp_path: Path, pre: str) -> None:
     path = write_byte_level(tmp_path / "model.gguf", original, pre, add_bos_token=False)
     text = find_text(path, None, needed=True)
     assert text is not None
-    for each in (TEXT, corpus()[:5000]):
+    for each in (TEXT, corpus()["prose"][:5000]):
         assert text.plain(each) == original.encode(each, add_special_tokens=False).ids
     assert text.plain("12,345 of them") == original.encode("12,345 of them").ids
-    assert text.text(text.plain(corpus()[:500])) == corpus()[:500]
+    assert text.text(text.plain(corpus()["prose"][:500])) == corpus()["prose"][:500]
 
 
 def test_digits_are_split_as_the_file_says(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def sentencepiece(path: Path, **fields: Any) -> Path:
     made = Tokenizer(models.BPE())
     made.normalizer = normalizers.Sequence([normalizers.Prepend(space), normalizers.Replace(" ", space)])
     made.pre_tokenizer = pre_tokenizers.Split(space, "merged_with_next")
-    made.train_from_iterator([corpus()], trainers.BpeTrainer(vocab_size=500, show_progress=False))
+    made.train_from_iterator([corpus()["prose"]], trainers.BpeTrainer(vocab_size=500, show_progress=False))
     data = json.loads(made.to_str())["model"]
     merged = ["".join(merge) for merge in data["merges"]]
     letters = [token for token in data["vocab"] if token not in set(merged) and len(token) == 1]
@@ -144,7 +144,7 @@ def test_sentencepiece_is_as_transformers_reads_it(tmp_path: Path) -> None:
     text = find_text(path, None, needed=True)
     assert text is not None
     theirs = AutoTokenizer.from_pretrained(tmp_path, gguf_file=path.name)
-    for each in (corpus()[:3000], "It's 90 euros, 日本語."):
+    for each in (corpus()["prose"][:3000], "It's 90 euros, 日本語."):
         assert text.plain(each) == theirs(each, add_special_tokens=False)["input_ids"]
         assert text.text(text.plain(each)) == each
     assert text.prefix == [1]
