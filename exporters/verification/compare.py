@@ -138,7 +138,14 @@ def _run_cases(request: VerificationRequest) -> _Runs:
     wanted = [case for case in cases(reference.spec, padding, slots) if case.main or not request.main_only]
     with ThreadPoolExecutor(1) as loader:
         loading = loader.submit(load_exact_forms, request)  # does not hold the interpreter lock
-        expected = expect(reference, wanted, request.progress, request.written, request.take_stored)
+        expected = expect(
+            reference,
+            wanted,
+            request.progress,
+            request.written,
+            request.take_stored,
+            request.layer_outputs,
+        )
         reference.drop()  # release PyTorch's memory before ONNX Runtime allocates its own
         probed, exact_calls, calls = _probed(request, expected), list[GraphCall](), list[GraphCall]()
         exact, provider = outcomes(

@@ -20,8 +20,9 @@ from exporters.target.targets import Padding, Target
 from exporters.verification.cases import Batch, Case
 from exporters.verification.exact.bfloat16 import lifted_file
 from exporters.verification.exact.graph import Constants, exact_file
+from exporters.verification.layer_outputs import by_query, is_weights, with_as_many_keys
 from exporters.verification.probes import GraphCall
-from exporters.verification.reference import ENCODED, PRESENT, at_their_places, reported_pairs, reported_state
+from exporters.verification.reference import OF_ENCODER, PRESENT, at_their_places, reported_pairs, reported_state
 from specs.base.errors import reason_of
 from zoo import functional
 from zoo.core.graph_names import (
@@ -176,12 +177,17 @@ def _run_vision_language(
 
 def _run_dual_encoder(loaded: Sequence[RunnableGraph], feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
     *encoders, pair = loaded
-    results = {
-        f"{READS[graph.task.name]} {name}": values
-        for graph in encoders
-        for name, values in graph(feeds).items()
-    }
+    results = dict[str, Tensor]()
+    for graph in encoders:
+        results |= _reported(graph(feeds), f"{READS[graph.task.name]} ")
     return results | reported_pairs(pair(feeds))
+
+
+def _reported(outputs: Mapping[str, Tensor], prefix: str = "") -> dict[str, Tensor]:
+    """The outputs of a graph other than its state, by their reported names."""
+    return {
+        f"{prefix}{name}": by_query(name, values) for name, values in outputs.items() if not is_present(name)
+    }
 
 
 def _run_encoder_decoder(
@@ -193,7 +199,7 @@ def _run_encoder_decoder(
     if source.mask is not None:
         feeds["encoder_attention_mask"] = source.mask
     feeds[ENCODER_HIDDEN] = outputs[HIDDEN]
-    return {ENCODED: outputs[HIDDEN]} | _decode(decoder, case, feeds, per_token, padding)
+    return _reported(outputs, OF_ENCODER) | _decode(decoder, case, feeds, per_token, padding)
 
 
 def _decode(
@@ -221,7 +227,7 @@ def _decode(
         outputs = graph.in_place(feeds, buffers) if buffers else graph(feeds)
         cache = _cache_of(outputs)
         feeds |= cache
-        calls.append({name: values for name, values in outputs.items() if not is_present(name)})
+        calls.append(_reported(outputs))
         start, graph = end, graphs[-1]
     return _joined(calls, case, per_token) | _state(cache, constant, case, padding)
 
@@ -237,6 +243,7 @@ def _joined(
     for name in dict.fromkeys(name for outputs in calls for name in outputs):
         parts = [outputs[name] for outputs in calls if name in outputs]
         if name in per_token:
+            parts = with_as_many_keys(parts) if is_weights(name) else parts
             results[name] = torch.cat(parts, 1)
         elif not case.pieces:
             results[name] = parts[0]
