@@ -22,6 +22,7 @@ from exporters.verification.constant import OutputRows, lost_outputs
 from exporters.verification.engines.prove import prove
 from exporters.verification.engines.result import EngineResult
 from exporters.verification.exact.graph import lost_constants
+from exporters.verification.layer_outputs import reported_name
 from exporters.verification.overflow import overflow_of
 from exporters.verification.probes import GraphCall, Probe, probed_case
 from exporters.verification.quantized_cache.reference import with_stored_codes
@@ -76,6 +77,7 @@ def verify(request: VerificationRequest) -> Verification:
         comparisons = tuple(_comparisons(request, compare, runs))
         engines, constant = tuple[EngineResult, ...](), tuple[str, ...]()
         if all(comparison.passed for comparison in comparisons):
+            comparisons += tuple(_uncompared(request, comparisons))
             exact, real = _computed(runs.exact), _computed(runs.real)
             local = [*zip(exact, real, strict=True)]
             outputs = (
@@ -230,6 +232,17 @@ def _comparisons(request: VerificationRequest, compare: _Compare, runs: _Runs) -
         else:
             for output in exact:
                 yield compare(expected_case, output, exact[output], real[output])
+
+
+def _uncompared(
+    request: VerificationRequest, comparisons: Sequence[OutputComparison]
+) -> Iterator[OutputComparison]:
+    """A fault for each additional output that no case has compared."""
+    compared = {comparison.output for comparison in comparisons}
+    for output in request.layer_outputs:
+        name = reported_name(request.reference.spec, output)
+        if name not in compared:
+            yield _fault("all cases", "", f"{name} is in no graph's outputs")
 
 
 @dataclass(frozen=True)

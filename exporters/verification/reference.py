@@ -40,8 +40,9 @@ OF_ENCODER = "encoder "
 ENCODED = f"{OF_ENCODER}last_hidden_state"
 """The prefix of the reported names of outputs of an encoder-decoder's encoder, and the name of the last."""
 
-VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds", IMAGE_FEATURES)
-"""The prefixes of the reported names of outputs for images."""
+OF_IMAGE = "image "
+VECTORS_PER_IMAGE = (OF_IMAGE, "logits_per_image", "image_embeds", IMAGE_FEATURES)
+"""The prefix of the reported names of outputs of images' stacks, and the prefixes of all outputs for images."""
 
 _WITH_TEXTS = " with texts"
 
@@ -380,7 +381,9 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     Also excluded are rows without real tokens in half precision, whose masked scores may differ (they must only be finite),
     and rows in which a router is undecided.
     """
-    of_encoder = output.startswith(OF_ENCODER) or (not case.reads_encoder and output.startswith(VECTORS_PER_IMAGE))
+    of_encoder = output.startswith(OF_ENCODER) or (
+        not case.reads_encoder and output.startswith(VECTORS_PER_IMAGE)
+    )
     batch = case.encoder if of_encoder and case.encoder is not None else case.batch
     read = (case.encoder, case.batch) if case.reads_encoder else (batch,)
     masks = [source.real == 1 for source in read if source is not None and source.real is not None]

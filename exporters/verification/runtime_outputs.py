@@ -22,7 +22,14 @@ from exporters.verification.exact.bfloat16 import lifted_file
 from exporters.verification.exact.graph import Constants, exact_file
 from exporters.verification.layer_outputs import by_query, is_weights, with_as_many_keys
 from exporters.verification.probes import GraphCall
-from exporters.verification.reference import OF_ENCODER, PRESENT, at_their_places, reported_pairs, reported_state
+from exporters.verification.reference import (
+    OF_ENCODER,
+    OF_IMAGE,
+    PRESENT,
+    at_their_places,
+    reported_pairs,
+    reported_state,
+)
 from specs.base.errors import reason_of
 from zoo import functional
 from zoo.core.graph_names import (
@@ -267,7 +274,8 @@ def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) ->
     """Return the image vectors, if the case has images, and the decoder's inputs for tokens with these vectors."""
     images, batch = case.encoder, case.batch
     assert images is not None
-    seen = {IMAGE_FEATURES: _seen(vision, images, len(batch.inputs))} if len(images.inputs) else {}
+    outputs = _seen(vision, images, len(batch.inputs)) if len(images.inputs) else {}
+    seen = {name: outputs.pop(name) for name in (IMAGE_FEATURES,) if name in outputs}
     taken = next(
         (placeholder for placeholder in embedding.task.inputs if placeholder.name == IMAGE_FEATURES), None
     )
@@ -276,8 +284,8 @@ def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) ->
         vectors = seen.get(IMAGE_FEATURES, none)
         vectors = vectors if vectors.dim() == len(taken.dims) else vectors.flatten(0, 1)
         grids = {} if images.grids is None else {GRID: images.grids}
-        return {**seen, **embedding({**_feeds(batch), IMAGE_FEATURES: vectors, **grids})}
-    outputs = {**seen, EMBEDDED: embedding(_feeds(batch))[EMBEDDED]}
+        return {**outputs, **seen, **embedding({**_feeds(batch), IMAGE_FEATURES: vectors, **grids})}
+    outputs |= {**seen, EMBEDDED: embedding(_feeds(batch))[EMBEDDED]}
     if seen:  # as the client does
         outputs[EMBEDDED][batch.inputs == case.placeholder] = seen[IMAGE_FEATURES].reshape(
             -1, seen[IMAGE_FEATURES].shape[-1]
@@ -291,16 +299,25 @@ def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) ->
     return outputs
 
 
-def _seen(vision: RunnableGraph, images: Batch, rows: int) -> Tensor:
-    """The vectors of images, M V D, from a graph that takes images in order or the same number per row."""
+def _seen(vision: RunnableGraph, images: Batch, rows: int) -> dict[str, Tensor]:
+    """The outputs for images, M V D and the like, of a graph that takes images in order or the same number per row."""
     if images.grids is not None:  # whose name depends on the client
-        return vision({images.name: images.inputs, vision.task.inputs[1].name: images.grids})[IMAGE_FEATURES]
+        return _of_images(vision({images.name: images.inputs, vision.task.inputs[1].name: images.grids}))
     by_row, count = IMAGES in vision.task.inputs[0].dims[1:], len(images.inputs)
-    if not by_row:
-        seen = vision(_feeds(images))[IMAGE_FEATURES]
-        return seen if seen.dim() == 3 else seen.unflatten(0, (count, -1))
-    pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
-    return vision({images.name: pixels})[IMAGE_FEATURES].flatten(0, 1)
+    if by_row:
+        pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
+        seen = vision({images.name: pixels})
+        return _of_images({name: values.flatten(0, 1) for name, values in seen.items()})
+    seen = vision(_feeds(images))
+    if seen[IMAGE_FEATURES].dim() == 2:
+        seen[IMAGE_FEATURES] = seen[IMAGE_FEATURES].unflatten(0, (count, -1))
+    return _of_images(seen)
+
+
+def _of_images(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The outputs of the image graph by their reported names."""
+    others = {name: values for name, values in outputs.items() if name != IMAGE_FEATURES}
+    return {IMAGE_FEATURES: outputs[IMAGE_FEATURES], **_reported(others, OF_IMAGE)}
 
 
 def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -69,6 +69,7 @@ def _outputs(spec: Model, value: str) -> Iterator[LayerOutput]:
     if wanted.kind == "last_hidden_state":
         yield LayerOutput(stack, wanted.kind)
         return
+    _check_streams(spec, stack, wanted.kind, value)
     layers, numbers = wanted.layers, _numbers(spec, stack, wanted.kind)
     if not numbers:
         raise UserError(
@@ -114,6 +115,15 @@ def _stack(spec: Model, wanted: RequestedOutputs, value: str) -> StackName:
     return wanted.stack
 
 
+def _check_streams(spec: Model, stack: StackName, kind: Kind, value: str) -> None:
+    """Refuse hidden states of layers that pass on several streams."""
+    if kind == "hidden" and getattr(spec.stack_named(stack), "altup", None) is not None:
+        raise UserError(
+            f"{option_name('outputs')} hidden needs layers with one residual stream, and those of {spec.name} have several (altup)\n"
+            f"  value: {value}\n  Use last_hidden_state."
+        )
+
+
 def _numbers(spec: Model, stack: StackName, kind: Kind) -> list[int]:
     """The numbers of a stack's outputs of one kind."""
     if kind == "hidden":
@@ -122,9 +132,7 @@ def _numbers(spec: Model, stack: StackName, kind: Kind) -> list[int]:
     return [layer for layer, count in enumerate(heads) if count != 0]
 
 
-def _numbered(
-    spec: Model, stack: StackName, kind: Kind, numbers: Sequence[int]
-) -> Iterator[LayerOutput]:
+def _numbered(spec: Model, stack: StackName, kind: Kind, numbers: Sequence[int]) -> Iterator[LayerOutput]:
     last = _count(spec.stack_named(stack), kind) - 1
     for number in numbers:
         normed = kind == "hidden" and number == last and _ends_with_norm(spec, stack)

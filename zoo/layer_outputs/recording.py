@@ -20,7 +20,7 @@ from zoo.attention_maps.following import FollowedAttentions
 from zoo.builder import ZooModel
 from zoo.core.precision import wide
 from zoo.layer_outputs.choice import LayerOutput
-from zoo.tracing.task import Task
+from zoo.tracing.task import BATCH, IMAGES, Task
 
 Recorded = dict[LayerOutput, Tensor]
 """Hidden states, B T D, and attention weights, B H T S."""
@@ -60,9 +60,15 @@ def with_layer_outputs(task: Task, outputs: Collection[LayerOutput]) -> Task:
         wanted = [output for output in outputs if ran == {output.stack}]
         for output in wanted:
             _check(output, held, results)
-        return {**results, **{output.name: held[output] for output in wanted}}
+        return {**results, **{output.name: _by_row(task, values, held[output]) for output in wanted}}
 
     return replace(task, call=call)
+
+
+def _by_row(task: Task, values: Mapping[str, Any], x: Tensor) -> Tensor:
+    """The output of a graph that takes images per row: B num_images ..."""
+    first = task.inputs[0]
+    return x.unflatten(0, values[first.name].shape[:2]) if first.dims[:2] == (BATCH, IMAGES) else x
 
 
 def _hooks(name: StackName, stack: Any, keep: Callable[..., None]) -> Iterator[RemovableHandle]:
@@ -99,9 +105,7 @@ def _hooks(name: StackName, stack: Any, keep: Callable[..., None]) -> Iterator[R
 class _Weights(FollowedAttentions):
     """A context in which chosen attentions compute their weights apart, and ``keep`` receives them, without those of sinks."""
 
-    def __init__(
-        self, model: ZooModel, outputs: Collection[LayerOutput], keep: Callable[..., None]
-    ) -> None:
+    def __init__(self, model: ZooModel, outputs: Collection[LayerOutput], keep: Callable[..., None]) -> None:
         super().__init__(model)
         self._keep = keep
         self._chosen = {(output.stack, output.kind, output.layer) for output in outputs}
@@ -134,7 +138,7 @@ def _check(output: LayerOutput, held: Recorded, results: Mapping[str, Any]) -> N
     option = option_name("outputs")
     if output.name in results:
         raise UserError(
-            f"{option} names {output.name}, which the graph of the {output.stack} returns already\n  Leave it out."
+            f"{option} names {output.name}, which is an output of the {output.stack} already\n  Leave it out."
         )
     if output not in held:
         raise UserError(
