@@ -69,7 +69,7 @@ def _outputs(spec: Model, value: str) -> Iterator[LayerOutput]:
     if wanted.kind == "last_hidden_state":
         yield LayerOutput(stack, wanted.kind)
         return
-    _check_streams(spec, stack, wanted.kind, value)
+    _check_form(spec, stack, wanted.kind, value)
     layers, numbers = wanted.layers, _numbers(spec, stack, wanted.kind)
     if not numbers:
         raise UserError(
@@ -115,9 +115,19 @@ def _stack(spec: Model, wanted: RequestedOutputs, value: str) -> StackName:
     return wanted.stack
 
 
-def _check_streams(spec: Model, stack: StackName, kind: Kind, value: str) -> None:
-    """Refuse hidden states of layers that pass on several streams."""
-    if kind == "hidden" and getattr(spec.stack_named(stack), "altup", None) is not None:
+def _check_form(spec: Model, stack: StackName, kind: Kind, value: str) -> None:
+    """Refuse hidden states of layers that pass on several streams, and weights of keys that are no tokens."""
+    layers = spec.stack_named(stack)
+    assert layers is not None
+    if kind == "attention" and any(
+        block.attention is not None and block.attention.summarized_tokens is not None
+        for block in layers.layer_blocks()
+    ):
+        raise UserError(
+            f"{option_name('outputs')} attention needs layers that attend to tokens, and those of {spec.name} also attend to sums of blocks\n"
+            f"  value: {value}\n  Use hidden for hidden states, or remove block_summaries."
+        )
+    if kind == "hidden" and layers.altup is not None:
         raise UserError(
             f"{option_name('outputs')} hidden needs layers with one residual stream, and those of {spec.name} have several (altup)\n"
             f"  value: {value}\n  Use last_hidden_state."
