@@ -44,9 +44,7 @@ def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
 
 
 def test_additional_outputs_are_passed_over(agrees: Agree) -> None:
-    agrees(
-        OPTIMUM, "llama", "optimum", class_name="ORTModelForCausalLM", outputs=["hidden:1", "attention:0"]
-    )
+    agrees(OPTIMUM, "llama", "optimum", class_name="ORTModelForCausalLM", outputs=["hidden:1", "attention:0"])
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

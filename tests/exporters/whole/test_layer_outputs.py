@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 import pytest
-import torch
 
-from exporters.exported.verify_export import verify_export
 from exporters.export import export
+from exporters.exported.verify_export import verify_export
 from exporters.steps.options import ExportOptions
-from exporters.verification.compare import verify
 from exporters.verification.result import REDUCED, VerificationError
 from specs.base.errors import UserError
 from specs.model.model import Model
@@ -22,6 +21,8 @@ from tests.parity.families.as_stated import CONFIGS, spec_of
 from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5, vit
 from zoo.layer_outputs.choice import chosen_outputs, of_reduced
+from zoo.layer_outputs.recording import with_layer_outputs
+from zoo.tracing.task import Task
 
 ALL = ("hidden:all", "attention:all")
 PRECISIONS = [
@@ -39,7 +40,9 @@ def compared(export: Any) -> set[str]:
 @one_in(4)
 @pytest.mark.parametrize("make", [bert, gpt2])
 @pytest.mark.parametrize("options", PRECISIONS)
-def test_hidden_states_and_weights_in_every_precision(make: Any, options: dict[str, str], tmp_path: Path) -> None:
+def test_hidden_states_and_weights_in_every_precision(
+    make: Any, options: dict[str, str], tmp_path: Path
+) -> None:
     export = written(make(), tmp_path / "x", outputs=ALL, **options)
     names = {"hidden_states.0", "hidden_states.1", "hidden_states.2", "attentions.0", "attentions.1"}
     assert names <= compared(export)
@@ -95,22 +98,23 @@ def test_weights_leave_the_cache_to_grow(tmp_path: Path) -> None:
     weights = written(spec, tmp_path / "weights", outputs="attention:0", target="cpu")
     assert hidden.manifest.cache is not None
     assert weights.manifest.cache is not None
-    assert (hidden.manifest.cache.kind, weights.manifest.cache.kind) == ("shared", "grown")
+    assert (hidden.manifest.cache.kind, weights.manifest.cache.kind) == ("shared", "growing")
     assert "GroupQueryAttention" in hidden.manifest.graphs["model.onnx"].operations
     assert "GroupQueryAttention" not in weights.manifest.graphs["model.onnx"].operations
 
 
 def test_the_vectors_that_the_head_reads_beside_its_own(tmp_path: Path) -> None:
-    """Pooled and per-token vectors from one graph."""
-    spec = bert(head={"kind": "pooled", "pooling": "mean", "normalize": True})
-    export = written(spec, tmp_path / "x", outputs="last_hidden_state")
-    assert {"last_hidden_state", "sentence_embedding"} <= compared(export)
-    session = onnxruntime.InferenceSession(tmp_path / "x" / "model.onnx")
+    """A head that pools returns both already."""
+    scores = written(gpt2(), tmp_path / "x", outputs=("last_hidden_state", "hidden:-1"))
+    assert {"last_hidden_state", "logits"} <= compared(scores)
     ids = np.array([[3, 5, 7]])
-    feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-    tokens, vector = session.run(["last_hidden_state", "sentence_embedding"], feeds)
-    mean = torch.nn.functional.normalize(torch.from_numpy(tokens).mean(1))
-    torch.testing.assert_close(mean, torch.from_numpy(vector))
+    session = onnxruntime.InferenceSession(tmp_path / "x" / "model.onnx")
+    empty = {v.name: np.zeros((1, 2, 0, 4), np.float32) for v in session.get_inputs()[2:]}
+    feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), **empty}
+    read, last = session.run(["last_hidden_state", "hidden_states.2"], feeds)
+    np.testing.assert_array_equal(read, last)
+    pooled = written(bert(head={"kind": "pooled", "pooling": "mean"}), tmp_path / "y", verify=False)
+    assert len(pooled.manifest.graphs["model.onnx"].outputs) == 2
 
 
 def test_an_export_with_additional_outputs_is_verified_again(tmp_path: Path) -> None:
@@ -121,21 +125,30 @@ def test_an_export_with_additional_outputs_is_verified_again(tmp_path: Path) -> 
     assert "attentions.1" in {comparison.output for comparison in again.verification.comparisons}
 
 
-def test_another_layer_in_its_place_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comparison sees a hidden state that is not the one that was asked for."""
-    from exporters.steps import verify as step
+@pytest.mark.parametrize("outputs", ["hidden:0,1", "attention:0,1"])
+def test_another_layer_in_its_place_fails(
+    outputs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mixed_up(task: Task, outputs: Any) -> Task:
+        right = with_layer_outputs(task, outputs)
+        first, second = (output.name for output in outputs)
 
-    def mixed_up(request: Any) -> Any:
-        first, second = request.layer_outputs
-        import dataclasses
+        def call(model: Any, values: Any) -> Any:
+            results = {**right.call(model, values)}
+            return results | {first: results[second], second: results[first]}
 
-        swapped = (dataclasses.replace(first, layer=second.layer), second)
-        return verify(dataclasses.replace(request, layer_outputs=swapped))
+        return replace(right, call=call)
 
-    monkeypatch.setattr(step, "verify", mixed_up)
-    with pytest.raises(VerificationError, match=r"hidden_states\.0|additional"):
-        written(gpt2(), tmp_path / "x", outputs="hidden:0,1")
+    monkeypatch.setattr("exporters.steps.plan.with_layer_outputs", mixed_up)
+    with pytest.raises(VerificationError, match=r"hidden_states|attentions"):
+        written(gpt2(), tmp_path / "x", outputs=outputs)
     assert not (tmp_path / "x").exists()
+
+
+def test_an_output_that_no_graph_returns_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exporters.steps.plan.with_layer_outputs", lambda task, outputs: task)
+    with pytest.raises(VerificationError, match=r"hidden_states\.1 is in no graph's outputs"):
+        written(gpt2(), tmp_path / "x", outputs="hidden:1")
 
 
 def test_a_reduced_model_has_the_nearest_outputs() -> None:
