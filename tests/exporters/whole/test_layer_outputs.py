@@ -152,7 +152,7 @@ def test_an_output_that_no_graph_returns_fails(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_reduced_model_has_the_nearest_outputs() -> None:
-    full, small = gpt2(decoder={**gpt2().decoder.model_dump(), "layers": 12}), gpt2()  # type: ignore[union-attr]
+    full, small = gpt2(decoder={**gpt2().decoder.model_dump(), "layers": 12}), gpt2()
     outputs = chosen_outputs(full, ("hidden:0,5,9,-1", "attention:11"))
     assert [output.name for output in of_reduced(small, outputs)] == [
         "hidden_states.0",
