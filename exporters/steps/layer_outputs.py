@@ -37,7 +37,7 @@ def check_outputs(spec: Model, options: ExportOptions, target: Target) -> None:
     if target.static_cache:
         able = [other.name for other in TARGETS.values() if not other.static_cache]
         raise UserError(
-            f"{option} attention needs a growing cache, as weights over the slots of a fixed one are not those of tokens\n"
+            f"{option} attention needs a growing cache: a fixed one has slots without tokens\n"
             f"  value: {option_name('target')} {target.name}\n  Use {option_name('target')} {' or '.join(able)}."
         )
     if options.cache is not None:

@@ -18,7 +18,7 @@ _WEIGHTS = tuple(f"{OUTPUT_NAMES[kind]}." for kind in ("attention", "cross"))
 
 
 def reported_name(spec: Model, output: LayerOutput) -> str:
-    """The name of an output in reports: that of the graph, after the name of a stack that is not the last."""
+    """The name of an output in reports: the stack, unless it is the last, and the name in the graph."""
     own = output.stack == spec.last_stack_name and spec.architecture != "dual-encoder"
     return output.name if own else f"{output.stack} {output.name}"
 

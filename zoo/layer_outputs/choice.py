@@ -47,7 +47,7 @@ def chosen_outputs(spec: Model, values: Sequence[str]) -> tuple[LayerOutput, ...
 
 
 def of_reduced(spec: Model, outputs: Sequence[LayerOutput]) -> tuple[LayerOutput, ...]:
-    """The outputs of a reduced model in place of those of the model: the nearest that it has."""
+    """The outputs of a reduced model that are nearest to the outputs of the model."""
     nearest: list[LayerOutput] = []
     for output in outputs:
         numbers = _numbers(spec, output.stack, output.kind)
@@ -78,17 +78,17 @@ def _outputs(spec: Model, value: str) -> Iterator[LayerOutput]:
         )
     count = _count(spec.stack_named(stack), wanted.kind)
     places = numbers if layers is None else [n + count if n < 0 else n for n in layers]
-    for given, number in zip(places if layers is None else layers, places, strict=True):
+    for asked, number in zip(places if layers is None else layers, places, strict=True):
         if not 0 <= number < count:
             raise UserError(
                 f"{option_name('outputs')} must name layers of the {stack} of {spec.name}: {_range(count)}\n"
-                f"  value: {given} in {value}\n  {_meaning(wanted.kind, count)}"
+                f"  value: {asked} in {value}\n  {_meaning(wanted.kind, count)}"
             )
         if number not in numbers:
             able = ", ".join(map(str, numbers[:8])) + (" or another" if len(numbers) > 8 else "")
             raise UserError(
                 f"{option_name('outputs')} names layer {number}, which has no {_STACKS_READ[wanted.kind]}, of the {stack} of {spec.name}\n"
-                f"  value: {given} in {value}\n  Use {able}."
+                f"  value: {asked} in {value}\n  Use {able}."
             )
     yield from _numbered(spec, stack, wanted.kind, places)
 
@@ -124,12 +124,12 @@ def _check_form(spec: Model, stack: StackName, kind: Kind, value: str) -> None:
         for block in layers.layer_blocks()
     ):
         raise UserError(
-            f"{option_name('outputs')} attention needs layers that attend to tokens, and those of {spec.name} also attend to sums of blocks\n"
+            f"{option_name('outputs')} attention needs layers that attend to tokens alone; the layers of {spec.name} also attend to sums of blocks\n"
             f"  value: {value}\n  Use hidden for hidden states, or remove block_summaries."
         )
     if kind == "hidden" and layers.altup is not None:
         raise UserError(
-            f"{option_name('outputs')} hidden needs layers with one residual stream, and those of {spec.name} have several (altup)\n"
+            f"{option_name('outputs')} hidden needs layers with one residual stream; the layers of {spec.name} have several (altup)\n"
             f"  value: {value}\n  Use last_hidden_state."
         )
 

@@ -103,7 +103,7 @@ def _hooks(name: StackName, stack: Any, keep: Callable[..., None]) -> Iterator[R
 
 
 class _Weights(FollowedAttentions):
-    """A context in which chosen attentions compute their weights apart, and ``keep`` receives them, without those of sinks."""
+    """A context in which ``keep`` receives the weights of chosen attentions, without the weights of sinks."""
 
     def __init__(self, model: ZooModel, outputs: Collection[LayerOutput], keep: Callable[..., None]) -> None:
         super().__init__(model)
@@ -112,14 +112,14 @@ class _Weights(FollowedAttentions):
 
     def attends(self, args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
         cross = self.stack == "cross"
-        place = ("decoder" if cross else self.stack, "cross" if cross else "attention", self.layer)
-        if place not in self._chosen:
+        chosen = ("decoder" if cross else self.stack, "cross" if cross else "attention", self.layer)
+        if chosen not in self._chosen:
             return functional.attention(*args, **options)
         query, key, value, bias = args
         options = {name: option for name, option in options.items() if name != "dropout"}
         weights = functional.attention_weights(query, key, bias, **options)
         weights = weights if options.get("sinks") is None else weights[..., :-1]  # B H T S
-        self._keep(*place, weights)
+        self._keep(*chosen, weights)
         return functional.mixed_values(weights, value)
 
 

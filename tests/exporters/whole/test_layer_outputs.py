@@ -224,7 +224,7 @@ def test_numbers_from_the_end_and_repetitions() -> None:
         (
             spec_of(CONFIGS["gemma3n_text"]),
             {"outputs": "hidden:1"},
-            "outputs hidden needs layers with one residual stream, and those of tiny have several (altup)\n"
+            "outputs hidden needs layers with one residual stream; the layers of tiny have several (altup)\n"
             "  value: hidden:1\n  Use last_hidden_state.",
         ),
         (
@@ -236,7 +236,7 @@ def test_numbers_from_the_end_and_repetitions() -> None:
         (
             gpt2(),
             {"outputs": "attention:0", "target": "tensorrt", "precision": "fp16"},
-            "outputs attention needs a growing cache, as weights over the slots of a fixed one are not those of tokens\n"
+            "outputs attention needs a growing cache: a fixed one has slots without tokens\n"
             "  value: target tensorrt\n  Use target portable or cpu or cuda or webgpu.",
         ),
         (
