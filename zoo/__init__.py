@@ -353,7 +353,7 @@ def export(
     Options, all with defaults (``zoo export --help-all`` describes each):
 
     - weights, unless ``model`` is a module: ``weights``, ``seed``
-    - runtime: ``target``, ``layout``, ``provider``, ``opset``, ``via``, ``logits``, ``cuda_graph``, ``adapters``
+    - runtime: ``target``, ``layout``, ``provider``, ``opset``, ``via``, ``logits``, ``outputs``, ``cuda_graph``, ``adapters``
     - precision: ``precision``, ``cache_precision``, ``cache_length``, ``activations``, ``rounding``, ``budget``, ``block_size``,
       ``asymmetric``, ``head_precision``
     - checks: ``verify``, ``engines``, ``calibrate``, ``max_kl``, ``min_cosine``

@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from cli.options.options import complete_provider
 from cli.terminal.command_help import LISTED
@@ -58,8 +58,8 @@ _COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
     "provider": complete_provider,
 }
 
-_OPEN: dict[str, Any] = {"adapters": None, "engines": None, "weights": None}
-"""The defaults of the flags of options whose default depends on more than the option."""
+_OPEN = frozenset({"weights"})
+"""The options whose default depends on more than the option."""
 
 Output = Annotated[
     Path | None,
@@ -106,12 +106,17 @@ def _hints() -> Mapping[str, Any]:
 def _type(name: str) -> Any:
     """The type that typer reads the values of an option as."""
     hint = _hints()[name]
+    if _repeatable(name):
+        return list[str] | None
     optional = type(None) in get_args(hint) or name in _OPEN
     kinds = {type(default_of(name)), *get_args(hint), *map(type, choices_of(name))}
-    if name in ("adapters", "engines"):
-        return list[str] | None
     plain = next((kind for kind in _PLAIN if kind in kinds), str)
     return plain | None if optional else plain
+
+
+def _repeatable(name: str) -> bool:
+    """Whether an option takes several values, each with a flag of its own."""
+    return get_origin(_hints()[name]) is tuple
 
 
 class ExportFlags(dict[str, Any]):
@@ -128,5 +133,5 @@ class ExportFlags(dict[str, Any]):
 
 def _parameter(name: str) -> inspect.Parameter:
     annotation: Any = Annotated[_type(name), flag(name)]
-    default = _OPEN.get(name, default_of(name))
+    default = None if name in _OPEN or _repeatable(name) else default_of(name)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

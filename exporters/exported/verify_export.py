@@ -134,6 +134,7 @@ def request_of_export(
         main_only=plan.held_bytes > QUICK,
         cache=cache_of(graphs, read_scales(graphs, data, traced.regions)),
         engines=[engine_named(name) for name in engines],
+        layer_outputs=plan.layer_outputs,
     )
 
 

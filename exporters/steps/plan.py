@@ -13,6 +13,7 @@ from exporters.graph.precisions import PRECISIONS, Precision, quantization_of
 from exporters.graph.quantization.scheme import Quantization
 from exporters.layouts import LAYOUTS, Layout
 from exporters.steps.adapters import NamedAdapter
+from exporters.steps.layer_outputs import attention_of_decoder, without_shared_caches
 from exporters.steps.options import ExportOptions
 from exporters.steps.request import Request, meta_model
 from exporters.target.static_cache import cache_length
@@ -21,6 +22,8 @@ from exporters.verification.cases import ROWS
 from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.core.tensors import weight_count
+from zoo.layer_outputs.choice import LayerOutput, chosen_outputs, of_reduced
+from zoo.layer_outputs.recording import with_layer_outputs
 from zoo.record.records import QuantizedRecord
 from zoo.tracing.task import ENCODER, Task
 from zoo.tracing.tasks import tasks_with_static_cache
@@ -33,6 +36,7 @@ class Plan:
 
     ``quantized`` are the records of the weights that the checkpoint stores quantized, with the precisions that keep their
     codes; ``more_bits`` are the blocks of weights to which a budget gives more bits than the precision has, None for float16.
+    ``layer_outputs`` are additional outputs of the graphs.
     """
 
     spec: Model
@@ -41,16 +45,24 @@ class Plan:
     quantized: tuple[QuantizedRecord, ...] = ()
     more_bits: Mapping[str, Blocks | None] = field(default_factory=dict)
     adapters: tuple[NamedAdapter, ...] = ()
+    layer_outputs: tuple[LayerOutput, ...] = ()
 
     @staticmethod
     def make(spec: Model, options: ExportOptions) -> Plan:
         """The plan of an export whose weights all have the form of the precision."""
-        return Plan(spec, meta_model(spec, options), options)
+        outputs = chosen_outputs(spec, options.outputs)
+        return Plan(spec, meta_model(spec, options), options, layer_outputs=outputs)
 
     @staticmethod
     def of(request: Request) -> Plan:
         """The plan of a request, with the quantized weights of its checkpoint."""
-        plan = Plan(request.spec, request.model, request.options, adapters=request.adapters)
+        plan = Plan(
+            request.spec,
+            request.model,
+            request.options,
+            adapters=request.adapters,
+            layer_outputs=chosen_outputs(request.spec, request.options.outputs),
+        )
         if request.source is None:
             return plan
         quantized = prequantized_weights(plan.model, request.source, plan.target, plan.precision)
@@ -58,7 +70,10 @@ class Plan:
 
     def for_spec(self, spec: Model) -> Plan:
         """The same export of another spec, such as a reduced model."""
-        return self if spec is self.spec else replace(self, spec=spec, model=meta_model(spec, self.options))
+        if spec is self.spec:
+            return self
+        outputs = of_reduced(spec, self.layer_outputs)
+        return replace(self, spec=spec, model=meta_model(spec, self.options), layer_outputs=outputs)
 
     @property
     def adapted(self) -> frozenset[str]:
@@ -67,8 +82,9 @@ class Plan:
 
     @property
     def target(self) -> Target:
-        """The target in the opset that was asked for, restricted by the layout's client."""
-        return self.layout.target(TARGETS[self.options.target].in_opset(self.options.opset))
+        """The target in the opset that was asked for, restricted by the layout's client and the additional outputs."""
+        target = self.layout.target(TARGETS[self.options.target].in_opset(self.options.opset))
+        return without_shared_caches(target) if attention_of_decoder(self.layer_outputs) else target
 
     @property
     def layout(self) -> Layout:
@@ -81,6 +97,10 @@ class Plan:
     @cached_property
     def tasks(self) -> list[Task]:
         """The tasks of the graphs, in the order in which a client runs them."""
+        return [with_layer_outputs(task, self.layer_outputs) for task in self._tasks]
+
+    @property
+    def _tasks(self) -> list[Task]:
         last_only = self.options.logits == "last"
         if not self.target.static_cache or not self.spec.decodes:
             return self.layout.tasks(self.model, self.spec, last_only)

@@ -6,6 +6,7 @@ from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS, Deployment, check_layout
 from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.quantized_cache.check import check_cache_format
+from exporters.steps.layer_outputs import check_outputs
 from exporters.steps.options import ExportOptions
 from exporters.target.static_cache import check_cache
 from exporters.target.targets import TARGETS
@@ -21,6 +22,7 @@ def check_options(model: ZooModel, spec: Model, options: ExportOptions) -> None:
     deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
     check_layout(LAYOUTS[options.layout], deployment)
     check_logits(spec, options.logits)
+    check_outputs(spec, options, LAYOUTS[options.layout].target(deployment.target))
     check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
     check_cache_format(spec, deployment.target, LAYOUTS[options.layout], options.via, options.cache)
 

@@ -257,6 +257,7 @@ def verification_request(
             for engine in map(engine_named, plan.options.engines)
             if compilers or engine.shows == "computes"
         ],
+        layer_outputs=plan.layer_outputs,
     )
 
 

@@ -22,6 +22,7 @@ from exporters.verification.constant import OutputRows, lost_outputs
 from exporters.verification.engines.prove import prove
 from exporters.verification.engines.result import EngineResult
 from exporters.verification.exact.graph import lost_constants
+from exporters.verification.layer_outputs import reported_name
 from exporters.verification.overflow import overflow_of
 from exporters.verification.probes import GraphCall, Probe, probed_case
 from exporters.verification.quantized_cache.reference import with_stored_codes
@@ -76,6 +77,7 @@ def verify(request: VerificationRequest) -> Verification:
         comparisons = tuple(_comparisons(request, compare, runs))
         engines, constant = tuple[EngineResult, ...](), tuple[str, ...]()
         if all(comparison.passed for comparison in comparisons):
+            comparisons += tuple(_uncompared(request, comparisons))
             exact, real = _computed(runs.exact), _computed(runs.real)
             local = [*zip(exact, real, strict=True)]
             outputs = (
@@ -138,7 +140,14 @@ def _run_cases(request: VerificationRequest) -> _Runs:
     wanted = [case for case in cases(reference.spec, padding, slots) if case.main or not request.main_only]
     with ThreadPoolExecutor(1) as loader:
         loading = loader.submit(load_exact_forms, request)  # does not hold the interpreter lock
-        expected = expect(reference, wanted, request.progress, request.written, request.take_stored)
+        expected = expect(
+            reference,
+            wanted,
+            request.progress,
+            request.written,
+            request.take_stored,
+            request.layer_outputs,
+        )
         reference.drop()  # release PyTorch's memory before ONNX Runtime allocates its own
         probed, exact_calls, calls = _probed(request, expected), list[GraphCall](), list[GraphCall]()
         exact, provider = outcomes(
@@ -223,6 +232,17 @@ def _comparisons(request: VerificationRequest, compare: _Compare, runs: _Runs) -
         else:
             for output in exact:
                 yield compare(expected_case, output, exact[output], real[output])
+
+
+def _uncompared(
+    request: VerificationRequest, comparisons: Sequence[OutputComparison]
+) -> Iterator[OutputComparison]:
+    """A fault for each additional output that no case has compared."""
+    compared = {comparison.output for comparison in comparisons}
+    for output in request.layer_outputs:
+        name = reported_name(request.reference.spec, output)
+        if name not in compared:
+            yield _fault("all cases", "", f"{name} is in no graph's outputs")
 
 
 @dataclass(frozen=True)

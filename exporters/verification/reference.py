@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from exporters.data.stored_weights import StoredWeight
 from exporters.verification.cases import Batch, Case, without
+from exporters.verification.layer_outputs import at_their_keys, is_weights, reported_name, reported_outputs
 from exporters.verification.verified_model import VerifiedModel
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
@@ -21,6 +23,8 @@ from zoo.components.mixer import declared_state
 from zoo.components.router import Router, routers_of
 from zoo.core.graph_names import EMBEDDED, IMAGE_FEATURES
 from zoo.core.progress import Progress, Stage
+from zoo.layer_outputs.choice import LayerOutput
+from zoo.layer_outputs.recording import recorded_outputs
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.vision_language import VisionLanguage
 from zoo.weights.materialize import materialize
@@ -32,11 +36,13 @@ choice."""
 DRAWS = 8
 """The largest number of draws of a case's tokens in search of such a margin."""
 
-ENCODED = "encoder last_hidden_state"
-"""The reported name of an encoder-decoder's encoder output."""
+OF_ENCODER = "encoder "
+ENCODED = f"{OF_ENCODER}last_hidden_state"
+"""The prefix of the reported names of outputs of an encoder-decoder's encoder, and the name of the last."""
 
-VECTORS_PER_IMAGE = ("image ", "logits_per_image", "image_embeds", IMAGE_FEATURES)
-"""The prefixes of the reported names of outputs for images."""
+OF_IMAGE = "image "
+VECTORS_PER_IMAGE = (OF_IMAGE, "logits_per_image", "image_embeds", IMAGE_FEATURES)
+"""The prefix of the reported names of outputs of images' stacks, and the prefixes of all outputs for images."""
 
 _WITH_TEXTS = " with texts"
 
@@ -130,21 +136,22 @@ def expect(
     progress: Callable[[str], None],
     written: Callable[[], None],
     take_stored: TakeStored | None,
+    outputs: Sequence[LayerOutput] = (),
 ) -> Expected:
-    """Run the full pass of every case; ``written`` waits until the stored weights can be read."""
-    model, spec = reference.model, reference.spec
+    """Run the full pass of every case with additional ``outputs``; ``written`` waits until the stored weights can be read."""
+    model, spec, run = reference.model, reference.spec, partial(full_pass, outputs=outputs)
     expected = []
     for case in cases:
         progress(f"{case.name}, PyTorch")
-        drawn, full = _decided(model, case, spec.vocab_size or 0)
-        expected.append(ExpectedCase(drawn, full, full, full_pass))
+        drawn, full = _decided(model, case, spec.vocab_size or 0, run)
+        expected.append(ExpectedCase(drawn, full, full, run))
     written()
     weights: Mapping[str, StoredWeight] = {}
     if take_stored is not None:
         progress("the weights as they are stored, PyTorch")
         weights = reference.take_stored(take_stored)
-        expected = [run_again(model, original, full_pass) for original in expected]
-    per_token = per_token_outputs(model)
+        expected = [run_again(model, original, run) for original in expected]
+    per_token = per_token_outputs(model) | {reported_name(spec, output) for output in outputs}
     comparable = [
         decided for decided in expected if decided.case.decided is None or bool(decided.case.decided.any())
     ]
@@ -182,7 +189,7 @@ def _image_routers(model: nn.Module) -> set[Router]:
     return set() if image is None else set(routers_of(image))
 
 
-def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[str, Tensor]]:
+def _decided(model: nn.Module, case: Case, vocabulary: int, run: Run) -> tuple[Case, dict[str, Tensor]]:
     """Return a case and its full pass, with tokens redrawn while a router would choose between equal experts.
 
     A token whose last chosen expert ties with the next one may go to either, depending on rounding, and everything
@@ -190,11 +197,11 @@ def _decided(model: nn.Module, case: Case, vocabulary: int) -> tuple[Case, dict[
     """
     routers = routers_of(model)
     if not routers:
-        return case, full_pass(model, case)
+        return case, run(model, case)
     generator = torch.Generator().manual_seed(1)
     clearest, best = -1.0, None
     for _ in range(DRAWS):
-        margins, outputs = _margins(model, case, routers, full_pass)
+        margins, outputs = _margins(model, case, routers, run)
         if best is None or float(margins.min()) > clearest:
             decided = margins >= DECISIVE
             clearest = float(margins.min())
@@ -247,8 +254,25 @@ def _margins(
     return torch.stack(narrowest).amin(0), outputs
 
 
-def full_pass(model: Any, case: Case) -> dict[str, Tensor]:
-    """Run a case in one full pass: all outputs by reported name, at the positions of the case's own padding."""
+def full_pass(model: Any, case: Case, outputs: Collection[LayerOutput] = ()) -> dict[str, Tensor]:
+    """Run a case in one full pass: all outputs by reported name, with additional ``outputs``, at the positions of the case's own
+    padding."""
+    with recorded_outputs(model, outputs) as recorded:
+        results = _full_pass(model, case)
+    more = reported_outputs(model.spec, recorded)
+    if case.gap:
+        more = {name: _placed(name, values, case.batch.mask) for name, values in more.items()}
+    return results | more
+
+
+def _placed(name: str, values: Tensor, mask: Tensor | None) -> Tensor:
+    """An additional output at the positions of the tokens."""
+    assert mask is not None
+    placed = at_their_places(values.flatten(2), mask).unflatten(2, values.shape[2:])
+    return at_their_keys(placed, mask) if is_weights(name) else placed
+
+
+def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     batch, encoder = case.batch, case.encoder
     if isinstance(model, DualEncoder):
         return _full_pair(model, case)
@@ -357,7 +381,9 @@ def real_places(case: Case, output: str, per_token: frozenset[str], dtype: torch
     Also excluded are rows without real tokens in half precision, whose masked scores may differ (they must only be finite),
     and rows in which a router is undecided.
     """
-    of_encoder = output == ENCODED or (not case.reads_encoder and output.startswith(VECTORS_PER_IMAGE))
+    of_encoder = output.startswith(OF_ENCODER) or (
+        not case.reads_encoder and output.startswith(VECTORS_PER_IMAGE)
+    )
     batch = case.encoder if of_encoder and case.encoder is not None else case.batch
     read = (case.encoder, case.batch) if case.reads_encoder else (batch,)
     masks = [source.real == 1 for source in read if source is not None and source.real is not None]

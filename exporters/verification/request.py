@@ -19,6 +19,7 @@ from exporters.verification.exact.graph import Constants
 from exporters.verification.probes import GraphCall, Probe
 from exporters.verification.reference import Expected, Reference, TakeStored
 from exporters.verification.runtime_outputs import Loaded, RefusalError, load, load_exact, run
+from zoo.layer_outputs.choice import LayerOutput
 from zoo.tracing.task import Task
 
 RunOutcome = Mapping[str, Tensor] | RefusalError
@@ -38,7 +39,7 @@ class VerificationRequest:
     errors of weights in their own blocks, if different from the precision's. ``cache``: the scales of a quantized cache.
     ``record`` takes one case, call by call, after every comparison has passed. ``is_itself``: the files have the weights of the
     model itself, and must not lose an output to rounding. ``engines`` run the cases as well. ``adapter``: the matrices of an
-    adapter that is switched on, by the names of the graphs' inputs.
+    adapter that is switched on, by the names of the graphs' inputs. ``layer_outputs``: the additional outputs of the graphs.
     """
 
     graphs: Mapping[Path, Task]
@@ -58,6 +59,7 @@ class VerificationRequest:
     is_itself: bool = False
     engines: Sequence[Engine] = ()
     adapter: Mapping[str, Any] = field(default_factory=dict)
+    layer_outputs: Sequence[LayerOutput] = ()
 
     @property
     def dtype(self) -> torch.dtype:

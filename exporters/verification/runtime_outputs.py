@@ -20,8 +20,16 @@ from exporters.target.targets import Padding, Target
 from exporters.verification.cases import Batch, Case
 from exporters.verification.exact.bfloat16 import lifted_file
 from exporters.verification.exact.graph import Constants, exact_file
+from exporters.verification.layer_outputs import by_query, is_weights, with_as_many_keys
 from exporters.verification.probes import GraphCall
-from exporters.verification.reference import ENCODED, PRESENT, at_their_places, reported_pairs, reported_state
+from exporters.verification.reference import (
+    OF_ENCODER,
+    OF_IMAGE,
+    PRESENT,
+    at_their_places,
+    reported_pairs,
+    reported_state,
+)
 from specs.base.errors import reason_of
 from zoo import functional
 from zoo.core.graph_names import (
@@ -176,12 +184,17 @@ def _run_vision_language(
 
 def _run_dual_encoder(loaded: Sequence[RunnableGraph], feeds: Mapping[str, Tensor]) -> dict[str, Tensor]:
     *encoders, pair = loaded
-    results = {
-        f"{READS[graph.task.name]} {name}": values
-        for graph in encoders
-        for name, values in graph(feeds).items()
-    }
+    results = dict[str, Tensor]()
+    for graph in encoders:
+        results |= _reported(graph(feeds), f"{READS[graph.task.name]} ")
     return results | reported_pairs(pair(feeds))
+
+
+def _reported(outputs: Mapping[str, Tensor], prefix: str = "") -> dict[str, Tensor]:
+    """The outputs of a graph other than its state, by their reported names."""
+    return {
+        f"{prefix}{name}": by_query(name, values) for name, values in outputs.items() if not is_present(name)
+    }
 
 
 def _run_encoder_decoder(
@@ -193,7 +206,7 @@ def _run_encoder_decoder(
     if source.mask is not None:
         feeds["encoder_attention_mask"] = source.mask
     feeds[ENCODER_HIDDEN] = outputs[HIDDEN]
-    return {ENCODED: outputs[HIDDEN]} | _decode(decoder, case, feeds, per_token, padding)
+    return _reported(outputs, OF_ENCODER) | _decode(decoder, case, feeds, per_token, padding)
 
 
 def _decode(
@@ -221,7 +234,7 @@ def _decode(
         outputs = graph.in_place(feeds, buffers) if buffers else graph(feeds)
         cache = _cache_of(outputs)
         feeds |= cache
-        calls.append({name: values for name, values in outputs.items() if not is_present(name)})
+        calls.append(_reported(outputs))
         start, graph = end, graphs[-1]
     return _joined(calls, case, per_token) | _state(cache, constant, case, padding)
 
@@ -237,6 +250,7 @@ def _joined(
     for name in dict.fromkeys(name for outputs in calls for name in outputs):
         parts = [outputs[name] for outputs in calls if name in outputs]
         if name in per_token:
+            parts = with_as_many_keys(parts) if is_weights(name) else parts
             results[name] = torch.cat(parts, 1)
         elif not case.pieces:
             results[name] = parts[0]
@@ -260,7 +274,8 @@ def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) ->
     """Return the image vectors, if the case has images, and the decoder's inputs for tokens with these vectors."""
     images, batch = case.encoder, case.batch
     assert images is not None
-    seen = {IMAGE_FEATURES: _seen(vision, images, len(batch.inputs))} if len(images.inputs) else {}
+    outputs = _seen(vision, images, len(batch.inputs)) if len(images.inputs) else {}
+    seen = {name: outputs.pop(name) for name in (IMAGE_FEATURES,) if name in outputs}
     taken = next(
         (placeholder for placeholder in embedding.task.inputs if placeholder.name == IMAGE_FEATURES), None
     )
@@ -269,8 +284,8 @@ def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) ->
         vectors = seen.get(IMAGE_FEATURES, none)
         vectors = vectors if vectors.dim() == len(taken.dims) else vectors.flatten(0, 1)
         grids = {} if images.grids is None else {GRID: images.grids}
-        return {**seen, **embedding({**_feeds(batch), IMAGE_FEATURES: vectors, **grids})}
-    outputs = {**seen, EMBEDDED: embedding(_feeds(batch))[EMBEDDED]}
+        return {**outputs, **seen, **embedding({**_feeds(batch), IMAGE_FEATURES: vectors, **grids})}
+    outputs |= {**seen, EMBEDDED: embedding(_feeds(batch))[EMBEDDED]}
     if seen:  # as the client does
         outputs[EMBEDDED][batch.inputs == case.placeholder] = seen[IMAGE_FEATURES].reshape(
             -1, seen[IMAGE_FEATURES].shape[-1]
@@ -284,16 +299,25 @@ def _with_images(vision: RunnableGraph, embedding: RunnableGraph, case: Case) ->
     return outputs
 
 
-def _seen(vision: RunnableGraph, images: Batch, rows: int) -> Tensor:
-    """The vectors of images, M V D, from a graph that takes images in order or the same number per row."""
+def _seen(vision: RunnableGraph, images: Batch, rows: int) -> dict[str, Tensor]:
+    """The outputs for images, M V D and the like, of a graph that takes images in order or the same number per row."""
     if images.grids is not None:  # whose name depends on the client
-        return vision({images.name: images.inputs, vision.task.inputs[1].name: images.grids})[IMAGE_FEATURES]
+        return _of_images(vision({images.name: images.inputs, vision.task.inputs[1].name: images.grids}))
     by_row, count = IMAGES in vision.task.inputs[0].dims[1:], len(images.inputs)
-    if not by_row:
-        seen = vision(_feeds(images))[IMAGE_FEATURES]
-        return seen if seen.dim() == 3 else seen.unflatten(0, (count, -1))
-    pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
-    return vision({images.name: pixels})[IMAGE_FEATURES].flatten(0, 1)
+    if by_row:
+        pixels = images.inputs.unflatten(0, (rows if count % rows == 0 else 1, -1))
+        seen = vision({images.name: pixels})
+        return _of_images({name: values.flatten(0, 1) for name, values in seen.items()})
+    seen = vision(_feeds(images))
+    if seen[IMAGE_FEATURES].dim() == 2:
+        seen[IMAGE_FEATURES] = seen[IMAGE_FEATURES].unflatten(0, (count, -1))
+    return _of_images(seen)
+
+
+def _of_images(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The outputs of the image graph by their reported names."""
+    others = {name: values for name, values in outputs.items() if name != IMAGE_FEATURES}
+    return {IMAGE_FEATURES: outputs[IMAGE_FEATURES], **_reported(others, OF_IMAGE)}
 
 
 def _cache_of(outputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -27,6 +27,9 @@ class ExportKeywords(TypedDict, total=False):
     """Client that will load the directory."""
     logits: Literal["all", "last"]
     """Positions to score: all, or only the last non-padding token of each row (enough for generation)."""
+    outputs: str | Sequence[str]
+    """Additional outputs: hidden:9,-2 (hidden states, numbered as in transformers), attention:all or cross:0 (attention
+    weights), or last_hidden_state (the input of the head); repeatable. decoder.hidden:9 names one of several stacks."""
     via: Literal["fx", "torch"]
     """Tracer: fx, or torch (the PyTorch exporter) for components that fx cannot trace."""
     opset: int | None

@@ -8,6 +8,7 @@ the documentation and the record in ``export.json`` are read from these fields: 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -15,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from specs.base.base import Spec, custom_error
+from specs.files.layer_outputs import requested
 
 PrecisionName = Literal["fp32", "fp16", "bf16", "int8", "int4", "q4f16"]
 CachePrecision = Literal["float", "int8", "int4"]
@@ -63,8 +65,14 @@ def _names(value: Any) -> Any:
     return tuple(dict.fromkeys(names)) if isinstance(names, list | tuple) else names
 
 
+def _layer_output(value: str) -> str:
+    requested(value)
+    return value
+
+
 Count = Annotated[int, Field(gt=0)]
 Strings = Annotated[tuple[str, ...], BeforeValidator(_names)]
+LayerOutputs = Annotated[tuple[Annotated[str, AfterValidator(_layer_output)], ...], BeforeValidator(_names)]
 
 
 class PlaceOptions(Spec):
@@ -83,6 +91,9 @@ class GraphOptions(Spec):
 
     logits: Annotated[Literal["all", "last"], OptionMark("Graphs", "{}-logits")] = "all"
     """Positions to score: all, or only the last non-padding token of each row (enough for generation)."""
+    outputs: Annotated[LayerOutputs, OptionMark("Graphs", "{}", "KIND:LAYERS")] = ()
+    """Additional outputs: hidden:9,-2 (hidden states, numbered as in transformers), attention:all or cross:0 (attention weights), or
+    last_hidden_state (the input of the head); repeatable. decoder.hidden:9 names one of several stacks."""
     via: Annotated[Literal["fx", "torch"], OptionMark("Graphs", "via-{}")] = "fx"
     """Tracer: fx, or torch (the PyTorch exporter) for components that fx cannot trace."""
     opset: Annotated[Count | None, OptionMark("Graphs", "opset-{}", "N")] = None
@@ -187,7 +198,12 @@ def choices_of(name: str) -> tuple[Any, ...]:
 def directory_words(options: ArtefactOptions) -> list[str]:
     """The words of a default directory: one for each option that shapes the files and is not at its default."""
     return [
-        mark.word.format(value)
+        mark.word.format(_word(value))
         for name, value in options
         if (mark := mark_of(name)).word and value != default_of(name)
     ]
+
+
+def _word(value: Any) -> Any:
+    """A value in the name of a directory."""
+    return re.sub("[:,]", "-", "-".join(value)) if isinstance(value, tuple) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,18 @@ def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
         target: str = "portable",
         logits: str = "all",
         verify: bool = True,
+        outputs: Sequence[str] = (),
         **request: Any,
     ) -> None:
         origin = made(name)
         spec = import_checkpoint(origin.directory)
         options = ExportOptions.of(
-            weights=str(origin.directory), layout=layout, target=target, logits=logits, verify=verify
+            weights=str(origin.directory),
+            layout=layout,
+            target=target,
+            logits=logits,
+            verify=verify,
+            outputs=outputs,
         )
         export(spec, tmp_path / "deployed", options)
         expected = origin.greedy(TEXTS, NEW_TOKENS)

@@ -66,6 +66,11 @@ def test_a_decoder_that_scores_the_last_token_alone(name: str, target: str, agre
     agrees(GENAI, name, "genai", target, logits="last")
 
 
+@pytest.mark.parametrize("outputs", [["hidden:1"], ["hidden:1", "attention:0"]])
+def test_a_decoder_with_additional_outputs(outputs: list[str], agrees: Agree) -> None:
+    agrees(GENAI, "llama", "genai", "cpu", outputs=outputs)
+
+
 @pytest.mark.parametrize("name", ["gpt2", "llama", "mistral"])
 def test_a_decoder_on_webgpu(name: str, agrees: Agree) -> None:
     agrees(GENAI, name, "genai", "webgpu", webgpu=True)

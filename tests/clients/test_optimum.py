@@ -43,6 +43,10 @@ def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
     agrees(OPTIMUM, name, "optimum", target, class_name="ORTModelForSeq2SeqLM")
 
 
+def test_additional_outputs_are_passed_over(agrees: Agree) -> None:
+    agrees(OPTIMUM, "llama", "optimum", class_name="ORTModelForCausalLM", outputs=["hidden:1", "attention:0"])
+
+
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_tokens_from_recordings(target: str, hears: Hears) -> None:
     hears(OPTIMUM, "optimum", target, class_name="ORTModelForSpeechSeq2Seq")

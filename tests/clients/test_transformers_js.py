@@ -89,6 +89,11 @@ def test_a_decoder_with_states_of_constant_size(name: str, target: str, agrees: 
     agrees(TRANSFORMERS_JS, name, "transformers-js", target, class_name="AutoModelForCausalLM")
 
 
+def test_additional_outputs_are_passed_over(agrees: Agree) -> None:
+    outputs = ["encoder.hidden:1", "decoder.hidden:1", "decoder.attention:0", "cross:0"]
+    agrees(TRANSFORMERS_JS, "t5", "transformers-js", class_name="AutoModelForSeq2SeqLM", outputs=outputs)
+
+
 @pytest.mark.parametrize(("name", "target"), [("t5", "portable"), ("bart", "portable"), ("t5", "cpu")])
 def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
     agrees(TRANSFORMERS_JS, name, "transformers-js", target, class_name="AutoModelForSeq2SeqLM")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from torch import nn
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
@@ -29,8 +29,8 @@ class FollowedAttentions(TorchFunctionMode):
         self.stack: StackName = "encoder"
         self._handles: list[RemovableHandle] = []
 
-    def attends(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-        """Map the arguments of an attention call to those to use instead."""
+    def attends(self, args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
+        """The result of an attention call, given its arguments."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -51,7 +51,7 @@ class FollowedAttentions(TorchFunctionMode):
     ) -> Any:
         options = kwargs or {}
         if function is functional.attention and self.layer >= 0:
-            args = self.attends(args, options)
+            return self.attends(args, options)
         return function(*args, **options)
 
     def _follow(self, name: StackName, stack: nn.Module) -> None:

@@ -43,9 +43,9 @@ class Recording(FollowedAttentions):
         super().__init__(model)
         self._tell = tell
 
-    def attends(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    def attends(self, args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
         self._tell(self._call(*args, **options))
-        return args
+        return functional.attention(*args, **options)
 
     def _call(
         self,

@@ -35,7 +35,14 @@ from zoo.functional.routing import (
     sparse_mixer_margin,
     sparse_mixer_scores,
 )
-from zoo.functional.scores import alibi_bias, attention, attention_bias, attention_weights, forbidden
+from zoo.functional.scores import (
+    alibi_bias,
+    attention,
+    attention_bias,
+    attention_weights,
+    forbidden,
+    mixed_values,
+)
 from zoo.functional.tensors import (
     constant,
     in_place_of,
@@ -75,6 +82,7 @@ __all__ = [
     "in_place_of",
     "last",
     "linear_attention",
+    "mixed_values",
     "mixture_of_experts",
     "packed_places",
     "positions_from",

@@ -43,8 +43,13 @@ def attention(
     weights = weights if sinks is None else weights[..., :-1]  # B H T S
     if dropout:
         weights = F.dropout(weights, dropout)
-    groups = key.shape[1]
-    mixed = weights.unflatten(1, (groups, query.shape[1] // groups)) @ value[:, :, None]  # B G H/G T K
+    return mixed_values(weights, value)
+
+
+def mixed_values(weights: Tensor, value: Tensor) -> Tensor:
+    """The values of shared heads, weighted: B H T S and B G S K -> B H T K."""
+    groups = value.shape[1]
+    mixed = weights.unflatten(1, (groups, weights.shape[1] // groups)) @ value[:, :, None]  # B G H/G T K
     return mixed.flatten(1, 2)
 
 

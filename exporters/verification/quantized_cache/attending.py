@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from zoo import functional
 from zoo.attention_maps.following import FollowedAttentions
 from zoo.builder import ZooModel
 
@@ -53,9 +54,9 @@ class CachedAttentions(FollowedAttentions):
         super().__init__(model)
         self._replace, self._paths = replace, attention_paths(model)
 
-    def attends(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-        if self.stack != "decoder":
-            return args
+    def attends(self, args: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
         query, key, value, bias = args
-        call = CachedAttention(self._paths[self.layer], self.layer, query, key, value, bias, options)
-        return query, *self._replace(call), bias
+        if self.stack == "decoder":
+            call = CachedAttention(self._paths[self.layer], self.layer, query, key, value, bias, options)
+            key, value = self._replace(call)
+        return functional.attention(query, key, value, bias, **options)

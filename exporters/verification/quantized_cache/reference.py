@@ -22,8 +22,8 @@ from exporters.verification.reference import (
     Expected,
     ExpectedCase,
     Reference,
+    Run,
     at_their_places,
-    full_pass,
     run_again,
     side_by_side,
 )
@@ -35,13 +35,13 @@ of float32 sums in another order."""
 
 
 class CachedPass:
-    """:func:`exporters.verification.reference.full_pass` with keys and values rounded to codes.
+    """A full pass, ``run``, with keys and values rounded to codes.
 
     stored: the file's codes, B S and all codes of a token. ``ties`` counts codes of real tokens in the last call.
     """
 
-    def __init__(self, cache: QuantizedCache, stored: Tensor) -> None:
-        self._cache, self._stored = cache, stored
+    def __init__(self, cache: QuantizedCache, stored: Tensor, run: Run) -> None:
+        self._cache, self._stored, self._run = cache, stored, run
         self.ties = CodeTies(0, 0)
 
     def __call__(self, model: Any, case: Case) -> dict[str, Tensor]:
@@ -69,7 +69,7 @@ class CachedPass:
             return rounded(call.key, of_keys), rounded(call.value, of_values)
 
         with CachedAttentions(model, in_codes):
-            outputs = full_pass(model, case)
+            outputs = self._run(model, case)
         present = side_by_side(codes)
         outputs[PRESENT] = at_their_places(present, mask) if case.gap else present
         return outputs
@@ -92,7 +92,7 @@ def with_stored_codes(
             cases.append(expected_case)
             continue
         progress(f"{expected_case.case.name}, PyTorch, {cache.format.name} cache")
-        run = CachedPass(cache, codes)
+        run = CachedPass(cache, codes, expected_case.run)
         again = run_again(reference.model, expected_case, run)
         cases.append(replace(again, case=expected_case.case) if expected.tied else again)
         ties += run.ties

@@ -1,0 +1,1 @@
+"""Additional outputs of graphs: hidden states and attention weights of chosen layers."""
