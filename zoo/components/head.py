@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -30,10 +31,19 @@ from zoo.registry import build_component, builds
 
 
 def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
-    """The outputs of heads with one entry per token, B T ...; all others have one per sequence, B ..."""
-    names: frozenset[str] | None = getattr(head, "per_token", None)
-    if names is not None:
-        return names
+    """The outputs of heads with one entry per token, B T ...; all others have one per sequence, B ...
+
+    The class of a head states them as ``per_token``; those of other heads, such as a plugin's, are found by running the head.
+    """
+    names: frozenset[str] | None = vars(type(head)).get("per_token")
+    return found_token_outputs(head, d_model) if names is None else names
+
+
+def found_token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
+    """The outputs that are longer for three tokens than for two.
+
+    Operations on meta tensors import a part of PyTorch that takes a second to load.
+    """
     parameter = next(head.parameters(), torch.empty(0))
     held = (*head.named_parameters(), *head.named_buffers())
     weights = {name: tensor.to("meta") for name, tensor in held}
@@ -103,6 +113,7 @@ class TransformingHead(nn.Module):
 class LanguageModeling(TransformingHead):
     """logits: B T vocabulary; a constant ``bias`` is a buffer of 1 x vocabulary."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
     bias: Tensor | None
 
     def __init__(self, spec: spec.LanguageModeling, context: StackContext) -> None:
@@ -158,6 +169,8 @@ class MaskedScores(TransformingHead):
 class MaskedLanguageModeling(MaskedScores):
     """logits: B T vocabulary."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
+
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         return {"logits": self.scores(x)}
 
@@ -165,6 +178,8 @@ class MaskedLanguageModeling(MaskedScores):
 @builds(spec.Pooler)
 class Pooler(nn.Module):
     """last_hidden_state: B T D, and pooler_output: B D, of the first token."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({"last_hidden_state"})
 
     def __init__(self, spec: spec.Pooler, context: StackContext) -> None:
         super().__init__()
@@ -202,6 +217,8 @@ class SequenceHead(TransformingHead):
 class Classification(SequenceHead):
     """logits: B labels, of one vector per sequence."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset()
+
     def __init__(self, spec: spec.Classification, context: StackContext) -> None:
         width = spec.dense_width or context.d_model
         super().__init__(spec, context, width)
@@ -215,6 +232,8 @@ class Classification(SequenceHead):
 @builds(spec.DistilledClassification)
 class DistilledClassification(nn.Module):
     """cls_logits and distillation_logits, of the first and the second vector, and their mean logits: B labels each."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, spec: spec.DistilledClassification, context: StackContext) -> None:
         super().__init__()
@@ -233,6 +252,8 @@ class DistilledClassification(nn.Module):
 @builds(spec.Pooled)
 class Pooled(SequenceHead):
     """last_hidden_state: B T D, and one vector per sequence, B W, under the name that the spec gives it."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({"last_hidden_state"})
 
     def __init__(self, spec: spec.Pooled, context: StackContext) -> None:
         dense = spec.dense_width or context.d_model
@@ -282,6 +303,8 @@ class Contrastive(nn.Module):
 class TokenClassification(TransformingHead):
     """logits: B T labels."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
+
     def __init__(self, spec: token_heads.TokenClassification, context: StackContext) -> None:
         super().__init__(spec, context)
         self.dropout = nn.Dropout(spec.dropout)
@@ -295,6 +318,8 @@ class TokenClassification(TransformingHead):
 class CTC(nn.Module):
     """logits: B T labels."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
+
     def __init__(self, spec: token_heads.CTC, context: StackContext) -> None:
         super().__init__()
         self.dropout = nn.Dropout(spec.dropout)
@@ -307,6 +332,8 @@ class CTC(nn.Module):
 @builds(token_heads.QuestionAnswering)
 class QuestionAnswering(TransformingHead):
     """start_logits and end_logits: B T each."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({"start_logits", "end_logits"})
 
     def __init__(self, spec: token_heads.QuestionAnswering, context: StackContext) -> None:
         super().__init__(spec, context)
@@ -322,6 +349,8 @@ class QuestionAnswering(TransformingHead):
 class ReplacedTokenDetection(TransformingHead):
     """logits: B T."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
+
     def __init__(self, spec: token_heads.ReplacedTokenDetection, context: StackContext) -> None:
         super().__init__(spec, context)
         self.score = Linear(context.d_model, 1, bias=spec.bias)
@@ -333,6 +362,8 @@ class ReplacedTokenDetection(TransformingHead):
 @builds(spec.NoHead)
 class NoHead(nn.Module):
     """last_hidden_state: B T D."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({"last_hidden_state"})
 
     def __init__(self, spec: spec.NoHead, context: StackContext) -> None:
         super().__init__()
