@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tests.docs.prose import headings, sentences, word_count, written
-from tests.house import NOUNLESS, PACKAGES, REFUSED, first_sentences, sources
+from tests.house import NOUNLESS, PACKAGES, REFUSED, first_sentences, nodes, sources
 
 PUBLIC = "specs/kinds/embedding.py: place"
 """The key ``embedding.projection.place`` of the spec language."""
@@ -68,7 +68,7 @@ def findings() -> list[str]:
 
 
 def _nounless(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in NOUNLESS:
             yield node.lineno, node.id
         elif isinstance(node, ast.arg) and node.arg in NOUNLESS:
@@ -90,7 +90,7 @@ def _error_classes(trees: Iterable[ast.Module]) -> frozenset[str]:
 
 def _messages(tree: ast.Module, errors: frozenset[str]) -> Iterator[str]:
     """The lines of string literals that are arguments of errors; values in them become ``...``."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call) and _last_name(node.func) in errors:
             for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                 yield from (line.strip() for line in _text(argument).splitlines())

@@ -14,6 +14,7 @@ import re
 import subprocess
 from collections import Counter
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import grimp
@@ -117,10 +118,16 @@ def _nounless(tree: ast.Module) -> int:
     return sum(name in NOUNLESS for name in (*stored, *parameters))
 
 
+@lru_cache(maxsize=1)
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    """All nodes of a file, kept for the readings of one file in turn."""
+    return [*ast.walk(tree)]
+
+
 def first_sentences(tree: ast.Module) -> list[str]:
     """The first sentences of the docstrings of a file, those of constants and fields included."""
     texts = []
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         for child in getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ():
             constant = child.value if isinstance(child, ast.Expr) else None
             if isinstance(constant, ast.Constant) and isinstance(constant.value, str):

@@ -46,7 +46,7 @@ def test_the_server_generates_the_models_tokens(tmp_path):
     server.Handler.session = onnxruntime.InferenceSession(tmp_path / "out" / "model.onnx")
     server.Handler.log_message = lambda *_: None
     with ThreadingHTTPServer(("localhost", 0), server.Handler) as running:
-        thread = threading.Thread(target=running.serve_forever)
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
         try:
             address = f"http://localhost:{running.server_port}"

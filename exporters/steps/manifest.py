@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -123,11 +124,15 @@ def file_records(directory: Path, known: Mapping[str, FileRecord]) -> dict[str, 
     return {name: known.get(name) or file_record(path) for name, path in names.items()}
 
 
+installed_version = cache(version)
+"""The version of an installed package, whose description is parsed once: PyTorch's takes milliseconds."""
+
+
 def metadata_of(spec: Model, target: Target, precision: str, weights: str) -> dict[str, str]:
     """The metadata of a graph: a function of the inputs alone, independent of the machine."""
     return {
-        "zoo.version": version("zoo"),
-        "zoo.torch": version("torch"),
+        "zoo.version": installed_version("zoo"),
+        "zoo.torch": installed_version("torch"),
         "zoo.spec": json.dumps(resolved(spec)),
         "zoo.target": target.name,
         "zoo.core.precision": precision,

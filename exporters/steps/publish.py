@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +19,7 @@ from exporters.steps.manifest import (
     cache_record,
     file_records,
     graph_record,
+    installed_version,
     metadata_of,
     write_records,
 )
@@ -62,9 +62,9 @@ def publish(
     kind = _kind_of(weights.source, options.weights)
     manifest = Manifest(
         format=FORMAT,
-        zoo=version("zoo"),
-        torch=version("torch"),
-        onnx=version("onnx"),
+        zoo=installed_version("zoo"),
+        torch=installed_version("torch"),
+        onnx=installed_version("onnx"),
         target=plan.target.name,
         providers=plan.target.providers,
         precision=options.precision,

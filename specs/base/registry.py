@@ -72,6 +72,7 @@ class Kinds(MutableMapping[str, Kind]):
 
 
 _slots: dict[str, Kinds] = {}
+_registered: dict[type[Component], Kind] = {}
 _interfaces: dict[str, type[Component]] = {}
 _defaults: dict[str, str] = {}
 _plugins_loaded = False
@@ -125,7 +126,8 @@ def register(
                 f"{slot} kind '{name}' has a field named {shadowing[0]}, which every {slot} kind answers: rename it in "
                 f"{spec.__module__}.{spec.__qualname__}"
             )
-        kinds[name] = Kind(spec, implementation)
+        kinds[name] = kind = Kind(spec, implementation)
+        _registered.setdefault(spec, kind)
         if default:
             _defaults[slot] = name
         return spec
@@ -163,8 +165,7 @@ def slots() -> tuple[str, ...]:
 
 def kind_of(spec: Component) -> Kind:
     """The registration of a spec's own class."""
-    imported = (kind for kinds in _slots.values() for _, kind in kinds.imported())
-    return next(kind for kind in imported if kind.spec is type(spec))
+    return _registered[type(spec)]
 
 
 def slot_of(spec: Component) -> str | None:

@@ -58,7 +58,7 @@ def assert_entries(spec: Model) -> None:
         assert without_entry(model, task) == (), task.name
 
 
-@one_in(10)
+@one_in(20)
 @pytest.mark.parametrize("name", structures())
 def test_every_call_of_a_preset_has_an_entry(name: str) -> None:
     assert_entries(fewer_layers(load(name), layers=1))

@@ -1,13 +1,12 @@
 """A published checkpoint: MiniLM against transformers."""
 
-import subprocess
-import sys
-
 import onnxruntime
 import pytest
 import torch
 import torch.nn.functional as F
+from typer.testing import CliRunner
 
+from cli.app import app
 from specs.language.load import load as load_spec
 from tests.parity.minilm import SPEC, load_minilm, mean_pooled
 from tests.parity.reference import assert_close, load
@@ -47,8 +46,8 @@ def test_the_pooler_may_be_left_out(minilm):
 def session(minilm, tmp_path_factory):
     """The exported model in ONNX Runtime, as a user gets it: one command, then a directory moved elsewhere."""
     place = tmp_path_factory.mktemp("minilm")
-    command = [sys.executable, "-c", "from cli.main import main; main()", "export", SPEC]
-    subprocess.run([*command, "--weights", str(minilm.directory), "-o", str(place / "out")], check=True)
+    command = ["export", SPEC, "--weights", str(minilm.directory), "-o", str(place / "out")]
+    assert CliRunner().invoke(app, command).exit_code == 0
     moved = (place / "out").rename(place / "moved")
     return onnxruntime.InferenceSession(moved / "model.onnx", providers=["CPUExecutionProvider"])
 

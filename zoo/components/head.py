@@ -5,6 +5,8 @@ Each takes x: B T D, and the tokens.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -18,10 +20,19 @@ from zoo.registry import builds
 
 
 def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
-    """The outputs of heads with one entry per token, B T ...; all others have one per sequence, B ..."""
-    names: frozenset[str] | None = getattr(head, "per_token", None)
-    if names is not None:
-        return names
+    """The outputs of heads with one entry per token, B T ...; all others have one per sequence, B ...
+
+    The class of a head states them as ``per_token``; those of other heads, such as a plugin's, are found by running the head.
+    """
+    names: frozenset[str] | None = vars(type(head)).get("per_token")
+    return found_token_outputs(head, d_model) if names is None else names
+
+
+def found_token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
+    """The outputs that are longer for three tokens than for two.
+
+    Operations on meta tensors import a part of PyTorch that takes a second to load.
+    """
     parameter = next(head.parameters(), torch.empty(0))
     held = (*head.named_parameters(), *head.named_buffers())
     weights = {name: tensor.to("meta") for name, tensor in held}
@@ -41,6 +52,8 @@ def token_outputs(head: nn.Module, d_model: int) -> frozenset[str]:
 class NoHead(nn.Module):
     """last_hidden_state: B T D."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({"last_hidden_state"})
+
     def __init__(self, spec: spec.NoHead, context: StackContext) -> None:
         super().__init__()
 
@@ -51,6 +64,8 @@ class NoHead(nn.Module):
 @builds(spec.Pooler)
 class Pooler(nn.Module):
     """last_hidden_state: B T D, and pooler_output: B D, of the first token."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({"last_hidden_state"})
 
     def __init__(self, spec: spec.Pooler, context: StackContext) -> None:
         super().__init__()

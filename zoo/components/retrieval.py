@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -21,6 +23,8 @@ from zoo.registry import build_component, builds
 class MultiVector(TransformingHead):
     """token_embeddings: B T W, padding included."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({spec.TOKEN_VECTORS})
+
     def __init__(self, spec: spec.MultiVector, context: StackContext) -> None:
         dense, width = spec.dense_width or context.d_model, spec.projection
         super().__init__(spec, context, dense)
@@ -38,6 +42,8 @@ class MultiVector(TransformingHead):
 class Sparse(MaskedScores):
     """sentence_embedding: B vocabulary, each entry 0 or more."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset()
+
     def __init__(self, spec: spec.Sparse, context: StackContext) -> None:
         super().__init__(spec, context)
         self.pooling, self.logarithms = spec.pooling, spec.logarithms
@@ -54,6 +60,8 @@ class Sparse(MaskedScores):
 @builds(spec.TokenWeights)
 class TokenWeights(nn.Module):
     """token_weights: B T, padding included."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({spec.TOKEN_WEIGHTS})
 
     def __init__(self, spec: spec.TokenWeights, context: StackContext) -> None:
         super().__init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -47,6 +48,8 @@ class SequenceHead(TransformingHead):
 class Classification(SequenceHead):
     """logits: B labels, of one vector per sequence."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset()
+
     def __init__(self, spec: spec.Classification, context: StackContext) -> None:
         width = spec.dense_width or context.d_model
         super().__init__(spec, context, width)
@@ -60,6 +63,8 @@ class Classification(SequenceHead):
 @builds(spec.DistilledClassification)
 class DistilledClassification(nn.Module):
     """cls_logits and distillation_logits, of the first and the second vector, and their mean logits: B labels each."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, spec: spec.DistilledClassification, context: StackContext) -> None:
         super().__init__()
@@ -78,6 +83,8 @@ class DistilledClassification(nn.Module):
 @builds(spec.Pooled)
 class Pooled(SequenceHead):
     """last_hidden_state: B T D, and one vector per sequence, B W, under the name that the spec gives it."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({"last_hidden_state"})
 
     def __init__(self, spec: spec.Pooled, context: StackContext) -> None:
         dense = spec.dense_width or context.d_model

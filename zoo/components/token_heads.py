@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor, nn
 
 import specs.kinds.token_heads as spec
@@ -16,6 +18,8 @@ from zoo.registry import builds
 class TokenClassification(TransformingHead):
     """logits: B T labels."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
+
     def __init__(self, spec: spec.TokenClassification, context: StackContext) -> None:
         super().__init__(spec, context)
         self.dropout = nn.Dropout(spec.dropout)
@@ -28,6 +32,8 @@ class TokenClassification(TransformingHead):
 @builds(spec.CTC)
 class CTC(nn.Module):
     """logits: B T labels."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
 
     def __init__(self, spec: spec.CTC, context: StackContext) -> None:
         super().__init__()
@@ -42,6 +48,8 @@ class CTC(nn.Module):
 class QuestionAnswering(TransformingHead):
     """start_logits and end_logits: B T each."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({"start_logits", "end_logits"})
+
     def __init__(self, spec: spec.QuestionAnswering, context: StackContext) -> None:
         super().__init__(spec, context)
         self.dropout = nn.Dropout(spec.dropout)
@@ -55,6 +63,8 @@ class QuestionAnswering(TransformingHead):
 @builds(spec.ReplacedTokenDetection)
 class ReplacedTokenDetection(TransformingHead):
     """logits: B T."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
 
     def __init__(self, spec: spec.ReplacedTokenDetection, context: StackContext) -> None:
         super().__init__(spec, context)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -40,6 +42,7 @@ def vocabulary_sharding(vocabulary: Linear) -> Sharding:
 class LanguageModeling(TransformingHead):
     """logits: B T vocabulary; a constant ``bias`` is a buffer of 1 x vocabulary."""
 
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
     bias: Tensor | None
 
     def __init__(self, spec: spec.LanguageModeling, context: StackContext) -> None:
@@ -94,6 +97,8 @@ class MaskedScores(TransformingHead):
 @builds(spec.MaskedLanguageModeling)
 class MaskedLanguageModeling(MaskedScores):
     """logits: B T vocabulary."""
+
+    per_token: ClassVar[frozenset[str]] = frozenset({"logits"})
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
         return {"logits": self.scores(x)}

@@ -168,11 +168,11 @@ def _listed(reference: str, commit: str, directory: Path) -> list[str]:
     """The files at the top of a repository; without a network, the cached ones."""
     from huggingface_hub import HfApi
 
-    try:
-        names = HfApi().list_repo_files(reference, revision=commit)
+    try:  # one request: a listing of the tree is retried for half a minute before it fails
+        siblings = HfApi().model_info(reference, revision=commit).siblings or []
     except Exception:  # raised by several HTTP libraries, since the hub's client has changed its own
         return os.listdir(directory) if directory.is_dir() else []
-    return [name for name in names if "/" not in name]
+    return [file.rfilename for file in siblings if "/" not in file.rfilename]
 
 
 @contextmanager

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from cli.studio.nearest import NearestPresets
 from cli.studio.opened_spec import opened
 from cli.studio.server import Studio
 from specs.language.load import read
@@ -56,6 +58,14 @@ def page(folder: Path) -> Iterator[Page]:
     studio = Studio(opened("tiny-gpt"), folder, PORT)
     with TestClient(studio.app, base_url=f"http://127.0.0.1:{PORT}") as client:
         yield Page(studio, client)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _presets_read_once() -> Iterator[None]:
+    """All studios compare with the same presets, which take more than a second to read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cli.studio.answer.NearestPresets", cache(NearestPresets))
+        yield
 
 
 @pytest.fixture(autouse=True)

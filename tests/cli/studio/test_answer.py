@@ -93,12 +93,12 @@ def test_figures_equal_those_of_the_commands(answers: Answers) -> None:
     check_equal(answer(answers, text_of("tiny-gpt"), "tiny-gpt"), *printed("tiny-gpt"), "tiny-gpt")
 
 
-MODELS = list({re.match(r"[a-z]+[\d.]*", name)[0]: name for name in reversed(structures())}.values())  # type: ignore[index]
-"""A preset of each published model: those of different structures, by the word that their names begin with."""
+MODELS = list({re.match(r"[a-z]+[\d.]*", name)[0]: name for name in reversed(structures())}.values())[::3]  # type: ignore[index]
+"""A preset of every third published model: those of different structures, by the word that their names begin with."""
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_figures_equal_those_of_reports_for_each_family(answers: Answers, name: str) -> None:
+def test_figures_equal_those_of_reports(answers: Answers, name: str) -> None:
     check_equal(answer(answers, text_of(name), name), *reported(name), name)
 
 
@@ -194,7 +194,13 @@ def test_many_kinds_of_layers_are_left_to_the_commands(
     assert figures["fault"]["message"] == f"many has {kinds} kinds of layers; the page {fault}"
 
 
-def test_ten_thousand_layers_are_answered_and_more_refused(answers: Answers) -> None:
+def test_more_than_ten_thousand_layers_are_refused(answers: Answers) -> None:
+    refused = answer(answers, text_of("tiny-gpt").replace("layers: 4", "layers: 49408"), "tiny-gpt")
+    assert refused["problems"][0]["message"] == "must be less than or equal to 10000"
+
+
+@pytest.mark.slow
+def test_ten_thousand_layers_are_answered(answers: Answers) -> None:
     began = time.process_time()
     deep = answer(answers, text_of("tiny-gpt").replace("layers: 4", "layers: 10000"), "tiny-gpt")
     assert (
@@ -202,8 +208,6 @@ def test_ten_thousand_layers_are_answered_and_more_refused(answers: Answers) -> 
         == command("params", "tiny-gpt", "--set", "decoder.layers=10000")["total_parameters"]
     )
     assert "fault" not in deep
-    refused = answer(answers, text_of("tiny-gpt").replace("layers: 4", "layers: 49408"), "tiny-gpt")
-    assert refused["problems"][0]["message"] == "must be less than or equal to 10000"
     assert time.process_time() - began < 10
 
 

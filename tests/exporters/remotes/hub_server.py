@@ -54,7 +54,7 @@ class Hub(ThreadingHTTPServer):
 def running() -> Iterator[Hub]:
     """A server that answers until the block ends."""
     server = Hub()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield server

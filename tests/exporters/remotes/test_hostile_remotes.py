@@ -74,7 +74,7 @@ class Registry:
 @pytest.fixture
 def registry() -> Iterator[Registry]:
     found = Registry()
-    thread = threading.Thread(target=found.server.serve_forever, daemon=True)
+    thread = threading.Thread(target=found.server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield found
     found.server.shutdown()

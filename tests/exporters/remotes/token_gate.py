@@ -24,7 +24,7 @@ class TokenGate(ThreadingHTTPServer):
         self.uses = USES
 
     def __enter__(self) -> TokenGate:
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(self, *_: Any) -> None:

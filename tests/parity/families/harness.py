@@ -96,23 +96,22 @@ def check_reference(
     check_in_memory_layout(reference, spec, ours, directory / "in-memory")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
     batches = [_Batch(spec, reference.config, length, side, seed, steps, position_ids) for side in sides]
-    for batch in batches:
-        expected = batch.reference(reference)
+    references = [batch.reference(reference) for batch in batches]
+    for batch, expected in zip(batches, references, strict=True):
         for outputs in batch.ours(ours):
             result.pytorch = max(result.pytorch, batch.largest(outputs, expected))
     allowed = _allowed(result.pytorch, reference, ours, batches)
     assert result.pytorch <= allowed, f"PyTorch differs by {result.pytorch:.2e}, and {allowed:.2e} is allowed"
     if onnx:
         export(spec, directory / "onnx", ExportOptions(weights=str(directory / "reference"), verify=verify))
-        for batch in batches:
-            expected = batch.reference(reference)
+        for batch, expected in zip(batches, references, strict=True):
             for outputs in batch.onnx(directory / "onnx"):
                 result.onnx = max(result.onnx, batch.largest(outputs, expected))
         allowed = _allowed(result.onnx, reference, ours, batches)
         assert result.onnx <= allowed, (
             f"ONNX Runtime differs by {result.onnx:.2e}, and {allowed:.2e} is allowed"
         )
-    _check_conversion(spec, directory, reference, batches[0], without)
+    _check_conversion(spec, directory, reference, batches[0], references[0], without)
     RECORDED.results.append(result)
     return spec
 
@@ -147,7 +146,12 @@ def _rounding(reference: PreTrainedModel, ours: Any, batches: list[_Batch]) -> f
 
 
 def _check_conversion(
-    spec: Model, directory: Path, reference: PreTrainedModel, batch: _Batch, without: tuple[str, ...]
+    spec: Model,
+    directory: Path,
+    reference: PreTrainedModel,
+    batch: _Batch,
+    expected: Outputs,
+    without: tuple[str, ...],
 ) -> None:
     """Convert the checkpoint back: the config stays the same, and so do the outputs."""
     back = converted(spec, directory, reference, without)
@@ -157,7 +161,7 @@ def _check_conversion(
     naming = family(reference.config.model_type).naming
     if all(saved[name] == value for name, value in naming.items()):
         assert {**written, "dtype": None} == {**saved, "dtype": None}, "the config stays as it is"
-    assert batch.largest(batch.reference(back), batch.reference(reference)) <= 1e-6
+    assert batch.largest(batch.reference(back), expected) <= 1e-6
 
 
 def converted(spec: Model, directory: Path, reference: Any, without: tuple[str, ...] = ()) -> Any:

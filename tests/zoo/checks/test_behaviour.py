@@ -26,7 +26,8 @@ from zoo.checks.subject import subject_of
 from zoo.components import attention as attentions
 from zoo.components import position as positions
 from zoo.components import token_heads as heads
-from zoo.components.head import token_outputs
+from zoo.components.head import found_token_outputs, token_outputs
+from zoo.components.vocabulary_heads import LanguageModeling
 from zoo.core.reduced import fewer_layers, kept_layers, narrowed, small_tables
 from zoo.models import stack, token_positions
 from zoo.weights.random import RandomWeights
@@ -465,6 +466,9 @@ def test_heads_of_every_architecture(architecture: str, head: dict[str, Any]) ->
         ({"kind": "sparse", "norm": NORM}, set()),
         ({"kind": "token_weights"}, {"token_weights"}),
         ({"kind": "classification", "labels": 2}, set()),
+        ({"kind": "masked_language_modeling", "norm": NORM}, {"logits"}),
+        ({"kind": "language_modeling"}, {"logits"}),
+        ({"kind": "ctc", "labels": 2}, {"logits"}),
         ({"kind": "pooler"}, {"last_hidden_state"}),
         ({"kind": "pooled", "normalize": True}, {"last_hidden_state"}),
         ({"kind": "none"}, {"last_hidden_state"}),
@@ -472,7 +476,17 @@ def test_heads_of_every_architecture(architecture: str, head: dict[str, Any]) ->
 )
 def test_token_outputs_are_distinguished_from_sequence_outputs(head: dict[str, Any], names: set[str]) -> None:
     model = subject_of(bert(head=head)).model
-    assert token_outputs(model.head, 8) == names
+    assert token_outputs(model.head, 8) == found_token_outputs(model.head, 8) == names
+
+
+def test_what_a_head_states_of_its_outputs_is_not_said_of_a_class_that_extends_it() -> None:
+    class Sequences(LanguageModeling):
+        def forward(self, x: Tensor, tokens: Any) -> dict[str, Tensor]:
+            return {"logits": super().forward(x, tokens)["logits"].mean(1)}
+
+    model = subject_of(gpt2()).model
+    model.head.__class__ = Sequences
+    assert token_outputs(model.head, 8) == set()
 
 
 def test_answers_that_see_padding_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

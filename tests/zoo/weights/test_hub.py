@@ -35,6 +35,7 @@ class Hub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answer)
         self.files: dict[str, bytes] = {}
         self.asked: list[str] = []
+        self.refused = 0
         self.error: tuple[int, str] | None = None
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -45,6 +46,7 @@ class Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
         if self.server.error:
+            self.server.refused += 1
             status, code = self.server.error
             return self._send(b"{}", status, {"X-Error-Code": code, "X-Error-Message": code})
         model, about = "/api/models/org/tiny", {"Content-Type": "application/json"}
@@ -87,7 +89,7 @@ class Answer(BaseHTTPRequestHandler):
 @pytest.fixture
 def hub() -> Iterator[Hub]:
     server = Hub()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
@@ -287,6 +289,14 @@ def test_a_gguf_file_is_fetched_by_its_name_or_the_end_of_it(wanted, machine, hu
     assert sorted(hub.asked) == sorted(DESCRIPTION | {"tiny-Q8_0.gguf"})
     away = Machine(tmp_path / "cache", NOBODY)
     assert away.fetch(f"org/tiny{wanted}", "weights") == file
+
+
+def test_a_cached_gguf_file_is_used_without_asking_a_hub_that_fails_again_and_again(machine, hub):
+    hub.files = OTHERS | QUANTIZED
+    file = machine.fetch("org/tiny:Q8_0", "no")
+    hub.error = (503, "")
+    assert machine.fetch("org/tiny:Q8_0", "no") == file
+    assert hub.refused <= 3
 
 
 @pytest.mark.parametrize("weights", ["no", "weights"])

@@ -98,7 +98,8 @@ def test_installation_quotes_its_packages() -> None:
     assert "'onnxruntime-ep-webgpu>=0.4'" in installation(engine_named("webgpu"))[1]
 
 
-@pytest.mark.parametrize("spec", [bert(), gpt2(), t5()], ids=lambda spec: spec.name)
+@one_in(3)
+@pytest.mark.parametrize("spec", [t5(), bert(), gpt2()], ids=lambda spec: spec.name)
 def test_the_reference_evaluator_computes_the_same(spec: Model, tmp_path: Path) -> None:
     found = export(spec, tmp_path / "out", ExportOptions(engines=(REFERENCE,)))
     assert found.verification is not None
