@@ -147,7 +147,7 @@ class Generator:
     ) -> Generation:
         """Continue the prompts of one batch."""
         begun, first = time.perf_counter(), 0.0
-        fitting = min(most, self._room(prompts))
+        fitting = min(most, self.room(prompts))
         decoding, reading = self.begin(prompts, fitting, start, images)
         sampler = Sampler(sampling, len(prompts))
         generated: list[list[int]] = [[] for _ in prompts]
@@ -174,7 +174,7 @@ class Generator:
         ]
         return Generation(continuations, first, rest)
 
-    def _room(self, prompts: InputBatch) -> int:
+    def room(self, prompts: InputBatch) -> int:
         """The number of tokens that fit after the longest prompt, within the decoder's context and cache."""
         assert self.spec.decoder is not None
         limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
