@@ -18,6 +18,9 @@ from zoo.generation.sampling import Shares, draw
 Chooses = Callable[[Floats, Sequence[int]], Shares]
 """Returns the probability of each token, V, from its scores, V, and the tokens before it."""
 
+DRAFT_TOKENS = 4
+"""The number of tokens that a draft proposes at a time by default."""
+
 _LISTED = 3
 
 

@@ -81,6 +81,19 @@ class SpeculativeGenerator:
             sum(part.calls for part in parts),
         )
 
+    def without_draft(
+        self,
+        prompts: Sequence[Sequence[int]],
+        most: int,
+        sampling: Sampling = GREEDY,
+        *,
+        stop: Collection[int] | None = None,
+    ) -> Generation:
+        """Continue the same prompts one after another with the target alone."""
+        parts = [self.target.generate([prompt], most, sampling, stop=stop) for prompt in prompts]
+        continuations = [continuation for part in parts for continuation in part.continuations]
+        return Generation(continuations, sum(part.first for part in parts), sum(part.rest for part in parts))
+
 
 class _Sequence:
     """The continuation of one prompt."""

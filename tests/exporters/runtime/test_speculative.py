@@ -52,7 +52,8 @@ PROMPTS = st.lists(st.lists(st.integers(0, 19), min_size=1, max_size=12), min_si
 
 def spec(name: str, *, shallow: bool = False, **changes: Any) -> Model:
     """A decoder by its name, or its first layer: the random weights of the layer are the same."""
-    data = {**DECODERS[name], "context_length": 40, **changes}
+    head = {"kind": "language_modeling", "tie_embeddings": False}  # tied, it would repeat its input
+    data = {**DECODERS[name], "context_length": 40, "head": head, **changes}
     layers = data["decoder"]["layers"]
     if shallow and isinstance(layers, list):
         data |= {"decoder": {**data["decoder"], "layers": layers[:1]}, "position": {"kind": "none"}}
