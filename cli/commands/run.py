@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cli.options.options import ExportDirectory, ProviderName, Tokenizer
+from cli.options.options import (
+    DraftDirectory,
+    DraftTokens,
+    ExportDirectory,
+    ProviderName,
+    Tokenizer,
+    check_draft_tokens,
+)
 from cli.terminal.option import AsJson, Quiet, option
 from cli.terminal.option_groups import DECODING, INPUTS
 
@@ -60,14 +67,8 @@ class RunOptions:
             "ID", "Decoder start token id of an encoder-decoder.  [default: the checkpoint's, or 0]", DECODING
         ),
     ] = None
-    draft: Annotated[
-        Path | None,
-        option("DIR", "Export of a smaller decoder that proposes tokens (speculative decoding).", DECODING),
-    ] = None
-    draft_tokens: Annotated[
-        int | None,
-        option("N", "Number of tokens that the draft proposes at a time.  [default: 4]", DECODING, min=1),
-    ] = None
+    draft: DraftDirectory = None
+    draft_tokens: DraftTokens = None
     adapter: Annotated[
         str | None, option("NAME", "Adapter of the export to switch on.  [default: none]", INPUTS)
     ] = None
@@ -94,8 +95,7 @@ class RunOptions:
             raise UserError(
                 f"{used[0]} applies only to decoders, and {spec.name} is an encoder.\n  Remove the option."
             )
-        if self.draft_tokens is not None and self.draft is None:
-            raise UserError("--draft-tokens applies only to a draft.\n  Add --draft, or remove the option.")
+        check_draft_tokens(self.draft_tokens, self.draft)
 
     def sampling(self, settings: GenerationSettings) -> Sampling:
         """The sampling settings: greedy unless an option sets one, and then the checkpoint's for those that none sets."""

@@ -41,13 +41,15 @@ def judge(
     reference: Runner | None,
     speech: Speech = Speech(),
     progress: Callable[[int], None] = lambda done: None,
+    tally: Tally | None = None,
 ) -> dict[str, float]:
-    """The figures of the files against a reference; without a reference only perplexity.
+    """The figures of the files against a reference, those of the head unless a ``tally`` has others; without a reference only
+    perplexity.
 
     Raises :class:`specs.base.errors.UserError` for a model without perplexity.
     """
     check_judgeable(spec, has_reference=reference is not None)
-    tally, pairs = tally_for(spec), []
+    tally, pairs = tally or tally_for(spec), []
     with torch.inference_mode():
         for done, example in enumerate(examples):
             progress(done)
