@@ -56,12 +56,12 @@ class Generation:
 
 
 class Generator:
-    """The graphs of an export that generates, loaded.
+    """The graphs of an export that generates, loaded; its decoder may run ``in_turn`` with that of another generator.
 
     Raises :class:`specs.base.errors.UserError` if the model has no next-token scores.
     """
 
-    def __init__(self, exported: Exported, threads: int = 0) -> None:
+    def __init__(self, exported: Exported, threads: int = 0, *, in_turn: bool = False) -> None:
         spec = exported.spec
         if not spec.decodes or not spec.head.predicts_next:
             raise UserError(
@@ -81,7 +81,7 @@ class Generator:
                 )
             self.encoder = exported.open(0, threads)
         self.embedder = ImageEmbedder(exported, threads) if spec.architecture == "vision-language" else None
-        self.decoder = exported.open(-1, threads)
+        self.decoder = exported.open(-1, threads, in_turn=in_turn)
         graphs = filter(None, (self.encoder, *(self.embedder.graphs if self.embedder else ()), self.decoder))
         self.load_seconds = sum(graph.load_seconds for graph in graphs)
         self.provider = self.decoder.provider

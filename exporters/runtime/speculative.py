@@ -49,7 +49,7 @@ class SpeculativeGenerator:
 
     def __init__(self, target: Exported, draft: Exported, draft_tokens: int, threads: int = 0) -> None:
         check_draft(target, draft)
-        self.target, self.draft = Generator(target, threads), Generator(draft, threads)
+        self.target, self.draft = (Generator(exported, threads, in_turn=True) for exported in (target, draft))
         self.draft_tokens = draft_tokens
         self.load_seconds = self.target.load_seconds + self.draft.load_seconds
         self.provider = self.target.provider
@@ -159,11 +159,9 @@ class _Sequence:
         """The drafts that the target accepts, and one token of its own, from its scores after each token, 1 + drafts V."""
         tokens: list[int] = []
         for row, draft in zip(scores, drafts, strict=False):
-            wanted = self._shares(row, tokens)
-            if self._random.random() * draft.shares[draft.token] >= wanted[draft.token]:
-                rest = np.maximum(wanted - draft.shares, 0)
-                return [*tokens, draw(rest / rest.sum() if rest.any() else wanted, self._random)]
-            tokens.append(draft.token)
+            tokens.append(accepted_or_drawn(self._shares(row, tokens), draft, self._random))
+            if tokens[-1] != draft.token:
+                return tokens
         return [*tokens, draw(self._shares(scores[len(drafts)], tokens), self._random)]
 
     def _shares(self, scores: Floats, after: Sequence[int]) -> Shares:
@@ -180,3 +178,12 @@ class _Sequence:
             if token in self._stop:
                 return count
         return len(tokens)
+
+
+def accepted_or_drawn(wanted: Shares, draft: Proposal, random: np.random.Generator) -> int:
+    """The proposed token with probability min(1, p/q), and otherwise one drawn by max(p - q, 0), where p are the probabilities
+    ``wanted``, V, and q those of the proposal: a token drawn by p."""
+    if random.random() * draft.shares[draft.token] < wanted[draft.token]:
+        return draft.token
+    rest = np.maximum(wanted - draft.shares, 0)
+    return draw(rest / rest.sum() if rest.any() else wanted, random)

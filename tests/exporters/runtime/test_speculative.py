@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models
 
-from exporters.runtime.draft import check_draft
-from exporters.runtime.exported import Exported, open_export
+from exporters.runtime.draft import Proposal
+from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Continuation, Generator
-from exporters.runtime.speculative import SpeculativeGenerator
-from specs.base.errors import UserError
+from exporters.runtime.speculative import SpeculativeGenerator, accepted_or_drawn
 from specs.model.model import Model
 from tests.exporters.models import written
 from tests.exporters.runtime.test_running import DECISIVE, LATENT, LLAMA
 from tests.exporters.whole.test_mixers import MIXERS
 from tests.strategies import model_data
 from tests.thinned import one_in
-from tests.zoo.tiny import BLOCK, bert, gpt2, t5
-from zoo.generation.sampling import Sampling, probabilities
+from tests.zoo.tiny import BLOCK, gpt2
+from zoo.generation.sampling import Sampling
 
 DECODERS: dict[str, dict[str, Any]] = {
     "gpt2": {"decoder": {"layers": 2, "block": BLOCK}},
@@ -130,3 +129,95 @@ def test_a_draft_changes_no_token(
     assert 0 <= found.accepted <= found.proposed
     if own and not stop:
         assert found.accepted == found.proposed
+
+
+@pytest.mark.slow
+@given(
+    data=st.data(), draft_tokens=st.integers(1, 9), prompt=st.lists(st.integers(0, 6), min_size=1, max_size=5)
+)
+@settings(max_examples=25, deadline=None)
+def test_a_draft_changes_no_token_of_drawn_models(
+    data: st.DataObject, draft_tokens: int, prompt: list[int]
+) -> None:
+    head = {"kind": "language_modeling"}
+    drawn = [
+        {**data.draw(model_data(["decoder"])), "head": head, "initialization": DECISIVE} for _ in range(2)
+    ]
+    vocabulary = drawn[0]["vocab_size"]
+    with TemporaryDirectory() as place:
+        exports = []
+        for number, model in enumerate(drawn):
+            directory = Path(place) / str(number)
+            target = data.draw(st.sampled_from(TARGETS))
+            written(
+                Model.model_validate({**model, "vocab_size": vocabulary}),
+                directory,
+                target=target,
+                verify=False,
+            )
+            exports.append(open_export(directory))
+        found = SpeculativeGenerator(*exports, draft_tokens).generate([prompt], 24).continuations
+        assert found == Generator(exports[0]).generate([prompt], 24).continuations
+
+
+def test_a_draft_is_accepted_in_part(opened: Opens) -> None:
+    """What the other tests rely on: proposals are accepted and rejected."""
+    drafted = opened("windowed", "cpu").drafted
+    drafted.draft_tokens = 4
+    found = drafted.generate([[3, 1, 4], [9]], 30)
+    assert 0 < found.accepted < found.proposed
+    assert found.calls < sum(len(each.ids) - 1 for each in found.continuations)
+    assert found.acceptance == found.accepted / found.proposed
+    assert found.tokens_per_call == 58 / found.calls
+
+
+def test_a_proposal_that_is_judged_has_the_distribution_of_the_target() -> None:
+    random = np.random.default_rng(0)
+    wanted, proposed = (random.dirichlet(np.full(8, 0.5)) for _ in range(2))
+    counts = np.zeros(8)
+    for _ in range(20_000):
+        token = int(random.choice(8, p=proposed))
+        counts[accepted_or_drawn(wanted, Proposal(token, proposed), random)] += 1
+    np.testing.assert_allclose(counts / counts.sum(), wanted, atol=0.015)
+    assert np.abs(wanted - proposed).max() > 0.1  # another distribution than the draft's
+
+
+def test_sampling_draws_from_the_target(opened: Opens) -> None:
+    """Second and third tokens, which the draft proposes, have the probabilities that the target gives them."""
+    pair, sampling = opened("windowed", "cpu"), Sampling(temperature=1.5, top_k=6)
+    pair.drafted.draft_tokens = 2
+    found = pair.drafted.generate([[3, 1]] * 300, 4, sampling)
+    assert 0.1 < found.accepted / found.proposed < 0.9
+    alone = pair.alone.generate([[3, 1]] * 300, 4, sampling)
+    shares = [
+        np.bincount([each.ids[place] for each in generation.continuations], minlength=20) / 300
+        for place in (1, 2)
+        for generation in (found, alone)
+    ]
+    np.testing.assert_allclose(shares[0], shares[1], atol=0.12)
+    np.testing.assert_allclose(shares[2], shares[3], atol=0.12)
+    assert found != pair.drafted.generate([[3, 1]] * 300, 4, replace(sampling, seed=1))
+
+
+def test_the_settings_of_the_target_apply(tmp_path: Path) -> None:
+    exports = []
+    for shallow in (False, True):
+        written(spec("windowed", shallow=shallow), tmp_path / str(shallow), target="cpu", verify=False)
+        exports.append(open_export(tmp_path / str(shallow)))
+    free = Generator(exports[0]).generate([[3, 1, 4]], 30).continuations
+    stated = {"no_repeat_ngram_size": 2, "repetition_penalty": 1.4, "eos_token_id": 7, "min_new_tokens": 5}
+    (tmp_path / "False" / "generation_config.json").write_text(json.dumps(stated))
+    target = open_export(tmp_path / "False")
+    found = SpeculativeGenerator(target, exports[1], 4).generate([[3, 1, 4]], 30).continuations
+    assert found == Generator(target).generate([[3, 1, 4]], 30).continuations
+    assert found != free
+
+
+def test_a_draft_with_a_shorter_context_drafts_to_its_end(tmp_path: Path) -> None:
+    for name, length in (("target", 40), ("draft", 12)):
+        written(spec("windowed", context_length=length), tmp_path / name, target="cpu", verify=False)
+    target, draft = (open_export(tmp_path / name) for name in ("target", "draft"))
+    found = SpeculativeGenerator(target, draft, 4).generate([[3, 1, 4]], 30)
+    assert found.continuations == Generator(target).generate([[3, 1, 4]], 30).continuations
+    assert found.accepted == found.proposed == 8  # and then one token per call
+    assert found.calls == 1 + 1 + 19
