@@ -103,9 +103,9 @@ class Drafter:
     ) -> None:
         assert generator.spec.vocab_size is not None
         self._last = generator.spec.vocab_size - 1
-        known = self._known(prompt)
-        self._room = len(prompt) + min(most, generator.room([known]))
-        self._decoding, _ = generator.begin([known], self._room - len(prompt), 0)
+        self._room = min(len(prompt) + most, generator.longest)
+        room = max(0, self._room - len(prompt))
+        self._decoding = generator.begin([self._known(prompt)], room, 0)[0] if room else None
         self._vocabulary, self._chooses, self._random = vocabulary, chooses, random
         self._read: list[int] = []
 
@@ -113,7 +113,7 @@ class Drafter:
         """Up to ``count`` tokens after ``tokens``, which begin with all tokens of earlier calls; fewer at the end of the draft's
         context."""
         count = min(count, self._room - len(tokens) + 1)
-        if count <= 0:
+        if count <= 0 or self._decoding is None:
             return []
         kept = _common(self._read, tokens[:-1])
         if kept < len(self._read):

@@ -176,10 +176,15 @@ class Generator:
 
     def room(self, prompts: InputBatch) -> int:
         """The number of tokens that fit after the longest prompt, within the decoder's context and cache."""
+        read = 1 if self.encoder is not None else max(map(len, _rows(prompts)))
+        return max(1, self.longest - read)
+
+    @property
+    def longest(self) -> int:
+        """The number of tokens that fit in the decoder's context and cache."""
         assert self.spec.decoder is not None
         limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
-        read = 1 if self.encoder is not None else max(map(len, _rows(prompts)))
-        return max(1, min(limit or sys.maxsize for limit in limits) - read)
+        return min(limit or sys.maxsize for limit in limits)
 
 
 class _CallByCall:

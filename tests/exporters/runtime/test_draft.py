@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer, models
 
 from exporters.runtime.draft import check_draft
 from exporters.runtime.exported import Exported, open_export
@@ -15,15 +14,8 @@ from exporters.runtime.speculative import SpeculativeGenerator
 from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.exporters.models import written
-from tests.exporters.runtime.test_speculative import spec
+from tests.exporters.runtime.test_speculative import spec, tokens
 from tests.zoo.tiny import bert, gpt2, t5
-
-
-def tokens(directory: Path, names: str) -> None:
-    """Put a tokenizer of one-letter tokens beside an export."""
-    Tokenizer(models.BPE({name: index for index, name in enumerate(names)}, [])).save(
-        str(directory / "tokenizer.json")
-    )
 
 
 def refused(target: Exported, draft: Exported) -> str:
