@@ -149,5 +149,5 @@ def _predict_draft(directory: Path, exported: Exported, options: EvaluationOptio
     if screen.tables:
         print_quality(quality)
     screen.done(f"{options.draft} measured as a draft of {directory}")
-    given = [] if options.draft_tokens is None else ["--draft-tokens", str(count)]
-    screen.next((["run", str(directory), "--draft", str(options.draft), *given], "the speed"))
+    more = [] if options.draft_tokens is None else ["--draft-tokens", str(count)]
+    screen.next((["run", str(directory), "--draft", str(options.draft), *more], "the speed"))

@@ -1,4 +1,4 @@
-"""Output of ``zoo run`` with a draft: the text, the accepted share, and speed and tokens beside those of the target alone."""
+"""Output of ``zoo run`` with a draft: the text, the accepted share, and a comparison with the target alone."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _first_difference(done: Generation, alone: Generation) -> int | None:
 
 
 def _reason(shown: RunContext) -> str:
-    """Why the tokens of one call differ from those of several."""
+    """Why a target scores several tokens differently than one."""
     if shown.exported.manifest.precision == "int8":
         return "int8 rounds the inputs of all tokens of a call with one scale. Export in int4 or a float precision to avoid it"
     return "its best tokens score equally, within rounding error"

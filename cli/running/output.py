@@ -45,7 +45,7 @@ class RunContext:
 
     @property
     def streams(self) -> bool:
-        """Whether tokens are printed as they come: those of a single prompt."""
+        """Whether each token is printed at once, as for a single prompt."""
         return not self.as_json and len(self.values) == 1
 
     @property

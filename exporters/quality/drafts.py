@@ -88,6 +88,6 @@ def _accepted(target: Tensor, draft: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _aligned(scores: Tensor, vocabulary: int) -> Tensor:
-    """Scores for ``vocabulary`` tokens: without those of others, and none for missing ones."""
+    """Cut scores to ``vocabulary`` tokens, or pad them; a missing token has probability 0."""
     missing = vocabulary - scores.shape[-1]
     return F.pad(scores, (0, missing), value=-torch.inf)

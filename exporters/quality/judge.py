@@ -43,9 +43,9 @@ def judge(
     progress: Callable[[int], None] = lambda done: None,
     tally: Tally | None = None,
 ) -> dict[str, float]:
-    """The figures of the files against a reference, those of the head unless a ``tally`` has others; without a reference only
-    perplexity.
+    """The figures of the files against a reference; without a reference only perplexity.
 
+    ``tally`` replaces the figures of the head.
     Raises :class:`specs.base.errors.UserError` for a model without perplexity.
     """
     check_judgeable(spec, has_reference=reference is not None)

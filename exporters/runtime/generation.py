@@ -56,7 +56,7 @@ class Generation:
 
 
 class Generator:
-    """The graphs of an export that generates, loaded; its decoder may run ``in_turn`` with that of another generator.
+    """The graphs of an export that generates, loaded; the decoder may run ``in_turn`` with another.
 
     Raises :class:`specs.base.errors.UserError` if the model has no next-token scores.
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from exporters.runtime.draft import Drafter, Proposal, check_draft
 from exporters.runtime.exported import Exported
-from exporters.runtime.generation import Continuation, Generation, Generator
+from exporters.runtime.generation import Continuation, Ending, Generation, Generator
 from exporters.runtime.graph import Floats
 from zoo.generation.sampling import GREEDY, Sampling, Shares, check_finite, draw, probabilities
 from zoo.generation.score_rules import ScoreRules
@@ -142,9 +142,10 @@ class _Sequence:
                 proposed + len(drafts), accepted + min(len(tokens) - 1, added), calls + 1,
             )  # fmt: skip
         rest = time.perf_counter() - self._begun - first
-        stopped = self._ids[-1] in self._stop
-        others = "max_new_tokens" if self._fitting == self._most else "end of context"
-        continuation = Continuation(self._prompt, self._ids, "stop token" if stopped else others)
+        ending: Ending = "max_new_tokens" if self._fitting == self._most else "end of context"
+        if self._ids[-1] in self._stop:
+            ending = "stop token"
+        continuation = Continuation(self._prompt, self._ids, ending)
         return DraftedGeneration([continuation], first, rest, proposed, accepted, calls)
 
     def _kept(self, unread: int, drafts: int, accepted: int) -> int:
@@ -181,8 +182,10 @@ class _Sequence:
 
 
 def accepted_or_drawn(wanted: Shares, draft: Proposal, random: np.random.Generator) -> int:
-    """The proposed token with probability min(1, p/q), and otherwise one drawn by max(p - q, 0), where p are the probabilities
-    ``wanted``, V, and q those of the proposal: a token drawn by p."""
+    """Accept a proposed token, or draw another, so that the result has the probabilities ``wanted``, p.
+
+    With q as the probabilities of the proposal, it is accepted with probability min(1, p/q); another is drawn by max(p - q, 0).
+    """
     if random.random() * draft.shares[draft.token] < wanted[draft.token]:
         return draft.token
     rest = np.maximum(wanted - draft.shares, 0)
