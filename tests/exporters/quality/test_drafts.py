@@ -52,10 +52,10 @@ def test_the_prediction_on_generated_texts_is_what_generation_measures(
         written(spec("windowed", shallow=shallow), directory, target="cpu", verify=False)
         exports.append(open_export(directory))
     prompts = [[first, second] for first in range(20) for second in range(2)]
-    found = SpeculativeGenerator(*exports, 1).generate(prompts, 38, Sampling(temperature))
+    found = SpeculativeGenerator(exports[0], exports[1], 1).generate(prompts, 38, Sampling(temperature))
     rows = np.array([[*each.prompt, *each.ids] for each in found.continuations])
     np.save(tmp_path / "texts.npy", rows)
-    quality = predict_draft(*exports, 1, tmp_path / "texts.npy", None, lambda stage: None)
+    quality = predict_draft(exports[0], exports[1], 1, tmp_path / "texts.npy", None, lambda stage: None)
     kind = "sampling" if temperature else "greedy"
     assert found.acceptance == pytest.approx(quality.figures[f"{kind}_acceptance"], abs=0.05)
     assert 0.1 < quality.figures[f"{kind}_acceptance"] < 0.9

@@ -162,7 +162,9 @@ def test_a_draft_changes_no_token_of_drawn_models(
             exports.append(open_export(directory))
         longest = Generator(exports[0]).longest
         prompt = prompt[: longest - 1]
-        found = SpeculativeGenerator(*exports, draft_tokens).generate([prompt], 24).continuations
+        found = (
+            SpeculativeGenerator(exports[0], exports[1], draft_tokens).generate([prompt], 24).continuations
+        )
         assert found == Generator(exports[0]).generate([prompt], 24).continuations
 
 
@@ -175,6 +177,14 @@ def test_a_draft_is_accepted_in_part(opened: Opens) -> None:
     assert found.calls < sum(len(each.ids) - 1 for each in found.continuations)
     assert found.acceptance == found.accepted / found.proposed
     assert found.tokens_per_call == 58 / found.calls
+
+
+def test_sessions_that_alternate_yield_the_cores(opened: Opens) -> None:
+    pair, entry = opened("windowed", "cpu"), "session.force_spinning_stop"
+    for generator in (pair.drafted.target, pair.drafted.draft):
+        assert generator.decoder.session.get_session_options().get_session_config_entry(entry) == "1"
+    with pytest.raises(RuntimeError, match=entry):
+        pair.alone.decoder.session.get_session_options().get_session_config_entry(entry)
 
 
 def test_a_proposal_that_is_judged_has_the_distribution_of_the_target() -> None:
