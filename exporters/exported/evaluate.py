@@ -99,7 +99,9 @@ def predict_draft(
 
     tally = DraftTally(draft_tokens)
     figures = judge(spec, inputs.judged, files_of(target), runner, progress=tell, tally=tally)
-    return Quality(inputs.description, f"draft {draft.directory}, {draft_tokens} tokens at a time", figures)
+    return Quality(
+        inputs.description, f"{draft.directory}, which drafts {draft_tokens} tokens at a time", figures
+    )
 
 
 def _in_both_contexts(target: Model, draft: Model) -> Model:

@@ -126,18 +126,18 @@ def test_eval_compares_with_one_model_at_a_time(place: Path) -> None:
     assert "--draft applies only to decoders, and bert-tiny is an encoder.\n" in result.stderr
 
 
-def test_eval_predicts_acceptance(place: Path) -> None:
-    arguments = ["eval", place / "target", "--draft", place / "draft", "--draft-tokens", "2"]
+def test_eval_predicts_acceptance(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    arguments = ["eval", "target", "--draft", "draft", "--draft-tokens", "2"]
     result = done(*arguments)
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert lines[5] == "inputs random token ids, seed 0"
-    assert lines[6] == f"against draft {place}/draft, 2 tokens at a time"
-    commands = " ".join(lines).replace(" \\ ", " ")
-    assert commands.endswith(f"zoo run {place}/target --draft {place}/draft --draft-tokens 2")
+    assert lines[6] == "against draft, which drafts 2 tokens at a time"
+    assert lines[-1] == "zoo run target --draft draft --draft-tokens 2 # the speed"
     figures = json.loads(done(*arguments, "--json").stdout)["figures"]
     assert lines[1] == f"quality accepted in greedy decoding {figures['greedy_acceptance']:.2%}"
     assert lines[4] == f"tokens per call in sampling {figures['sampling_tokens_per_call']:.2f}"
-    own = json.loads(done("eval", place / "target", "--draft", place / "target", "--json").stdout)["figures"]
+    own = json.loads(done("eval", "target", "--draft", "target", "--json").stdout)["figures"]
     assert own == pytest.approx(
         {
             "greedy_acceptance": 1.0,
