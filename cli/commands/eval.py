@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.options import Assignments, ExportDirectory, ProviderName, Tokenizer, Weights, complete_spec
+from cli.options.options import (
+    Assignments,
+    DraftDirectory,
+    DraftTokens,
+    ExportDirectory,
+    ProviderName,
+    Tokenizer,
+    Weights,
+    check_draft_tokens,
+    complete_spec,
+)
 from cli.terminal.option import option, switch
 from cli.terminal.option_groups import INPUTS, MODEL
 from cli.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from exporters.runtime.exported import Exported
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,8 @@ class EvaluationOptions:
         ),
     ] = None
     tokenizer: Tokenizer = None
+    draft: DraftDirectory = None
+    draft_tokens: DraftTokens = None
     provider: ProviderName = None
     per_layer: Annotated[bool, switch("--per-layer", "Measure the cost of rounding each layer alone.")] = (
         False
@@ -52,7 +67,8 @@ def evaluate(
 
     Reports the perplexity of a decoder and, with --against, its KL divergence and top-token agreement. Models that return
     vectors are compared by cosine and by nearest neighbours, encoder-decoders by KL divergence and token error rate. In a
-    directory of images, a text (.txt) of the same name may belong to an image.
+    directory of images, a text (.txt) of the same name may belong to an image. With --draft, the figures predict what a
+    draft brings: the accepted share of its tokens, and the tokens that each call of the model gives.
 
     \b
     Examples:
@@ -60,6 +76,7 @@ def evaluate(
       zoo eval build/smol-int4 --against smol.yaml --weights model.gguf
       zoo eval build/minilm-int8 --against path/to/checkpoint --json
       zoo eval build/new --against build/old --data book.txt
+      zoo eval build/llama --draft build/llama-small --data book.txt
       zoo eval build/whisper-int8 --against path/to/whisper --data recordings/
     """
     from cli.options.given import typed
@@ -71,12 +88,19 @@ def evaluate(
     from exporters.runtime.exported import open_export
     from specs.base.errors import UserError
 
+    if options.draft is not None and (options.against or options.per_layer):
+        option = "--against" if options.against else "--per-layer"
+        raise UserError(f"--draft and {option} are mutually exclusive.\n  Use one of them at a time.")
     if options.against is None and (options.weights or options.assignments):
         option = "--weights" if options.weights else "--set"
         raise UserError(
             f"{option} applies only to the spec of --against.\n  Add --against, or remove the option."
         )
+    check_draft_tokens(options.draft_tokens, options.draft)
     exported = open_export(directory, options.provider)
+    if options.draft is not None:
+        _predict_draft(directory, exported, options, screen)
+        return
     other = (
         None
         if options.against is None
@@ -100,3 +124,30 @@ def evaluate(
         *([(typed(context, "--per-layer"), "what rounding each layer costs")] if by_layer else []),
         (["bench", str(directory)], "its speed and memory"),
     )
+
+
+def _predict_draft(directory: Path, exported: Exported, options: EvaluationOptions, screen: Screen) -> None:
+    """Print the accepted share of a draft's tokens on a text."""
+    from cli.tables.quality_screen import print_quality_rows
+    from cli.tables.quality_tables import print_quality
+    from cli.terminal.render import print_json
+    from exporters.exported.evaluate import predict_draft
+    from exporters.runtime.draft import DRAFT_TOKENS
+    from exporters.runtime.exported import open_export
+
+    assert options.draft is not None
+    count = options.draft_tokens or DRAFT_TOKENS
+    draft = open_export(options.draft, options.provider)
+    with screen.progress() as progress:
+        quality = predict_draft(exported, draft, count, options.data, options.tokenizer, progress)
+    if screen.as_json:
+        print_json({"name": exported.spec.name, "directory": str(directory), **quality.as_dict()})
+        return
+    manifest = exported.manifest
+    screen.title(str(directory), "", f"{manifest.precision}, {manifest.target}")
+    print_quality_rows(screen, quality)
+    if screen.tables:
+        print_quality(quality)
+    screen.done(f"{options.draft} measured as a draft of {directory}")
+    more = [] if options.draft_tokens is None else ["--draft-tokens", str(count)]
+    screen.next((["run", str(directory), "--draft", str(options.draft), *more], "the speed"))

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cli.options.options import ExportDirectory, ProviderName, Tokenizer
+from cli.options.options import (
+    DraftDirectory,
+    DraftTokens,
+    ExportDirectory,
+    ProviderName,
+    Tokenizer,
+    check_draft_tokens,
+)
 from cli.terminal.option import AsJson, Quiet, option
 from cli.terminal.option_groups import DECODING, INPUTS
 
@@ -60,6 +67,8 @@ class RunOptions:
             "ID", "Decoder start token id of an encoder-decoder.  [default: the checkpoint's, or 0]", DECODING
         ),
     ] = None
+    draft: DraftDirectory = None
+    draft_tokens: DraftTokens = None
     adapter: Annotated[
         str | None, option("NAME", "Adapter of the export to switch on.  [default: none]", INPUTS)
     ] = None
@@ -79,12 +88,14 @@ class RunOptions:
             "--seed": self.seed,
             "--stop": self.stop,
             "--start": self.start,
+            "--draft": self.draft,
         }
         used = [option for option, value in generating.items() if value is not None]
         if used and not spec.decodes:
             raise UserError(
                 f"{used[0]} applies only to decoders, and {spec.name} is an encoder.\n  Remove the option."
             )
+        check_draft_tokens(self.draft_tokens, self.draft)
 
     def sampling(self, settings: GenerationSettings) -> Sampling:
         """The sampling settings: greedy unless an option sets one, and then the checkpoint's for those that none sets."""
@@ -117,15 +128,18 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/gpt2 --text "The zoo opens at"
       zoo run build/tiny-gpt --ids 1,2,3 --max-new-tokens 20
       zoo run build/llama --text "Once upon" --temperature 0.8 --seed 1
+      zoo run build/llama --text "Once upon" --draft build/llama-small
       zoo run build/minilm --text "A cat sat." --text "A cat was sitting."
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
     from cli.options.run_inputs import GivenOptions, read_inputs, read_pair
+    from cli.running.drafted import print_drafted
     from cli.running.matches import print_matches
     from cli.running.output import RunContext, print_encoded, print_generated
     from cli.terminal.render import say
+    from exporters.runtime.draft import DRAFT_TOKENS
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
 
@@ -145,7 +159,12 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     )
     if exported.spec.decodes:
         sampling, stop = options.sampling(exported.settings), _stop_ids(options.stop, shown)
-        print_generated(shown, sampling, options.max_new_tokens or 64, stop, options.start)
+        most = options.max_new_tokens or 64
+        if options.draft is None:
+            print_generated(shown, sampling, most, stop, options.start)
+        else:
+            draft = open_export(options.draft, options.provider)
+            print_drafted(shown, draft, options.draft_tokens or DRAFT_TOKENS, sampling, most, stop)
     else:
         print_encoded(shown)
     if text_codec is not None and text_codec.cut:

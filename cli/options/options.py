@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.terminal.option import option, switch
-from cli.terminal.option_groups import ACTION, INPUTS, MODEL, QUALITY, RANDOM, RUNS, SIZES, TREE
+from cli.terminal.option_groups import ACTION, DECODING, INPUTS, MODEL, QUALITY, RANDOM, RUNS, SIZES, TREE
 
 
 def complete_spec(incomplete: str) -> list[str]:
@@ -117,6 +117,14 @@ ProviderName = Annotated[
         autocompletion=complete_provider,
     ),
 ]
+DraftDirectory = Annotated[
+    Path | None,
+    option("DIR", "Export of a smaller decoder that proposes tokens (speculative decoding).", DECODING),
+]
+DraftTokens = Annotated[
+    int | None,
+    option("N", "Number of tokens that the draft proposes at a time.  [default: 4]", DECODING, min=1),
+]
 Digests = Annotated[
     bool | None,
     switch(
@@ -125,3 +133,11 @@ Digests = Annotated[
         QUALITY,
     ),
 ]
+
+
+def check_draft_tokens(draft_tokens: int | None, draft: Path | None) -> None:
+    """Raise :class:`specs.base.errors.UserError` for a number of draft tokens without a draft."""
+    from specs.base.errors import UserError
+
+    if draft_tokens is not None and draft is None:
+        raise UserError("--draft-tokens applies only to a draft.\n  Add --draft, or remove the option.")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from cli.running.timing import tell_generated, tell_how
+from cli.running.timing import LoadedGenerator, tell_generated, tell_how
 from cli.terminal.render import Column, print_json, print_table, say, say_piece
 from cli.terminal.screen import screen_width
 from exporters.runtime.text import Stream
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cli.options.run_inputs import RunInputs
     from exporters.runtime.encoding import EncodedVectors, EncoderRunner
     from exporters.runtime.exported import Exported
-    from exporters.runtime.generation import Continuation
+    from exporters.runtime.generation import Continuation, Generation
     from exporters.runtime.graph import Floats
     from exporters.runtime.model_inputs import ModelInputs
     from exporters.runtime.text import TextTokenizer
@@ -42,6 +42,11 @@ class RunContext:
     def values(self) -> ModelInputs:
         """The inputs of the model."""
         return self.inputs.values
+
+    @property
+    def streams(self) -> bool:
+        """Whether each token is printed at once, as for a single prompt."""
+        return not self.as_json and len(self.values) == 1
 
     @property
     def column(self) -> Column:
@@ -71,41 +76,54 @@ def print_generated(
     exported = shown.exported
     prompts: Any = shown.values
     generator = Generator(exported)
-    if not shown.quiet:
-        _tell_not_applied(exported, sampling)
+    tell_not_applied(shown, sampling)
     first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
-    streamed = not shown.as_json and len(shown.values) == 1
-    tell = _token_printer(shown) if streamed else lambda tokens: None
     done = generator.generate(
-        prompts, most, sampling, stop=stop, start=first_id, images=shown.inputs.images, tell=tell
+        prompts,
+        most,
+        sampling,
+        stop=stop,
+        start=first_id,
+        images=shown.inputs.images,
+        tell=token_printer(shown),
     )
-    rate = done.tokens_per_second
     if shown.as_json:
-        print_json(
-            {
-                "name": exported.spec.name,
-                "provider": generator.provider,
-                "load_seconds": generator.load_seconds,
-                "first_token_seconds": done.first,
-                "tokens_per_second": rate,
-                "sequences": [
-                    _data(shown, index, continuation) for index, continuation in enumerate(done.continuations)
-                ],
-            }
-        )
+        print_json(generation_data(shown, generator, done))
         return
-    if streamed:
-        say()
-    else:
-        for index, continuation in enumerate(done.continuations):
-            source = shown.inputs.names[index] or shown.words(continuation.prompt)
-            say(f"{source} -> {shown.words(continuation.ids)}")
+    print_continuations(shown, done)
     tell_generated(generator, done, most, quiet=shown.quiet)
 
 
-def _tell_not_applied(exported: Exported, sampling: Sampling) -> None:
-    """Name the settings of the checkpoint that change what transformers generates and are not applied, on stderr."""
-    settings, draws = exported.settings, sampling.temperature > 0
+def generation_data(shown: RunContext, generator: LoadedGenerator, done: Generation) -> dict[str, Any]:
+    """A generation as JSON data."""
+    return {
+        "name": shown.exported.spec.name,
+        "provider": generator.provider,
+        "load_seconds": generator.load_seconds,
+        "first_token_seconds": done.first,
+        "tokens_per_second": done.tokens_per_second,
+        "sequences": [
+            _data(shown, index, continuation) for index, continuation in enumerate(done.continuations)
+        ],
+    }
+
+
+def print_continuations(shown: RunContext, done: Generation) -> None:
+    """Print the continuation of each prompt, or end the line of one that was streamed."""
+    if shown.streams:
+        say()
+        return
+    for index, continuation in enumerate(done.continuations):
+        source = shown.inputs.names[index] or shown.words(continuation.prompt)
+        say(f"{source} -> {shown.words(continuation.ids)}")
+
+
+def tell_not_applied(shown: RunContext, sampling: Sampling) -> None:
+    """Name the settings of the checkpoint that change what transformers generates and are not applied, on stderr, unless
+    quiet."""
+    settings, draws = shown.exported.settings, sampling.temperature > 0
+    if shown.quiet:
+        return
     if names := settings.not_applied(sampling=draws):
         say(f"Not applied, as {settings.where} states it: {', '.join(names)}.", "yellow", err=True)
     if not draws and settings.samples:
@@ -118,8 +136,10 @@ def _tell_not_applied(exported: Exported, sampling: Sampling) -> None:
         say(f"{settings.where} states sampling with {values}. {hint}", "dim", err=True)
 
 
-def _token_printer(shown: RunContext) -> Callable[[list[int]], None]:
-    """Print the prompt if it is continued, and return a callback that prints each new token."""
+def token_printer(shown: RunContext) -> Callable[[list[int]], None]:
+    """Print a streamed prompt if it is continued, and return a callback that prints each new token."""
+    if not shown.streams:
+        return lambda tokens: None
     piece = _ids_with_commas() if shown.text is None else Stream(shown.text).piece
     if shown.exported.spec.architecture == "decoder":
         say_piece("".join(map(piece, shown.values[0])))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cli.terminal.render import say
 from zoo.core.units import time_text
 
 if TYPE_CHECKING:
-    from exporters.runtime.generation import Generation, Generator
+    from exporters.runtime.generation import Generation
 
 _ENDINGS = {
     "max_new_tokens": "at --max-new-tokens ({most})",
@@ -18,11 +18,20 @@ _ENDINGS = {
 """Why a text ended, in words that follow "stopped"."""
 
 
-def tell_generated(generator: Generator, done: Generation, most: int, *, quiet: bool) -> None:
-    """Print the number of tokens, the speed, and why the texts ended."""
+class LoadedGenerator(Protocol):
+    """The graphs of a generator, loaded."""
+
+    provider: str
+    load_seconds: float
+
+
+def tell_generated(
+    generator: LoadedGenerator, done: Generation, most: int, *, quiet: bool, beside: str = ""
+) -> None:
+    """Print the number of tokens, the speed, a comparison ``beside`` it, and why the texts ended."""
     count = sum(len(continuation.ids) for continuation in done.continuations)
     rate = done.tokens_per_second
-    speed = "" if rate is None else f", then {rate:,.1f} tokens/s"
+    speed = "" if rate is None else f", then {rate:,.1f} tokens/s{beside}"
     endings = dict.fromkeys(_ENDINGS[continuation.ending] for continuation in done.continuations)
     stopped = f"stopped {' or '.join(endings).format(most=most)}"
     if not quiet:

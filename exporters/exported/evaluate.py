@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +12,20 @@ from exporters.exported.model_source import ModelSource
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS
 from exporters.preprocessing import Preprocessing
+from exporters.quality.drafts import DraftRunner, DraftTally
 from exporters.quality.inputs import random_inputs, representative
 from exporters.quality.judge import check_judgeable, judge
 from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
 from exporters.quality.quality_inputs import speech_of, with_costs
 from exporters.quality.runners import Files, FloatModel, Runner
+from exporters.runtime.draft import check_draft
 from exporters.runtime.exported import Exported
 from exporters.runtime.text import find_text
 from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
+from specs.model.model import Model
 from zoo.core.progress import Progress, Stage
 
 
@@ -65,6 +70,55 @@ def evaluate(
     if not costs:
         return quality
     return with_costs(spec, model, lambda model: weights_of(exported, model), inputs, quality, progress)
+
+
+def predict_draft(
+    target: Exported,
+    draft: Exported,
+    draft_tokens: int,
+    text: Path | None,
+    tokenizer: Path | None,
+    progress: Progress,
+) -> Quality:
+    """The share of a draft's tokens that the target accepts on a text, and the tokens per call of the target for ``draft_tokens``
+    proposals at a time.
+
+    ``text`` and ``tokenizer`` as in :func:`evaluate`. Raises :class:`specs.base.errors.UserError` as
+    :func:`exporters.runtime.draft.check_draft` does.
+    """
+    check_draft(target, draft)
+    spec = _in_both_contexts(target.spec, draft.spec)
+    random = target.manifest.weights == "random"
+    inputs = _inputs(replace(target, spec=spec), None, text, tokenizer, random=random)
+    progress(Stage("load the files"))
+    assert draft.spec.vocab_size is not None
+    runner = DraftRunner(files_of(draft), draft.spec.vocab_size)
+    count = len(inputs.judged)
+
+    def tell(done: int) -> None:
+        progress(Stage(f"input {done + 1} of {count}"))
+
+    figures, kinds = judge(
+        spec,
+        inputs.judged,
+        files_of(target),
+        runner,
+        progress=tell,
+        kinds=inputs.kinds,
+        new_tally=functools.partial(DraftTally, draft_tokens),
+    )
+    name = f"{draft.directory}, which drafts {draft_tokens} tokens at a time"
+    return Quality(inputs.description, name, figures, kinds=kinds)
+
+
+def _in_both_contexts(target: Model, draft: Model) -> Model:
+    """The target's spec, with a decoder whose context is no longer than the draft's."""
+    assert target.decoder is not None
+    assert draft.decoder is not None
+    lengths = [target.context_length_of(target.decoder), draft.context_length_of(draft.decoder)]
+    shortest = min(filter(None, lengths), default=None)
+    decoder = target.decoder.model_copy(update={"context_length": shortest})
+    return target.model_copy(update={"decoder": decoder})
 
 
 def files_of(exported: Exported) -> Files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -49,19 +50,21 @@ def judge(
     speech: Speech = Speech(),
     progress: Callable[[int], None] = lambda done: None,
     kinds: Sequence[str] = (),
+    new_tally: Callable[[], Tally] | None = None,
 ) -> Judgement:
     """The figures of the files against a reference; without a reference only perplexity.
 
-    ``kinds`` are the kinds of text of the examples; none if they are all alike.
+    ``kinds`` are the kinds of text of the examples; none if they are all alike. ``new_tally`` gives figures other than the head's.
 
     Raises :class:`specs.base.errors.UserError` for a model without perplexity.
     """
     check_judgeable(spec, has_reference=reference is not None)
+    new_tally = new_tally or functools.partial(tally_for, spec)
     tallies, pairs = dict[str, Tally](), []
     with torch.inference_mode():
         for done, example in enumerate(examples):
             progress(done)
-            tally = tallies.setdefault(kinds[done] if kinds else "", tally_for(spec))
+            tally = tallies.setdefault(kinds[done] if kinds else "", new_tally())
             if spec.architecture == "encoder-decoder":
                 assert reference is not None
                 pairs.append(_speak(spec, example, files, reference, speech, tally))
@@ -69,7 +72,7 @@ def judge(
                 case = _case_of(spec, example)
                 wanted = None if reference is None else reference.outputs(case)
                 tally.add(case, wanted, files.outputs(case))
-    figures = figures_of(tallies.values(), tally_for(spec))
+    figures = figures_of(tallies.values(), new_tally())
     figures |= {"token_error_rate": token_error_rate(pairs)} if pairs else {}
     of_kinds = {kind: tally.figures() for kind, tally in tallies.items()} if len(tallies) > 1 else {}
     return Judgement(figures, of_kinds)

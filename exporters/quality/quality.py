@@ -29,6 +29,10 @@ MEASURES = {
     "same_neighbours": Measure("same 10 nearest neighbours", ".2%"),
     "same_matches": Measure("same best match of text and image", ".2%"),
     "token_error_rate": Measure("token error rate against float", ".2%", True),
+    "greedy_acceptance": Measure("accepted in greedy decoding", ".2%"),
+    "greedy_tokens_per_call": Measure("tokens per call in greedy decoding", ".2f"),
+    "sampling_acceptance": Measure("accepted in sampling", ".2%"),
+    "sampling_tokens_per_call": Measure("tokens per call in sampling", ".2f"),
 }
 """All figures by record name."""
 

@@ -6,7 +6,7 @@ Shapes: batch B, key-value heads G, past length P, new tokens T, room for S toke
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,51 @@ _ONES: dict[int, Any] = {
 """The value 1 for each of ONNX's element types."""
 
 
+class Buffers:
+    """Sets of buffers for the same tensors: every call reads one and writes one, which is the same if there is only one.
+
+    The set that :meth:`hold` marks is not written until the next mark, for which a third set is allocated.
+    """
+
+    def __init__(self, allocate: Callable[[], list[OrtValue]], count: int) -> None:
+        self._allocate = allocate
+        self.sets = [allocate() for _ in range(count)]
+        self._addresses = [_addresses(tensors) for tensors in self.sets]
+        self._read, self._written = 0, count - 1
+        self._held: int | None = None
+
+    @property
+    def read(self) -> list[int]:
+        """The addresses of the tensors that the next call reads."""
+        return self._addresses[self._read]
+
+    @property
+    def written(self) -> list[int]:
+        """The addresses of the tensors that the next call writes."""
+        return self._addresses[self._written]
+
+    def advance(self) -> None:
+        """Read what the last call wrote."""
+        self._turn(self._written)
+
+    def hold(self) -> None:
+        """Mark the set that the next call reads."""
+        if len(self.sets) == 2:
+            self.sets.append(self._allocate())
+            self._addresses.append(_addresses(self.sets[-1]))
+        self._held = self._read
+
+    def reset(self) -> None:
+        """Read the marked set again."""
+        assert self._held is not None
+        self._turn(self._held)
+
+    def _turn(self, read: int) -> None:
+        self._read = read
+        if len(self.sets) > 1:
+            self._written = next(index for index in range(len(self.sets)) if index not in (read, self._held))
+
+
 class StepCache:
     """The base class of caches, with ``past`` tokens and ``room`` slots.
 
@@ -32,7 +77,7 @@ class StepCache:
     """
 
     copies: int
-    """The number of full-length buffers per tensor of keys or values: the first is read, the last written."""
+    """The number of full-length buffers per tensor of keys or values."""
 
     def __init__(
         self, graph: LoadedGraph, names: Iterable[str], rows: int, room: int, constant: Collection[str] = ()
@@ -42,16 +87,14 @@ class StepCache:
         slots = [graph.inputs[name] for name in names]
         self._slots = [slot for slot in slots if slot.name not in constant]
         self._constant = [slot for slot in slots if slot.name in constant]
-        self._memory = [
-            [self._allocated(slot, self._shape(slot, room)) for slot in self._slots]
-            for _ in range(self.copies)
-        ]
-        self._states = [
-            [self._allocated(slot, self._state_shape(slot)) for slot in self._constant] for _ in range(2)
-        ]
-        self._addresses = [[tensor.data_ptr() for tensor in tensors] for tensors in self._memory]
-        self._state_addresses = [[tensor.data_ptr() for tensor in tensors] for tensors in self._states]
-        for states in self._states:
+        self._memory = Buffers(
+            lambda: [self._allocated(slot, self._shape(slot, room)) for slot in self._slots], self.copies
+        )
+        self._states = Buffers(
+            lambda: [self._allocated(slot, self._state_shape(slot)) for slot in self._constant], 2
+        )
+        self._marked = 0
+        for states in self._states.sets:
             self._write(self._constant, states, 0)
 
     def bind(self, binding: Any, new: int) -> None:
@@ -59,14 +102,36 @@ class StepCache:
         raise NotImplementedError
 
     def advance(self, new: int) -> None:
-        """Add the tokens of the last call to the past."""
+        """Add tokens of the last call to the past: all, or the first ``new`` if the cache is ``divisible``."""
         self.past += new
-        self._state_addresses.reverse()
+        self._memory.advance()
+        self._states.advance()
+
+    @property
+    def divisible(self) -> bool:
+        """Whether the latest tokens can be dropped: a buffer has a slot for each token, and there is no other state."""
+        return self.copies == 1 and not self._constant
+
+    def mark(self) -> None:
+        """Remember the past, for :meth:`rewind`."""
+        self._marked = self.past
+        if not self.divisible:
+            self._memory.hold()
+            self._states.hold()
+
+    def rewind(self, past: int) -> int:
+        """Drop the tokens after the first ``past``, or after the marked ones if the cache is not ``divisible``; return the
+        number of tokens left."""
+        self.past = past if self.divisible else self._marked
+        if not self.divisible:
+            self._memory.reset()
+            self._states.reset()
+        return self.past
 
     @property
     def state_bytes(self) -> int:
         """The bytes of constant-size states, summed over rows and layers."""
-        return sum(tensor.tensor_size_in_bytes() for tensor in self._states[0])
+        return sum(tensor.tensor_size_in_bytes() for tensor in self._states.sets[0])
 
     @property
     def token_bytes(self) -> int:
@@ -80,12 +145,12 @@ class StepCache:
     def fill(self, past: int) -> None:
         """Pretend that ``past`` tokens were read: their keys and values, and the states, are ones."""
         self._set(1)
-        for states in self._states:
+        for states in self._states.sets:
             self._write(self._constant, states, 1)
         self.past = past
 
     def _set(self, number: int) -> None:
-        for tensors in self._memory:
+        for tensors in self._memory.sets:
             self._write(self._slots, tensors, number)
 
     def _write(self, slots: Iterable[GraphTensor], tensors: Iterable[OrtValue], number: int) -> None:
@@ -107,13 +172,13 @@ class StepCache:
 
     def _bind(self, binding: Any, past: int, present: int) -> None:
         """Bind buffers of these lengths."""
-        for slot, read, written in zip(self._slots, self._addresses[0], self._addresses[-1], strict=True):
+        for slot, read, written in zip(self._slots, self._memory.read, self._memory.written, strict=True):
             self._bind_input(binding, slot, self._shape(slot, past), read)
             self._bind_output(binding, slot, self._shape(slot, present), written)
 
     def _bind_states(self, binding: Any) -> None:
         """Bind the constant-size states."""
-        for slot, read, written in zip(self._constant, *self._state_addresses, strict=True):
+        for slot, read, written in zip(self._constant, self._states.read, self._states.written, strict=True):
             shape = self._state_shape(slot)
             self._bind_input(binding, slot, shape, read)
             self._bind_output(binding, slot, shape, written)
@@ -134,10 +199,6 @@ class GrowingCache(StepCache):
         self._bind(binding, self.past, self.past + new)
         self._bind_states(binding)
 
-    def advance(self, new: int) -> None:
-        super().advance(new)
-        self._addresses.reverse()
-
 
 class SharedCache(StepCache):
     """A cache whose graph appends new tokens in place, B G S K: one buffer holds past and present."""
@@ -150,6 +211,10 @@ class SharedCache(StepCache):
             self._bind(binding, self.room, self.room)
             self._bound = binding
         self._bind_states(binding)
+
+
+def _addresses(tensors: Iterable[OrtValue]) -> list[int]:
+    return [tensor.data_ptr() for tensor in tensors]
 
 
 CACHES: dict[str, type[StepCache]] = {"growing": GrowingCache, "shared": SharedCache}

@@ -69,6 +69,25 @@ class Decoding:
             self._mask = whole
         return scores[np.arange(len(ids)), last].astype(np.float32)
 
+    def score(self, ids: Sequence[int]) -> Floats:
+        """The scores of the token after each of the next tokens of a single row, T V.  The cache stays unchanged until
+        :meth:`keep`."""
+        return self._run(np.array([ids]), np.ones((1, self.cache.past + len(ids)), np.int64))[0].astype(
+            np.float32
+        )
+
+    def keep(self, count: int) -> None:
+        """Add the first ``count`` tokens of the last :meth:`score` to the cache: all, unless the cache is divisible."""
+        self.cache.advance(count)
+        self._mask = np.ones((1, self.cache.past), np.int64)
+
+    def rewind(self, past: int) -> int:
+        """Drop the tokens of a single row after the first ``past``, or after the cache's mark if it is not divisible; return the
+        number of tokens left."""
+        left = self.cache.rewind(past)
+        self._mask = self._mask[:, :left]
+        return left
+
     def pretend(self, past: int) -> None:
         """Continue as if each row had read ``past`` tokens, with placeholder cache contents."""
         self.cache.fill(past)

@@ -57,9 +57,12 @@ class Exported:
         """
         return self.manifest.cache or CacheRecord()
 
-    def open(self, index: int, threads: int = 0) -> LoadedGraph:
-        """Load one of the graphs. Raises :class:`specs.base.errors.UserError` if ONNX Runtime rejects it."""
-        return LoadedGraph(self.graphs[index], self.providers, threads, self.adapter)
+    def open(self, index: int, threads: int = 0, *, in_turn: bool = False) -> LoadedGraph:
+        """Load one of the graphs, to run ``in_turn`` with another session or alone.
+
+        Raises :class:`specs.base.errors.UserError` if ONNX Runtime rejects it.
+        """
+        return LoadedGraph(self.graphs[index], self.providers, threads, self.adapter, in_turn=in_turn)
 
     @property
     def labels(self) -> Mapping[str, str]:

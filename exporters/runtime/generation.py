@@ -56,12 +56,12 @@ class Generation:
 
 
 class Generator:
-    """The graphs of an export that generates, loaded.
+    """The graphs of an export that generates, loaded; the decoder may run ``in_turn`` with another.
 
     Raises :class:`specs.base.errors.UserError` if the model has no next-token scores.
     """
 
-    def __init__(self, exported: Exported, threads: int = 0) -> None:
+    def __init__(self, exported: Exported, threads: int = 0, *, in_turn: bool = False) -> None:
         spec = exported.spec
         if not spec.decodes or not spec.head.predicts_next:
             raise UserError(
@@ -81,7 +81,7 @@ class Generator:
                 )
             self.encoder = exported.open(0, threads)
         self.embedder = ImageEmbedder(exported, threads) if spec.architecture == "vision-language" else None
-        self.decoder = exported.open(-1, threads)
+        self.decoder = exported.open(-1, threads, in_turn=in_turn)
         graphs = filter(None, (self.encoder, *(self.embedder.graphs if self.embedder else ()), self.decoder))
         self.load_seconds = sum(graph.load_seconds for graph in graphs)
         self.provider = self.decoder.provider
@@ -147,7 +147,7 @@ class Generator:
     ) -> Generation:
         """Continue the prompts of one batch."""
         begun, first = time.perf_counter(), 0.0
-        fitting = min(most, self._room(prompts))
+        fitting = min(most, self.room(prompts))
         decoding, reading = self.begin(prompts, fitting, start, images)
         sampler = Sampler(sampling, len(prompts))
         generated: list[list[int]] = [[] for _ in prompts]
@@ -174,12 +174,17 @@ class Generator:
         ]
         return Generation(continuations, first, rest)
 
-    def _room(self, prompts: InputBatch) -> int:
+    def room(self, prompts: InputBatch) -> int:
         """The number of tokens that fit after the longest prompt, within the decoder's context and cache."""
+        read = 1 if self.encoder is not None else max(map(len, _rows(prompts)))
+        return max(1, self.longest - read)
+
+    @property
+    def longest(self) -> int:
+        """The number of tokens that fit in the decoder's context and cache."""
         assert self.spec.decoder is not None
         limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
-        read = 1 if self.encoder is not None else max(map(len, _rows(prompts)))
-        return max(1, min(limit or sys.maxsize for limit in limits) - read)
+        return min(limit or sys.maxsize for limit in limits)
 
 
 class _CallByCall:

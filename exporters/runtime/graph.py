@@ -49,14 +49,23 @@ class GraphTensor:
 class LoadedGraph:
     """An ONNX file loaded in a session, with an adapter switched on if one is given.
 
+    The threads of a session that runs ``in_turn`` with another stop after each call: spinning, they would take its cores.
     Raises :class:`specs.base.errors.UserError` if ONNX Runtime cannot load it.
     """
 
     def __init__(
-        self, path: Path, providers: tuple[str, ...], threads: int = 0, adapter: Path | None = None
+        self,
+        path: Path,
+        providers: tuple[str, ...],
+        threads: int = 0,
+        adapter: Path | None = None,
+        *,
+        in_turn: bool = False,
     ) -> None:
         options = session_options(path)
         options.intra_op_num_threads = threads
+        if in_turn:
+            options.add_session_config_entry("session.force_spinning_stop", "1")
         begun = time.perf_counter()
         try:
             self.session = open_session(path, options, providers)

@@ -63,6 +63,12 @@ class TextTokenizer:
         text = next((index for index, special in enumerate(encoding.special_tokens_mask) if not special), 0)
         return list(encoding.ids[:text])
 
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """The id of every token, with those added to the vocabulary."""
+        with _reported_failures(self.path):
+            return dict(self.tokenizer.get_vocab(with_added_tokens=True))
+
     def pair(self, first: str, second: str) -> tuple[list[int], list[int]]:
         """Two texts as one sequence with special tokens, and the type of each token."""
         with _reported_failures(self.path):

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from specs.base.errors import UserError, option_name
 
 Floats = NDArray[np.float32]
+Shares = NDArray[np.float64]
+"""Probabilities."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +57,29 @@ class Sampler:
 
         Raises :class:`specs.base.errors.UserError` where the scores are not finite.
         """
-        if not np.isfinite(scores.max(-1)).all():
-            raise UserError(
-                "The model's scores are not finite numbers\n"
-                "  Check its weights, or export it in a precision with a larger range."
-            )
+        check_finite(scores)
         if self._sampling.temperature == 0:
             return [int(token) for token in scores.argmax(-1)]
         return [self._draw(row, generator) for row, generator in zip(scores, self._generators, strict=True)]
 
     def _draw(self, scores: Floats, generator: np.random.Generator) -> int:
         kept, shares = distribution(scores, self._sampling)
-        index = np.searchsorted(np.cumsum(shares), generator.random(), side="right")
-        return int(kept[min(int(index), len(kept) - 1)])
+        return int(kept[draw(shares, generator)])
+
+
+def check_finite(scores: Floats) -> None:
+    """Raise :class:`specs.base.errors.UserError` unless the best of each row's scores is a finite number."""
+    if not np.isfinite(scores.max(-1)).all():
+        raise UserError(
+            "The model's scores are not finite numbers\n"
+            "  Check its weights, or export it in a precision with a larger range."
+        )
+
+
+def draw(shares: Shares, generator: np.random.Generator) -> int:
+    """A random index, by its probability."""
+    index = np.searchsorted(np.cumsum(shares), generator.random(), side="right")
+    return min(int(index), len(shares) - 1)
 
 
 def distribution(scores: Floats, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
@@ -84,3 +96,14 @@ def distribution(scores: Floats, sampling: Sampling) -> tuple[np.ndarray, np.nda
         likely = shares >= sampling.min_p * shares[0]
         kept, shares = kept[likely], shares[likely] / shares[likely].sum()
     return kept, shares
+
+
+def probabilities(scores: Floats, sampling: Sampling) -> Shares:
+    """The probability of every token, V, from scores V: 1 for the best token in greedy decoding."""
+    shares = np.zeros(len(scores))
+    if sampling.temperature == 0:
+        shares[scores.argmax()] = 1
+    else:
+        kept, values = distribution(scores, sampling)
+        shares[kept] = values
+    return shares

@@ -1,0 +1,149 @@
+"""Draft models: whether an export can draft for another, and the tokens that it proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from exporters.runtime.exported import Exported
+from exporters.runtime.generation import Generator
+from exporters.runtime.graph import Floats
+from exporters.runtime.text import find_text
+from specs.base.errors import UserError, option_name
+from zoo.generation.sampling import Shares, draw
+
+Chooses = Callable[[Floats, Sequence[int]], Shares]
+"""Returns the probability of each token, V, from its scores, V, and the tokens before it."""
+
+DRAFT_TOKENS = 4
+"""The number of tokens that a draft proposes at a time by default."""
+
+_LISTED = 3
+
+
+def check_draft(target: Exported, draft: Exported) -> None:
+    """Raise :class:`specs.base.errors.UserError` unless both exports are decoders of one vocabulary, and the target scores all
+    tokens of a call.
+
+    The vocabularies are those of the tokenizers beside the exports; without them, the sizes must be equal.
+    """
+    for exported, what in ((target, "The target of a draft"), (draft, "A draft")):
+        spec = exported.spec
+        if spec.architecture != "decoder" or not spec.head.predicts_next:
+            raise UserError(
+                f"{what} must be a decoder with a head of kind language_modeling.\n"
+                f"  value: {exported.directory}, {spec.architecture}, head {spec.head.kind}\n"
+                f"  Leave out {option_name('draft')}, or choose another export."
+            )
+    if target.manifest.options.logits == "last":
+        raise UserError(
+            f"The target of a draft must return scores of all tokens.\n"
+            f"  value: {target.directory}, {option_name('logits')} last\n"
+            f"  Export it again with {option_name('logits')} all."
+        )
+    vocabularies = [_vocabulary(exported.directory) for exported in (target, draft)]
+    if None not in vocabularies:
+        _check_tokens(target.directory, draft.directory, *filter(None, vocabularies))
+    elif target.spec.vocab_size != draft.spec.vocab_size:
+        raise UserError(
+            "A draft must have the vocabulary of its target.\n"
+            f"  value: {target.directory} has {target.spec.vocab_size} tokens, {draft.directory} has {draft.spec.vocab_size}\n"
+            "  Choose a draft of the same family, or put both tokenizers beside the exports if only padding differs."
+        )
+
+
+def _vocabulary(directory: Path) -> dict[str, int] | None:
+    """The ids of the tokens of the tokenizer beside an export, if there is one."""
+    text = find_text(directory, None, needed=False)
+    return None if text is None else text.vocabulary
+
+
+def _check_tokens(target: Path, draft: Path, first: dict[str, int], second: dict[str, int]) -> None:
+    """Raise :class:`specs.base.errors.UserError` where two tokenizers differ."""
+    different = sorted(
+        token for token in first.keys() | second.keys() if first.get(token) != second.get(token)
+    )
+    if different:
+        examples = ", ".join(
+            f"{token!a} is {first.get(token, 'missing')} and {second.get(token, 'missing')}"
+            for token in different[:_LISTED]
+        )
+        raise UserError(
+            f"A draft must have the tokenizer of its target: {len(different):,} tokens of {target} and {draft} differ.\n"
+            f"  value: {examples}\n  Choose a draft of the same family."
+        )
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A proposed token, and the probabilities, V, that it was drawn by."""
+
+    token: int
+    shares: Shares
+
+
+class Drafter:
+    """A draft model that continues one sequence of at most ``room`` tokens.
+
+    ``chooses`` gives its probabilities. Scores and ids are those of the target's vocabulary: a draft whose embedding has fewer
+    or more rows reads ids that it lacks as its last, and proposes no token that the target lacks.
+    """
+
+    def __init__(
+        self,
+        generator: Generator,
+        prompt: Sequence[int],
+        most: int,
+        vocabulary: int,
+        chooses: Chooses,
+        random: np.random.Generator,
+    ) -> None:
+        assert generator.spec.vocab_size is not None
+        self._last = generator.spec.vocab_size - 1
+        self._room = min(len(prompt) + most, generator.longest)
+        room = max(0, self._room - len(prompt))
+        self._decoding = generator.begin([self._known(prompt)], room, 0)[0] if room else None
+        self._vocabulary, self._chooses, self._random = vocabulary, chooses, random
+        self._read: list[int] = []
+
+    def propose(self, tokens: Sequence[int], count: int) -> list[Proposal]:
+        """Up to ``count`` tokens after ``tokens``, which begin with all tokens of earlier calls; fewer at the end of the draft's
+        context."""
+        count = min(count, self._room - len(tokens) + 1)
+        if count <= 0 or self._decoding is None:
+            return []
+        kept = _common(self._read, tokens[:-1])
+        if kept < len(self._read):
+            kept = self._decoding.rewind(kept)
+        scores = self._decoding.read([self._known(tokens[kept:])])[0]
+        self._decoding.cache.mark()
+        self._read = list(tokens)
+        proposals: list[Proposal] = []
+        for _ in range(count):
+            if proposals:
+                self._read.append(proposals[-1].token)
+                scores = self._decoding.read([self._known(self._read[-1:])])[0]
+            shares = self._chooses(self._aligned(scores), [proposal.token for proposal in proposals])
+            proposals.append(Proposal(draw(shares, self._random), shares))
+        return proposals
+
+    def _known(self, tokens: Sequence[int]) -> list[int]:
+        return [min(token, self._last) for token in tokens]
+
+    def _aligned(self, scores: Floats) -> Floats:
+        """Scores for the target's vocabulary."""
+        if len(scores) == self._vocabulary:
+            return scores
+        aligned = np.full(self._vocabulary, -np.inf, np.float32)
+        common = min(len(scores), self._vocabulary)
+        aligned[:common] = scores[:common]
+        return aligned
+
+
+def _common(first: Sequence[int], second: Sequence[int]) -> int:
+    """The length of the common beginning of two sequences."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(first), len(second)))
