@@ -7,6 +7,7 @@ from exporters.layouts import LAYOUTS, Deployment, check_layout
 from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.quantized_cache.check import check_cache_format
 from exporters.steps.options import ExportOptions
+from exporters.steps.window_cache import check_window_cache
 from exporters.target.static_cache import check_cache
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
@@ -22,6 +23,8 @@ def check_options(model: ZooModel, spec: Model, options: ExportOptions) -> None:
     check_layout(LAYOUTS[options.layout], deployment)
     check_logits(spec, options.logits)
     check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
+    if options.window_cache:
+        check_window_cache(model, spec, deployment.target, LAYOUTS[options.layout])
     check_cache_format(spec, deployment.target, LAYOUTS[options.layout], options.via, options.cache)
 
 

@@ -88,13 +88,15 @@ def group_query_attention(
     *,
     heads: int,
     cache: CacheFormat | None = None,
+    window_cache: bool = False,
     **options: Any,
 ) -> Any:
     """Rotation, append, and causal attention: com.microsoft's GroupQueryAttention.
 
     projected: queries, keys and values, B T (H K), B T (G K) twice, or one tensor with the three side by side;
     past_key and past_value: B G P K, or in the format of ``cache``; mask: B (P + T), used only for its number of real
-    tokens. Returns B T (H K), and all keys and values so far.
+    tokens. Returns B T (H K), and all keys and values so far; with ``window_cache``, the last keys and values in as many slots
+    as before.
     """
     raise NotImplementedError
 
@@ -107,12 +109,14 @@ def _group_query_attention(
     mask: TensorInfo,
     *,
     heads: int,
+    window_cache: bool = False,
     **options: Any,
 ) -> tuple[TensorInfo, ...]:
     batch, length, _ = projected[0].shape
     _, groups, past, stored_width = past_key.shape
     width = head_width(sum(part.shape[-1] for part in projected), heads, groups)
-    so_far = TensorInfo((batch, groups, past + length, stored_width), past_key.dtype)
+    slots = past if window_cache else past + length
+    so_far = TensorInfo((batch, groups, slots, stored_width), past_key.dtype)
     return TensorInfo((batch, length, heads * width), projected[0].dtype), so_far, so_far
 
 
