@@ -112,6 +112,8 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
     shown = "tokenizer.decode(tokens)" if tokenized else "tokens"
     if spec.image is not None:
         return Usage("python", image_usage(graph), ["onnxruntime-genai"])
+    slots = () if manifest.cache is None else manifest.cache.windows.values()
+    length = max(min(64, graph.context_length or 64), *slots, 0)
     lines = [
         "import onnxruntime_genai as genai",
         "",
@@ -119,7 +121,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         *(["tokenizer = genai.Tokenizer(model)"] if tokenized else []),
         f"prompt = {prompt}",
         "parameters = genai.GeneratorParams(model)",
-        f"parameters.set_search_options(max_length={min(64, graph.context_length or 64)}, do_sample=False)",
+        f"parameters.set_search_options(max_length={length}, do_sample=False)",
         "generator = genai.Generator(model, parameters)",
         "generator.append_tokens(prompt)",
         "while not generator.is_done():",

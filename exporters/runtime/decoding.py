@@ -17,7 +17,7 @@ from zoo.record.records import CacheRecord
 
 SCORES = "logits"
 
-PART = 2048
+PART = 512
 """The tokens of a prompt that are read at a time, where caches hold windows alone."""
 
 

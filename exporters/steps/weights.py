@@ -24,8 +24,8 @@ from exporters.rounding.quantized_cache.check import check_cache_fused
 from exporters.rounding.size_budget import SizeBudget
 from exporters.steps.graphs import Graphs
 from exporters.steps.plan import Plan
-from exporters.steps.window_cache import check_windows_fused
 from exporters.steps.static_activations import may_be_static
+from exporters.steps.window_cache import check_windows_fused
 from exporters.target.static_cache import cache_length
 from exporters.verification.reference import Reference, reference_of
 from exporters.verification.verified_model import VerifiedModel, check_memory, choose_model

@@ -237,8 +237,9 @@ def _decode(
 
 def _with_windows_placed(cache: Mapping[str, Tensor], task: Task, tokens: int) -> dict[str, Tensor]:
     """The state after so many tokens of each row, with the tokens of windows at their positions, and zeros before them."""
-    lengths = {placeholder.name: str(placeholder.dims[2]) for placeholder in task.inputs if is_past(placeholder.name)}
-    held = {name: task.windows[length] for name, length in lengths.items() if length in task.windows}
+    dims = {placeholder.name: placeholder.dims for placeholder in task.inputs if is_past(placeholder.name)}
+    caches = {name: str(dims[name][2]) for name in cache if name not in task.constant}
+    held = {name: task.windows[length] for name, length in caches.items() if length in task.windows}
     whole = {name: tensor for name, tensor in cache.items() if name not in held}
     width = max([tokens, *(tensor.shape[2] for name, tensor in whole.items() if name not in task.constant)])
     for name, (window, _) in held.items():
