@@ -145,6 +145,31 @@ def _skip_norm(x: TensorInfo, *args: Any, **options: Any) -> tuple[TensorInfo, T
     return x, x
 
 
+def gated_norm(x: Any, weight: Any, gate: Any, *, eps: float, activation: str) -> Any:
+    """Return the root-mean-square norm of x, ... K, times the activation of a gate of its shape: com.microsoft's GatedRMSNorm."""
+    raise NotImplementedError
+
+
+@entry(gated_norm, separate)
+def _gated_norm(x: TensorInfo, *args: Any, **options: Any) -> TensorInfo:
+    return x
+
+
+def delta_gates(steps: Any, bias: Any, rates: Any, update: Any = None) -> Any:
+    """Return rates * softplus(steps + bias) and sigmoid(update), B T H each: com.microsoft's LinearAttentionGate.
+
+    Without ``update`` the second result is missing.
+    """
+    raise NotImplementedError
+
+
+@entry(delta_gates, separate)
+def _delta_gates(
+    steps: TensorInfo, bias: TensorInfo, rates: TensorInfo, update: TensorInfo | None = None
+) -> tuple[TensorInfo, ...]:
+    return (steps,) if update is None else (steps, update)
+
+
 def unit_length(x: Any, eps: float) -> Any:
     """:func:`zoo.functional.unit_length`, as a norm with weights: runtimes have a kernel for norms."""
     raise NotImplementedError

@@ -24,6 +24,7 @@ from transformers import (
 from exporters.export import export
 from exporters.graph import trace
 from exporters.graph.fusing.functions import group_query_attention
+from exporters.graph.fusing.window_cache import hold_windows
 from exporters.runtime import decoding
 from exporters.runtime.decoding import Decoding
 from exporters.runtime.exported import open_export
@@ -180,10 +181,9 @@ def test_the_memory_of_32768_tokens(tmp_path: Path) -> None:
 
 
 def test_a_window_that_is_too_short_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hold = trace.hold_windows
 
     def shorter(graph: fx.Graph, task: Task, symbols: Symbols) -> Symbols:
-        symbols = hold(graph, task, symbols)
+        symbols = hold_windows(graph, task, symbols)
         for node in graph.nodes:
             if node.target is group_query_attention and node.kwargs.get("window_cache"):
                 node.kwargs = {**node.kwargs, "window": node.kwargs["window"] - 1}
