@@ -78,7 +78,7 @@ class StepCache:
         return sum(tensor.tensor_size_in_bytes() for tensor in self._states[0])
 
     def token_bytes(self, tokens: int) -> int:
-        """The bytes of so many tokens of each row, summed over rows and layers: of a window, no more than its slots."""
+        """The bytes of the given number of tokens per row, summed over rows and layers; a window has no more than its slots."""
         return sum(math.prod(self._shape(slot, tokens, most=True)) * slot.width for slot in self._slots)
 
     def clear(self) -> None:

@@ -67,7 +67,7 @@ class Decoding:
         lengths = {len(sequence) for sequence in sequences}
         if self._facts.padding == "none" and len(lengths) > 1:
             raise UserError(
-                f"Prompts of a batch must have equally many tokens in an export with {option_name('window_cache')}\n"
+                f"Prompts of a batch must have the same length in an export with {option_name('window_cache')}\n"
                 f"  value: {', '.join(map(str, sorted(lengths)))} tokens\n  Read them one by one, or export without it."
             )
         if self._facts.windows and keep and len(sequences) == 1:  # skips the keys before each part's windows

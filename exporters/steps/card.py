@@ -239,7 +239,7 @@ def _batches(manifest: Manifest) -> str:
         sizes = ", ".join(f"`{name}` = {slots}" for name, slots in cache.windows.items())
         lines = [
             f"Caches that hold a window alone have a fixed number of slots ({sizes}); attention drops the keys before the window itself. "
-            "All rows of a batch have equally many tokens, without padding."
+            "All rows of a batch have the same length, without padding."
         ]
     if any(_ONE_ROW in graph.operations for graph in manifest.graphs.values()):
         lines.append(

@@ -16,7 +16,7 @@ Windows = Mapping[int, WindowCache]
 
 
 def windowed_layers(model: Any, spec: Model, target: Target) -> dict[int, WindowCache]:
-    """The caches of a decoder that may hold a window alone, by layer: those of windows that are shorter than the context."""
+    """The caches of a decoder that may hold a window alone, by layer: the window is shorter than the context."""
     context = spec.context_length_of(spec.last_stack)
     windows = {layer: attention.window for layer, attention in model.decoder.attentions.items()}
     return {

@@ -363,7 +363,7 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 
 def _of_equal_rows(spec: Model, draw: _Draw) -> Iterator[Case]:
-    """Rows of equally many tokens, whose caches hold windows alone: prompts and steps end before, at and beyond each window."""
+    """Rows of the same length, whose caches hold windows alone: prompts and steps end before, at and beyond each window."""
     room = draw.steps_room
     cases = [
         Case("one token", draw.tokens(1)),

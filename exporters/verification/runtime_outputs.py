@@ -236,7 +236,7 @@ def _decode(
 
 
 def _with_windows_placed(cache: Mapping[str, Tensor], task: Task, tokens: int) -> dict[str, Tensor]:
-    """The state after so many tokens of each row, with the tokens of windows at their positions, and zeros before them."""
+    """The state after ``tokens`` tokens per row, with the tokens of windows at their positions, and zeros before them."""
     dims = {placeholder.name: placeholder.dims for placeholder in task.inputs if is_past(placeholder.name)}
     caches = {name: str(dims[name][2]) for name in cache if name not in task.constant}
     held = {name: task.windows[length] for name, length in caches.items() if length in task.windows}
@@ -251,8 +251,10 @@ def _with_windows_placed(cache: Mapping[str, Tensor], task: Task, tokens: int) -
 
 
 def tokens_held(window: int, slots: int, tokens: int) -> int:
-    """The number of tokens in a cache of these slots after so many, by the definition of GroupQueryAttention: full caches drop
-    all that is before the window at once."""
+    """The number of tokens that a cache with ``slots`` slots holds after ``tokens`` tokens, by the definition of GroupQueryAttention.
+
+    A full cache drops everything before the window at once.
+    """
     if tokens <= slots:
         return tokens
     dropped = slots - window + 1

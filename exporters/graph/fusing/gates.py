@@ -53,22 +53,22 @@ def fuse_delta_gates(rewriter: Rewriter, target: Target) -> None:
         decay: Any
         update: Any
         decay, update = (_before_transpose(part) for part in rule.args[3:5])
-        found = _decay(decay)
-        if found is None:
+        gates = _decay(decay)
+        if gates is None:
             continue
-        steps, bias, rates = found
-        place = min([*decay.users, *update.users])
+        steps, bias, rates = gates
+        first_user = min([*decay.users, *update.users])
         rated = (
             update.target is torch.sigmoid
             and update.args[0].meta["info"] == steps.meta["info"]
-            and update.args[0] < place
+            and update.args[0] < first_user
         )
         results = rewriter.insert(
-            place if rated else decay, delta_gates, steps, bias, rates, update.args[0] if rated else None
+            first_user if rated else decay, delta_gates, steps, bias, rates, update.args[0] if rated else None
         )
-        rewriter.replace(decay, rewriter.take(place if rated else decay, results, 0))
+        rewriter.replace(decay, rewriter.take(first_user if rated else decay, results, 0))
         if rated:
-            rewriter.replace(update, rewriter.take(place, results, 1))
+            rewriter.replace(update, rewriter.take(first_user, results, 1))
 
 
 def _before_transpose(node: Any) -> Any:

@@ -150,7 +150,7 @@ def test_prompts_of_several_lengths(exported: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         Decoding(found.open(-1, 1), found.cache, 2, 9).read([[1, 2, 3], [4, 5]])
     assert str(error.value) == (
-        "Prompts of a batch must have equally many tokens in an export with window_cache\n"
+        "Prompts of a batch must have the same length in an export with window_cache\n"
         "  value: 2, 3 tokens\n  Read them one by one, or export without it."
     )
 
