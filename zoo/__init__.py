@@ -354,8 +354,8 @@ def export(
 
     - weights, unless ``model`` is a module: ``weights``, ``seed``
     - runtime: ``target``, ``layout``, ``provider``, ``opset``, ``via``, ``logits``, ``outputs``, ``cuda_graph``, ``adapters``
-    - precision: ``precision``, ``cache_precision``, ``cache_length``, ``activations``, ``rounding``, ``budget``, ``block_size``,
-      ``asymmetric``, ``head_precision``
+    - precision: ``precision``, ``cache_precision``, ``cache_length``, ``window_cache``, ``activations``, ``rounding``, ``budget``,
+      ``block_size``, ``asymmetric``, ``head_precision``
     - checks: ``verify``, ``engines``, ``calibrate``, ``max_kl``, ``min_cosine``
 
     Raises :class:`specs.base.errors.UserError` for invalid input,

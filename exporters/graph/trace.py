@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import onnx
 from torch import fx, nn
@@ -12,11 +13,13 @@ from torch import fx, nn
 from exporters.graph.fusing import fuse
 from exporters.graph.fusing.mixtures import unquantized_mixtures
 from exporters.graph.fusing.quantized_cache import has_cache_operations, quantize_caches, with_quantized_cache
+from exporters.graph.fusing.window_cache import hold_windows
 from exporters.graph.quantization.cache_scheme import CacheFormat
 from exporters.graph.quantization.scheme import Quantization
 from exporters.graph.translate import Lowering
 from exporters.graph.values import Graph
 from exporters.target.targets import Target
+from exporters.target.window_cache import Windows, with_window_caches
 from zoo.core.collector import collector_paused
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.task import Task
@@ -41,14 +44,15 @@ class TracedTask:
         target: Target,
         context_length: int | None,
         cache: CacheFormat | None = None,
+        windows: Windows = MappingProxyType({}),
     ) -> TracedTask:
         """Trace and fuse a task of a model on the meta device.
 
-        ``cache`` is the format of cached keys and values, used where every attention supports it. Raises
-        :class:`zoo.tracing.tracer.UntraceableError`.
+        ``cache`` is the format of cached keys and values, used where every attention supports it, and ``windows`` are the layers
+        whose caches then hold a window alone. Raises :class:`zoo.tracing.tracer.UntraceableError`.
         """
         with collector_paused():
-            return cls.fused(TaskTrace.of(model, task), task, target, context_length, cache)
+            return cls.fused(TaskTrace.of(model, task), task, target, context_length, cache, windows)
 
     @classmethod
     def fused(
@@ -58,13 +62,18 @@ class TracedTask:
         target: Target,
         context_length: int | None,
         cache: CacheFormat | None = None,
+        windows: Windows = MappingProxyType({}),
     ) -> TracedTask:
         """Fuse the trace of a task, which is changed."""
         unfused = fuse(trace.graph, target, context_length)
         if cache is not None and has_cache_operations(trace.graph):
             task = with_quantized_cache(task, cache)
             quantize_caches(trace.graph, cache)
-        return cls(task, target, trace.symbols, trace.graph, unfused)
+        symbols = trace.symbols
+        if windows and has_cache_operations(trace.graph):
+            task = with_window_caches(task, windows)
+            symbols = hold_windows(trace.graph, task, symbols)
+        return cls(task, target, symbols, trace.graph, unfused)
 
     def graph(self, quantization: Quantization | None, adapted: frozenset[str] = frozenset()) -> Graph:
         """The ONNX graph; ``adapted`` are the weights whose products adapters may change. Raises :class:`exporters.graph.translate.NoEmitterError`."""
@@ -89,12 +98,13 @@ def trace_and_lower(
     quantization: Quantization | None = None,
     cache: CacheFormat | None = None,
     adapted: frozenset[str] = frozenset(),
+    windows: Windows = MappingProxyType({}),
 ) -> Graph:
     """The ONNX graph of one task of a model on the meta device, through :class:`TracedTask`.
 
     Raises :class:`zoo.tracing.tracer.UntraceableError` and :class:`exporters.graph.translate.NoEmitterError`.
     """
-    return TracedTask.of(model, task, target, context_length, cache).graph(quantization, adapted)
+    return TracedTask.of(model, task, target, context_length, cache, windows).graph(quantization, adapted)
 
 
 def write_graphs(directory: Path, graphs: Mapping[str, onnx.ModelProto], metadata: Mapping[str, str]) -> None:

@@ -113,5 +113,7 @@ class Graph:
     @property
     def padding(self) -> Padding:
         """The side of the padding in its rows."""
-        counted = any(node.op == "GroupQueryAttention" for node in self.nodes)
+        counted = [node for node in self.nodes if node.op == "GroupQueryAttention"]
+        if any("sliding_window_cache" in node.attributes for node in counted):
+            return "none"
         return "right" if counted or self.cache_slots else "either"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from exporters.layouts.example_input import TOKENIZER, example_ids
 from exporters.layouts.genai_images import (
     PROCESSOR,
@@ -17,6 +19,7 @@ from exporters.target.providers import CPU, CUDA, WEBGPU
 from specs.model.model import Model
 from zoo.record.manifest import Manifest
 from zoo.record.usage import Usage
+from zoo.tracing.task import WindowCache
 from zoo.tracing.tasks import tasks_by_ids
 
 CONFIG = "genai_config.json"
@@ -66,6 +69,8 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
         "inputs": {"input_ids": "input_ids", "attention_mask": "attention_mask", **states.inputs},
         "outputs": {"logits": "logits", **states.outputs},
     }
+    if deployment.windows:
+        decoder["sliding_window"] = _window(deployment.windows)
     if spec.image is not None:
         del decoder["inputs"]["input_ids"]
         decoder["inputs"] |= decoder_inputs(spec)
@@ -79,6 +84,18 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
         return {CONFIG: {"model": model, "search": search}}
     model |= image_sections(LAYOUT.graph_path)
     return {CONFIG: {"model": model, "search": search}, PROCESSOR: processor(deployment)}
+
+
+def _window(windows: Mapping[int, WindowCache]) -> Data:
+    """The section that makes the client allocate short caches; the attention itself drops what is before the window."""
+    cache = next(iter(windows.values()))
+    return {
+        "window_size": cache.window,
+        "slide_key_value_cache": False,
+        "slide_inputs": False,
+        "layers": [*windows],
+        "cache_slack": cache.slots - cache.window,
+    }
 
 
 def _provider_options(deployment: Deployment) -> list[Data]:
@@ -95,6 +112,8 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
     shown = "tokenizer.decode(tokens)" if tokenized else "tokens"
     if spec.image is not None:
         return Usage("python", image_usage(graph), ["onnxruntime-genai"])
+    slots = () if manifest.cache is None else manifest.cache.windows.values()
+    length = max(min(64, graph.context_length or 64), *slots, 0)
     lines = [
         "import onnxruntime_genai as genai",
         "",
@@ -102,7 +121,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         *(["tokenizer = genai.Tokenizer(model)"] if tokenized else []),
         f"prompt = {prompt}",
         "parameters = genai.GeneratorParams(model)",
-        f"parameters.set_search_options(max_length={min(64, graph.context_length or 64)}, do_sample=False)",
+        f"parameters.set_search_options(max_length={length}, do_sample=False)",
         "generator = genai.Generator(model, parameters)",
         "generator.append_tokens(prompt)",
         "while not generator.is_done():",
@@ -125,4 +144,5 @@ LAYOUT = Layout(
     misfit=_misfit,
     settings=_settings,
     usage=_usage,
+    cached_windows=1,
 )

@@ -22,7 +22,7 @@ from zoo.families.common.config import CONFIG
 from zoo.generation.settings import GENERATION, generation_fields
 from zoo.record.manifest import Manifest
 from zoo.record.usage import Usage
-from zoo.tracing.task import Task
+from zoo.tracing.task import Task, WindowCache
 
 Data = dict[str, Any]
 """The content of a JSON file."""
@@ -37,7 +37,7 @@ _TOKENS = (
 @dataclass(frozen=True)
 class Deployment:
     """The model to deploy, on the meta device, with its target, its precision and the weights option, and whether the client is
-    to capture its graphs as CUDA graphs."""
+    to capture its graphs as CUDA graphs. ``windows``: the caches that hold a window alone, by layer."""
 
     model: Any
     spec: Model
@@ -45,6 +45,7 @@ class Deployment:
     precision: Precision
     weights: str
     cuda_graph: bool = False
+    windows: Mapping[int, WindowCache] = field(default_factory=dict)
 
     @functools.cached_property
     def origin(self) -> Path:
@@ -114,6 +115,8 @@ class Layout:
     """The side on which the client pads a batch; "right" if it leaves padding to its user."""
     cache_slots: bool = False
     """Whether the client, or its user, can supply the slots of tokens in a static cache."""
+    cached_windows: int | None = 0
+    """The number of different windows for which the client, or its user, can supply caches; None for any number."""
     lacks: frozenset[str] = frozenset()
     """The operations of targets that the client's ONNX Runtime lacks."""
     via_torch: bool = False

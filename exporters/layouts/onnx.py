@@ -18,6 +18,7 @@ LAYOUT = Layout(
     settings=lambda deployment, shared: generation_settings(deployment),
     usage=usage,
     cache_slots=True,
+    cached_windows=None,
     via_torch=True,
     opsets=True,
 )

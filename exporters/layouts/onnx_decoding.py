@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from exporters.layouts.example_input import example_grid
 from exporters.layouts.onnx_outputs import outputs_of, reading
@@ -47,12 +49,14 @@ def _settings(spec: Model, manifest: Manifest) -> list[str]:
     ]
 
 
-def _zeros(session: str, condition: str) -> list[str]:
-    """The lines that define ``past``, the empty cache of a session."""
+def _zeros(session: str, condition: str, windows: Mapping[str, int] = MappingProxyType({})) -> list[str]:
+    """The lines that define ``past``, the empty cache of a session; ``windows`` are the slots of caches that hold a window alone."""
+    size = "slots.get(size, 0)" if windows else "0"
     return [
+        *([f"slots = {json.dumps(dict(windows))}"] if windows else []),
         f"types = {_TYPES}".replace("'", '"'),
         "past = {",
-        "    value.name: np.zeros([1, *(size if isinstance(size, int) else 0 for size in value.shape[1:])], types[value.type[7:-1]])",
+        f"    value.name: np.zeros([1, *(size if isinstance(size, int) else {size} for size in value.shape[1:])], types[value.type[7:-1]])",
         f"    for value in {session}.get_inputs()",
         f"    if {condition}",
         "}",
@@ -121,7 +125,8 @@ def decoder(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     typed = ', "token_type_ids": np.zeros_like(new)' if "token_type_ids" in graph.inputs else ""
     first, placed, after = _placed("position_ids" in graph.inputs)
     step = _DecoderCall(graph, f'"input_ids": new, {placed}{typed}', first, (), after)
-    return "\n".join([*_zeros("session", _OWN), *_lines(spec, manifest, step, tokenized)])
+    windows = {} if manifest.cache is None else manifest.cache.windows
+    return "\n".join([*_zeros("session", _OWN, windows), *_lines(spec, manifest, step, tokenized)])
 
 
 def vision_language(spec: Model, manifest: Manifest, tokenized: bool) -> str:

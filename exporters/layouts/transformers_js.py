@@ -396,5 +396,7 @@ LAYOUT = Layout(
     data="onnx/{task}{suffix}.onnx_data",
     suffixes={"fp16": "_fp16", "int8": "_quantized", "int4": "_q4", "q4f16": "_q4f16"},
     padding="either",
-    lacks=frozenset({"CausalConvWithState", "LinearAttention"}),  # ONNX Runtime 1.24
+    lacks=frozenset(
+        {"CausalConvWithState", "GatedRMSNorm", "LinearAttention", "LinearAttentionGate"}
+    ),  # ONNX Runtime 1.24
 )

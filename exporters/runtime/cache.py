@@ -6,7 +6,8 @@ Shapes: batch B, key-value heads G, past length P, new tokens T, room for S toke
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -73,16 +74,24 @@ class Buffers:
 class StepCache:
     """The base class of caches, with ``past`` tokens and ``room`` slots.
 
-    The states named in ``constant`` have a constant size: they begin with zeros and alternate between two buffers.
+    The states named in ``constant`` have a constant size: they begin with zeros and alternate between two buffers. ``windows``: the
+    slots of caches that hold a window alone, by the name of their length.
     """
 
     copies: int
     """The number of full-length buffers per tensor of keys or values."""
 
     def __init__(
-        self, graph: LoadedGraph, names: Iterable[str], rows: int, room: int, constant: Collection[str] = ()
+        self,
+        graph: LoadedGraph,
+        names: Iterable[str],
+        rows: int,
+        room: int,
+        constant: Collection[str] = (),
+        windows: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.past, self.room = 0, room
+        self._windows = windows
         self._device, self._rows = graph.device, rows
         slots = [graph.inputs[name] for name in names]
         self._slots = [slot for slot in slots if slot.name not in constant]
@@ -110,7 +119,7 @@ class StepCache:
     @property
     def divisible(self) -> bool:
         """Whether the latest tokens can be dropped: a buffer has a slot for each token, and there is no other state."""
-        return self.copies == 1 and not self._constant
+        return self.copies == 1 and not self._constant and not self._windows
 
     def mark(self) -> None:
         """Remember the past, for :meth:`rewind`."""
@@ -133,10 +142,9 @@ class StepCache:
         """The bytes of constant-size states, summed over rows and layers."""
         return sum(tensor.tensor_size_in_bytes() for tensor in self._states.sets[0])
 
-    @property
-    def token_bytes(self) -> int:
-        """The bytes of one token per row, summed over rows and layers."""
-        return sum(math.prod(self._shape(slot, 1)) * slot.width for slot in self._slots)
+    def token_bytes(self, tokens: int) -> int:
+        """The bytes of the given number of tokens per row, summed over rows and layers; a window has no more than its slots."""
+        return sum(math.prod(self._shape(slot, tokens, most=True)) * slot.width for slot in self._slots)
 
     def clear(self) -> None:
         """Fill with zeros, for graphs that multiply masked slots: uninitialized memory may hold NaN."""
@@ -161,10 +169,11 @@ class StepCache:
     def _allocated(self, slot: GraphTensor, shape: list[int]) -> OrtValue:
         return OrtValue.ortvalue_from_shape_and_type(shape, slot.element, self._device, 0)
 
-    def _shape(self, slot: GraphTensor, length: int) -> list[int]:
-        """B G length K."""
-        _, heads, _, width = slot.dims
-        return [self._rows, int(heads), length, int(width)]
+    def _shape(self, slot: GraphTensor, length: int, *, most: bool = False) -> list[int]:
+        """B G length K, with the slots of a window instead of the length, or instead of a larger length with ``most``."""
+        _, heads, name, width = slot.dims
+        slots = self._windows.get(str(name), length)
+        return [self._rows, int(heads), min(length, slots) if most else slots, int(width)]
 
     def _state_shape(self, slot: GraphTensor) -> list[int]:
         """B and the sizes of a state."""

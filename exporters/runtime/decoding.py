@@ -10,12 +10,15 @@ from onnxruntime import OrtValue
 from exporters.runtime.cache import CACHES
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.tokens import padded, token_inputs
-from specs.base.errors import UserError
+from specs.base.errors import UserError, option_name
 from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS
 from zoo.core.state_names import is_past
 from zoo.record.records import CacheRecord
 
 SCORES = "logits"
+
+PART = 512
+"""The tokens of a prompt that are read at a time, where caches hold windows alone."""
 
 
 class Decoding:
@@ -43,10 +46,11 @@ class Decoding:
         self.graph = graph
         self._constant = dict(constant or {})
         self._embed = embed
-        self._padded_right = facts.padding == "right"
+        self._facts, self._padded_right = facts, facts.padding == "right"
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if is_past(name) and name not in self._constant]
-        self.cache = CACHES[facts.kind](graph, names, rows, facts.length or room, facts.constant)
+        room = facts.length or room
+        self.cache = CACHES[facts.kind](graph, names, rows, room, facts.constant, facts.windows)
         if facts.length is not None:  # a static cache: the graph reads all slots
             self.cache.clear()
         self._scores = self._allocated(1)
@@ -60,6 +64,20 @@ class Decoding:
 
         Unless ``keep``, the cache stays unchanged, so that the next call is the same as this one.
         """
+        lengths = {len(sequence) for sequence in sequences}
+        if self._facts.padding == "none" and len(lengths) > 1:
+            raise UserError(
+                f"Prompts of a batch must have the same length in an export with {option_name('window_cache')}\n"
+                f"  value: {', '.join(map(str, sorted(lengths)))} tokens\n  Read them one by one, or export without it."
+            )
+        if self._facts.windows and keep and len(sequences) == 1:  # skips the keys before each part's windows
+            (tokens,) = sequences
+            for start in range(0, len(tokens) - PART, PART):
+                self._read([tokens[start : start + PART]], keep=True)
+            sequences = [tokens[(len(tokens) - 1) // PART * PART :]]
+        return self._read(sequences, keep=keep)
+
+    def _read(self, sequences: Sequence[Sequence[int]], *, keep: bool) -> Floats:
         ids, mask = padded(sequences, right=self._padded_right)
         whole = np.concatenate([self._mask, mask], 1)
         scores = self._run(ids, whole)  # B T V, or B 1 V
@@ -96,7 +114,7 @@ class Decoding:
     def bytes_at(self, past: int) -> int:
         """The bytes of state that a step reads after ``past`` tokens, including an encoder's keys and values."""
         sizes = (value.tensor_size_in_bytes() for name, value in self._constant.items() if is_past(name))
-        return past * self.cache.token_bytes + self.cache.state_bytes + sum(sizes)
+        return self.cache.token_bytes(past) + self.cache.state_bytes + sum(sizes)
 
     def _run(self, ids: Ids, mask: Ids) -> Floats:
         """The scores of new tokens, B T V or B 1 V, valid until the next call."""

@@ -38,6 +38,12 @@ def check_draft(target: Exported, draft: Exported) -> None:
                 f"  value: {exported.directory}, {spec.architecture}, head {spec.head.kind}\n"
                 f"  Leave out {option_name('draft')}, or choose another export."
             )
+        if exported.manifest.options.window_cache:
+            raise UserError(
+                f"{what} must be able to drop tokens from its cache, and a cache that holds a window alone is not.\n"
+                f"  value: {exported.directory}, {option_name('window_cache')}\n"
+                f"  Export it again without {option_name('window_cache')}."
+            )
     if target.manifest.options.logits == "last":
         raise UserError(
             f"The target of a draft must return scores of all tokens.\n"

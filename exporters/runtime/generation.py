@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -130,7 +130,8 @@ class Generator:
         """
         ends = stops(stop, self.exported.settings)
         parts = [
-            self._generate(batch, most, sampling, ends, start, images, tell) for batch in batches(prompts)
+            self._generate(batch, most, sampling, ends, start, images, tell)
+            for batch in self._batches(prompts)
         ]
         continuations = [continuation for part in parts for continuation in part.continuations]
         return Generation(continuations, sum(part.first for part in parts), sum(part.rest for part in parts))
@@ -173,6 +174,14 @@ class Generator:
             for prompt, ids, ending in zip(_rows(prompts), generated, endings, strict=True)
         ]
         return Generation(continuations, first, rest)
+
+    def _batches(self, prompts: ModelInputs) -> Iterator[InputBatch]:
+        """The batches of prompts, or one prompt at a time if the graph pads no rows and lengths differ."""
+        for batch in batches(prompts):
+            if self.exported.cache.padding == "none" and len(set(map(len, batch))) > 1:
+                yield from ([prompt] for prompt in _rows(batch))
+            else:
+                yield batch
 
     def room(self, prompts: InputBatch) -> int:
         """The number of tokens that fit after the longest prompt, within the decoder's context and cache."""

@@ -235,6 +235,12 @@ def _batches(manifest: Manifest) -> str:
     side = "on the right" if cache.padding == "right" else "on either side"
     mark = "0 in `attention_mask`" if cache.length is None else "-1 in `position_ids`"
     lines = [f"Pad the rows of a batch {side}, with {mark}."]
+    if cache.windows:
+        sizes = ", ".join(f"`{name}` = {slots}" for name, slots in cache.windows.items())
+        lines = [
+            f"Caches that hold a window alone have a fixed number of slots ({sizes}); attention drops the keys before the window itself. "
+            "All rows of a batch have the same length, without padding."
+        ]
     if any(_ONE_ROW in graph.operations for graph in manifest.graphs.values()):
         lines.append(
             f"After a past, a call takes one new token of each row, or several tokens of a single row (batch 1): "

@@ -44,6 +44,7 @@ class Graphs:
                 plan.quantization(task),
                 plan.options.cache,
                 plan.adapted,
+                plan.windows,
             )
             for task in plan.tasks
         )

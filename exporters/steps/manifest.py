@@ -21,7 +21,7 @@ from exporters.target.kernels.placement import placement
 from exporters.target.kernels.table import KernelTable
 from exporters.target.runtimes import EXACT_SINCE, minimum_runtime, multiplies_integers
 from exporters.target.session_options import exact_products
-from exporters.target.targets import OPERATIONS, Target
+from exporters.target.targets import OPERATIONS, Padding, Target
 from exporters.verification.result import Verification
 from specs.base.result_table import ResultTable
 from specs.base.tabular import Tabular
@@ -154,7 +154,9 @@ def cache_record(model: onnx.ModelProto, task: Task) -> CacheRecord | None:
     if not shared:
         return CacheRecord(constant=constant)
     codes = _CODES.get(caches[0].type.tensor_type.elem_type)
-    return CacheRecord(kind="shared", padding="right", precision=codes, constant=constant)
+    windows = {name: cache.slots for name, cache in task.windows.items()}
+    padding: Padding = "none" if windows else "right"
+    return CacheRecord(kind="shared", padding=padding, precision=codes, constant=constant, windows=windows)
 
 
 def graph_record(

@@ -47,6 +47,16 @@ class ExportOptions(OptionTable):
                 f"  value: {option_name('target')} {self.target}, {option_name('layout')} {self.layout}\n"
                 f"  Use {option_name('target')} cuda and {option_name('layout')} genai, or leave it out."
             )
+        if self.window_cache and self.cache is not None:
+            raise UserError(
+                f"{option_name('window_cache')} and {option_name('cache_precision')} are mutually exclusive\n"
+                f"  value: {option_name('cache_precision')} {self.cache_precision}\n  Leave one of them out."
+            )
+        if self.window_cache and self.via == "torch":
+            raise UserError(
+                f"{option_name('window_cache')} needs zoo's own tracer\n  value: {option_name('via')} torch\n"
+                f"  Pass {option_name('via')} fx, or leave it out."
+            )
         if self.provider is not None:
             on_provider(self.provider)
         if self.via == "torch":

@@ -18,6 +18,7 @@ from exporters.steps.options import ExportOptions
 from exporters.steps.request import Request, meta_model
 from exporters.target.static_cache import cache_length
 from exporters.target.targets import TARGETS, Target
+from exporters.target.window_cache import Windows, windowed_layers, with_window_caches
 from exporters.verification.cases import ROWS
 from specs.model.model import Model
 from zoo.builder import ZooModel
@@ -108,10 +109,17 @@ class Plan:
         return tasks_with_static_cache(self.model, self.spec, length, last_only)
 
     @property
+    def windows(self) -> Windows:
+        """The caches that hold a window alone, by layer."""
+        return windowed_layers(self.model, self.spec, self.target) if self.options.window_cache else {}
+
+    @property
     def graph_paths(self) -> dict[str, Task]:
         """The tasks by the paths of their graphs in the directory."""
         return {
-            self.layout.graph_path(task.name): with_quantized_cache(task, self.options.cache)
+            self.layout.graph_path(task.name): with_window_caches(
+                with_quantized_cache(task, self.options.cache), self.windows
+            )
             for task in self.tasks
         }
 

@@ -8,6 +8,7 @@ from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.quantized_cache.check import check_cache_format
 from exporters.steps.layer_outputs import check_outputs
 from exporters.steps.options import ExportOptions
+from exporters.steps.window_cache import check_window_cache
 from exporters.target.static_cache import check_cache
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
@@ -24,6 +25,8 @@ def check_options(model: ZooModel, spec: Model, options: ExportOptions) -> None:
     check_logits(spec, options.logits)
     check_outputs(spec, options, LAYOUTS[options.layout].target(deployment.target))
     check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
+    if options.window_cache:
+        check_window_cache(model, spec, deployment.target, LAYOUTS[options.layout])
     check_cache_format(spec, deployment.target, LAYOUTS[options.layout], options.via, options.cache)
 
 

@@ -53,9 +53,9 @@ def publish(
     unfused = {plan.layout.graph_path(graph.name): graph.unfused for graph in weights.graphs.graphs}
     longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
     kernels = table_of(plan.target.providers[0])
-    cache = cache_record([*files.values()][-1], plan.tasks[-1])
+    cache = cache_record([*files.values()][-1], [*plan.graph_paths.values()][-1])
     deployment = Deployment(
-        plan.model, plan.spec, plan.target, plan.precision, options.weights, options.cuda_graph
+        plan.model, plan.spec, plan.target, plan.precision, options.weights, options.cuda_graph, plan.windows
     )
     _write_settings(plan, deployment, directory, shared=cache is not None and cache.kind == "shared")
     (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")

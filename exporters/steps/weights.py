@@ -25,6 +25,7 @@ from exporters.rounding.size_budget import SizeBudget
 from exporters.steps.graphs import Graphs
 from exporters.steps.plan import Plan
 from exporters.steps.static_activations import may_be_static
+from exporters.steps.window_cache import check_windows_fused
 from exporters.target.static_cache import cache_length
 from exporters.verification.reference import Reference, reference_of
 from exporters.verification.verified_model import VerifiedModel, check_memory, choose_model
@@ -63,6 +64,8 @@ class Weights:
         """
         plan = graphs.plan
         check_cache_fused(plan.spec, graphs.graphs, plan.options.cache)
+        if plan.windows:
+            check_windows_fused(plan.spec, graphs.graphs)
         if plan.options.budget is not None:
             check_smallest(plan.model, SizeBudget.parse(plan.options.budget), graphs.graphs)
         verified_model = None

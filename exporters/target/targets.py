@@ -53,6 +53,8 @@ OPERATIONS = {
         OnnxOperator("MultiHeadAttention", domain=CONTRIB),
         OnnxOperator("CausalConvWithState", domain=CONTRIB, standard=27),
         OnnxOperator("LinearAttention", domain=CONTRIB, standard=27),
+        OnnxOperator("GatedRMSNorm", domain=CONTRIB),
+        OnnxOperator("LinearAttentionGate", domain=CONTRIB),
         OnnxOperator("MoE", domain=CONTRIB),
         OnnxOperator("QMoE", domain=CONTRIB),
         OnnxOperator("Attention", since=23),
@@ -62,7 +64,8 @@ OPERATIONS = {
     )
 }
 
-Padding = Literal["either", "right"]
+Padding = Literal["either", "right", "none"]
+"""The side on which rows may be padded; with "none", every row has as many tokens."""
 
 Undivided = Literal["short block", "rows", "floats"]
 """A quantized matrix whose width no block size divides: its last block is shorter, its rows have one scale and 8 bits each, or it
@@ -110,6 +113,11 @@ class Target:
     """Whether its MultiHeadAttention takes a past without new keys, such as an encoder's after the first step."""
     cache_bits: frozenset[int] = frozenset()
     """The widths in bits of quantized caches, whose scales its attention reads."""
+    window_slack: int | None = None
+    """The slots beyond the window of a cache that holds it alone, which its attention uses to move keys seldom; None if its
+    attention needs a full cache."""
+    fuses_convolution_gates: bool = False
+    """Whether its CausalConvWithState applies SiLU itself: one kernel less on a GPU. On the CPU that takes five times as long."""
     static_shapes: bool = False
     """Whether no size in a graph may depend on data, so that mixtures compute every expert."""
     expert_parts: int = 1
@@ -214,6 +222,7 @@ TARGETS = {
             block_products=frozenset({"accuracy_level", "bias"}),
             biases_group_queries=True,
             cache_bits=frozenset({8, 4}),
+            window_slack=16,
             expert_parts=2,
         ),
         # --8<-- [end:cpu]
@@ -230,6 +239,8 @@ TARGETS = {
                 "MultiHeadAttention": FLOATS,
                 "CausalConvWithState": FULL_AND_FLOAT16,
                 "LinearAttention": FULL,
+                "GatedRMSNorm": FULL,
+                "LinearAttentionGate": FULL,
                 "MoE": FLOATS,
                 "QMoE": frozenset({torch.float16}),
                 "BiasGelu": FLOATS,
@@ -243,8 +254,10 @@ TARGETS = {
             padding="right",
             quantized_dtype=torch.float16,
             cache_bits=frozenset({8, 4}),
+            window_slack=0,
             unsupported_precisions=IN_HALF_ALREADY,
             sizes_on_device=True,
+            fuses_convolution_gates=True,
         ),
         Target(
             "tensorrt",

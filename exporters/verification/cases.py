@@ -99,7 +99,7 @@ class Case:
     ``buffer``: the number of slots of a cache whose past and present share memory. ``main`` cases exercise every weight,
     layer and limit and run on the model itself; a reduced model runs all cases. ``decided``: the rows to compare, None for
     all; in the other rows a router chooses between equal experts. ``reads_encoder``: whether the decoder attends to the
-    encoder's output; False for dual encoders, and for images that replace a ``placeholder`` token.
+    encoder's output; False for dual encoders, and for images that replace a ``placeholder`` token. ``windows``: caches hold windows alone.
     """
 
     name: str
@@ -112,6 +112,7 @@ class Case:
     decided: Tensor | None = None
     reads_encoder: bool = True
     placeholder: int | None = None
+    windows: bool = False
 
     @property
     def ends(self) -> list[int]:
@@ -148,7 +149,8 @@ def cases(spec: Model, padding: Padding = "either", cache_slots: int | None = No
         yield from _of_tokens_and_images(spec, draw, padding)
     elif spec.embedding_of(spec.last_stack).takes_tokens:
         either = padding == "either" or not spec.decodes
-        yield from _of_tokens(spec, draw) if either else _of_tokens_at_the_front(spec, draw)
+        of_rows = _of_equal_rows if padding == "none" else _of_tokens_at_the_front
+        yield from _of_tokens(spec, draw) if either else of_rows(spec, draw)
     elif spec.embedding_of(spec.last_stack).any_length:
         yield from _of_recordings(spec, draw)
     else:
@@ -358,6 +360,29 @@ def _of_tokens_at_the_front(spec: Model, draw: _Draw) -> Iterator[Case]:
         yield from _ragged_steps(draw)
     if room > 6:
         yield Case("prompt in pieces", draw.pieces(12), pieces=(3, 1, 2))
+
+
+def _of_equal_rows(spec: Model, draw: _Draw) -> Iterator[Case]:
+    """Rows of the same length, whose caches hold windows alone: prompts and steps end before, at and beyond each window."""
+    room = draw.steps_room
+    cases = [
+        Case("one token", draw.tokens(1)),
+        Case("one sequence", draw.tokens(7)),
+        Case("a batch, long", draw.tokens(draw.long, draw.long), main=True),
+        Case("far from the start", draw.far()),
+    ]
+    if room > 4:
+        cases += [
+            Case("prompt, then steps", draw.pieces(9, 9), _steps(6, room), main=True),
+            Case("steps from the start", draw.pieces(12, 12), _steps(11, room)),
+        ]
+    if room > 6:
+        cases += [
+            Case("prompt in pieces", draw.pieces(24), pieces=(7, 1, 9, 2)),
+            Case("in one buffer", draw.pieces(28, 28), _steps(10, room), buffer=33),
+            Case("in one buffer, long", draw.pieces(60), (12, 1, *_steps(25, room)), buffer=61),
+        ]
+    yield from (replace(case, windows=True) for case in cases)
 
 
 def _ragged_steps(draw: _Draw, *encoders: Batch) -> Iterator[Case]:

@@ -297,9 +297,11 @@ def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
     results = {**outputs}
     if outputs.present_key_values:
         declared = declared_state(model.decoder.states, outputs.present_key_values)
-        results |= reported_state(
-            [x for tensor, x in declared if tensor.grows], [x for tensor, x in declared if not tensor.grows]
-        )
+        growing = [x for tensor, x in declared if tensor.grows]
+        if case.windows:
+            windows = windows_of(model)
+            growing = [last_tokens(x, window) for x, window in zip(growing, windows, strict=True)]
+        results |= reported_state(growing, [x for tensor, x in declared if not tensor.grows])
     if case.gap:
         assert case.batch.mask is not None
         width = model.spec.output_width
@@ -360,6 +362,25 @@ def reported_state(growing: Sequence[Tensor], constant: Sequence[Tensor]) -> dic
     """The reported state of all layers: the part with a token axis, B S ..., and the rest, B ..."""
     state = {PRESENT: side_by_side(growing)} if growing else {}
     return state | ({STATE: torch.cat([x.float().flatten(1) for x in constant], 1)} if constant else {})
+
+
+def windows_of(model: Any) -> list[int | None]:
+    """The window of each growing tensor in the state of a decoder; None for no window."""
+    attentions = model.decoder.attentions
+    return [
+        getattr(attentions.get(layer), "window", None)
+        for layer, state in enumerate(model.decoder.states)
+        for tensor in state
+        if tensor.grows
+    ]
+
+
+def last_tokens(cache: Tensor, window: int | None) -> Tensor:
+    """Keys or values with zeros before the last tokens, as many as a window has: B G S K -> B G S K."""
+    if window is None:
+        return cache
+    kept = torch.arange(cache.shape[2], device=cache.device) >= cache.shape[2] - window
+    return cache * kept[:, None]
 
 
 def side_by_side(caches: Iterable[Tensor]) -> Tensor:

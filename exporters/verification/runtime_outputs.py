@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from exporters.graph.quantization.cache_scheme import stored_codes
@@ -221,7 +222,7 @@ def _decode(
     graph, constant = graphs[0], graphs[0].task.constant
     own = {
         name: empty
-        for name, empty in _empty_cache(graph.task, case.batch).items()
+        for name, empty in _empty_cache(graph.task, case.batch, slack=True).items()
         if name not in encoded and name not in constant
     }
     buffers = graph.buffers(own, case.buffer) if case.buffer else {}
@@ -236,7 +237,35 @@ def _decode(
         feeds |= cache
         calls.append(_reported(outputs))
         start, graph = end, graphs[-1]
+    if graph.task.windows:
+        cache = _with_windows_placed(cache, graph.task, case.batch.inputs.shape[1])
     return _joined(calls, case, per_token) | _state(cache, constant, case, padding)
+
+
+def _with_windows_placed(cache: Mapping[str, Tensor], task: Task, tokens: int) -> dict[str, Tensor]:
+    """The state after ``tokens`` tokens per row, with the tokens of windows at their positions, and zeros before them."""
+    dims = {placeholder.name: placeholder.dims for placeholder in task.inputs if is_past(placeholder.name)}
+    caches = {name: str(dims[name][2]) for name in cache if name not in task.constant}
+    held = {name: task.windows[length] for name, length in caches.items() if length in task.windows}
+    whole = {name: tensor for name, tensor in cache.items() if name not in held}
+    width = max([tokens, *(tensor.shape[2] for name, tensor in whole.items() if name not in task.constant)])
+    for name, (window, _) in held.items():
+        slots = cache[name].shape[2]
+        until = tokens_held(window, slots, tokens)
+        recent = cache[name][:, :, max(0, until - window) : until]
+        whole[name] = F.pad(recent, (0, 0, tokens - recent.shape[2], width - tokens))
+    return {name: whole[name] for name in cache}
+
+
+def tokens_held(window: int, slots: int, tokens: int) -> int:
+    """The number of tokens that a cache with ``slots`` slots holds after ``tokens`` tokens, by the definition of GroupQueryAttention.
+
+    A full cache drops everything before the window at once.
+    """
+    if tokens <= slots:
+        return tokens
+    dropped = slots - window + 1
+    return tokens - dropped * -(-(tokens - slots) // dropped)
 
 
 def _joined(
@@ -264,7 +293,7 @@ def _state(
     own = {name: tensor for name, tensor in cache.items() if ".encoder." not in name}
     growing = [stored_codes(tensor) for name, tensor in own.items() if name not in constant]
     state = reported_state(growing, [tensor for name, tensor in own.items() if name in constant])
-    if padding == "right" and growing:
+    if padding != "either" and growing:
         assert case.batch.mask is not None
         state[PRESENT] = at_their_places(state[PRESENT], case.batch.mask)
     return state
@@ -344,9 +373,13 @@ def _slots(mask: Tensor) -> Tensor:
     return torch.where(mask == 1, mask.cumsum(1) - 1, -1)
 
 
-def _empty_cache(task: Task, batch: Batch) -> dict[str, Tensor]:
-    """Empty caches, or static caches with unwritten slots, and states of zeros."""
+def _empty_cache(task: Task, batch: Batch, *, slack: bool = False) -> dict[str, Tensor]:
+    """Empty caches, or caches of static length or of windows with unwritten slots, and states of zeros.
+
+    Caches of windows have no slots beyond them, or with ``slack`` those that clients allocate.
+    """
     sizes = {"batch_size": batch.inputs.shape[0]}
+    sizes |= {name: cache.slots if slack else cache.window for name, cache in task.windows.items()}
     return {
         placeholder.name: torch.full(
             [d if isinstance(d, int) else sizes.get(d, 0) for d in placeholder.dims],

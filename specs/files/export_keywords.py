@@ -54,6 +54,9 @@ class ExportKeywords(TypedDict, total=False):
     """Capacity of a fixed-size KV cache, in tokens (target tensorrt only). Default: the context length."""
     cache_precision: Literal["float", "int8", "int4"]
     """Precision of the KV cache; int8 and int4 use calibrated scales (target cpu or cuda only)."""
+    window_cache: bool
+    """Cache only the window in layers with one (target cpu or cuda; layout onnx or genai); all rows of a batch then
+    have the same length."""
     cuda_graph: bool
     """Let the client capture each step as a CUDA graph (target cuda, layout genai)."""
     verify: bool

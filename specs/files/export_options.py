@@ -129,6 +129,9 @@ class CacheOptions(Spec):
     """Capacity of a fixed-size KV cache, in tokens (target tensorrt only). Default: the context length."""
     cache_precision: Annotated[CachePrecision, OptionMark("KV cache", "{}-cache")] = "float"
     """Precision of the KV cache; int8 and int4 use calibrated scales (target cpu or cuda only)."""
+    window_cache: Annotated[bool, OptionMark("KV cache", "window-cache")] = False
+    """Cache only the window in layers with one (target cpu or cuda; layout onnx or genai); all rows of a batch then have the same
+    length."""
     cuda_graph: Annotated[bool, OptionMark("KV cache", "cuda-graph")] = False
     """Let the client capture each step as a CUDA graph (target cuda, layout genai)."""
 

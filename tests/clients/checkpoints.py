@@ -41,6 +41,14 @@ def llama() -> PreTrainedModel:
     return transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=VOCABULARY, **GROUPED, **TOKENS))
 
 
+def gemma2() -> PreTrainedModel:
+    """Layers with a window and without one in turn, a soft cap and no sinks."""
+    config = transformers.Gemma2Config(
+        vocab_size=VOCABULARY, sliding_window=8, head_dim=16, attn_implementation="eager", **GROUPED, **TOKENS
+    )
+    return transformers.Gemma2ForCausalLM(config)
+
+
 def mistral() -> PreTrainedModel:
     """Grouped heads, and a window that the generated text outgrows."""
     config = transformers.MistralConfig(vocab_size=VOCABULARY, sliding_window=8, **GROUPED, **TOKENS)

@@ -93,6 +93,20 @@ def test_a_mixture_with_quantized_experts(
     _same_as_own_runtime(made(name).directory, tmp_path, target, precision="int4")
 
 
+@pytest.mark.parametrize("name", ["mistral", "gemma2"])
+def test_caches_that_hold_windows(name: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
+    """The prompt is longer than a window, and the text than the slots that the client allocates for one."""
+    origin = made(name)
+    spec = import_checkpoint(origin.directory)
+    options = ExportOptions(weights=str(origin.directory), layout="genai", target="cpu", window_cache=True)
+    slots = max(export(spec, tmp_path / "deployed", options).manifest.cache.windows.values())
+    text = "The quick brown fox jumps over the lazy dog"
+    assert len(origin.tokenizer(text).input_ids) > slots - 16
+    assert slots < NEW_TOKENS
+    (answer,) = GENAI(tmp_path / "deployed", batches=[[text]], new_tokens=2 * NEW_TOKENS)
+    assert answer["tokens"] == origin.greedy([text], 2 * NEW_TOKENS)
+
+
 @pytest.mark.parametrize("precision", ["fp32", "int4"])
 def test_adapters_are_switched(precision: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
     """None, one, another, and none again, each as in zoo's own runtime, which verification compares with PyTorch."""

@@ -62,6 +62,8 @@ def kinds() -> Iterator[Kind]:
             for precision in ("fp32", "fp16"):
                 caches = (("cache_precision", bits),)
                 yield from (Kind(name, each, precision, caches) for each in ("cpu", "cuda"))
+        for precision in ("fp32", "fp16"):
+            yield Kind(name, "cpu", precision, (("window_cache", True),))
         yield Kind(name, "cpu", "int4", (("head_precision", "int4"),))
         yield Kind(name, "cpu", "int4", (("asymmetric", True),))
     for target in TARGETS:

@@ -75,18 +75,20 @@ class CacheRecord(Record):
     ``kind`` is "shared" where past and present may be one buffer with room to spare, else "growing"; ``padding`` is the
     side on which rows are padded; ``length`` is that of the buffer, where the graph fixes it.  ``precision`` is that of a
     quantized cache: tensors of int8, or of uint8 with two 4-bit codes in a byte.  ``constant`` names the inputs that hold a
-    state without a length, such as that of a short convolution: it begins with zeros.
+    state without a length, such as that of a short convolution: it begins with zeros.  ``windows`` are the slots of caches that hold
+    a window alone, by the name of their length; rows of a batch are then as long as each other, without padding ("none").
     """
 
     kind: Literal["growing", "shared"] = "growing"
-    padding: Literal["either", "right"] = "either"
+    padding: Literal["either", "right", "none"] = "either"
     length: Annotated[int, Field(gt=0)] | None = None
     precision: Literal["int8", "int4"] | None = None
     constant: tuple[str, ...] = ()
+    windows: dict[str, Annotated[int, Field(gt=0)]] = {}
 
     @model_serializer(mode="wrap")
     def _without_none(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in written(self).items() if value not in (None, (), [])}
+        return {key: value for key, value in written(self).items() if value not in (None, (), [], {})}
 
 
 class CheckRecord(Record):

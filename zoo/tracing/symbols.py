@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -68,6 +68,12 @@ class Symbols:
         for name, size in derived.items():
             values[name] = size.size(values[size.source][0]), size.size(values[size.source][1])
         return cls(values, frozenset(size.source for size in derived.values()))
+
+    def with_names(self, names: Iterable[str]) -> Symbols:
+        """The same symbols, and more."""
+        used = {number for pair in self.values.values() for number in pair}
+        small, large = _primes(1009, used), _primes(65_537, used)
+        return replace(self, values={**self.values, **{name: (next(small), next(large)) for name in names}})
 
     def sizes(self, dim: int | str) -> SizePair:
         """The pair of a static size or a name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -30,6 +30,13 @@ HIDDEN, ENCODER_HIDDEN = "last_hidden_state", "encoder_hidden_states"
 """The encoder's output, and its name as an input of the decoder."""
 
 
+class WindowCache(NamedTuple):
+    """A cache that holds a window alone: the tokens of the window, and the slots, of which there may be more."""
+
+    window: int
+    slots: int
+
+
 @dataclass(frozen=True)
 class Task:
     """One graph: the name of its file (without .onnx), its inputs, and the call that computes its outputs.
@@ -37,7 +44,7 @@ class Task:
     ``sums``: the sizes of outputs that no input has; ``derived``: the sizes of inputs that are computed from sizes of outputs.
     With ``last_only``, a decoder returns only the scores of the last real token of each row, B 1 vocabulary. ``cache_slots``:
     the number of slots of a decoder's static caches; None if its caches grow. ``constant``: the inputs of a state without a
-    length, which begins with zeros.
+    length, which begins with zeros. ``windows``: the caches that hold a window alone, by the name of their length.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Task:
     cache_slots: int | None = None
     constant: frozenset[str] = frozenset()
     derived: Mapping[str, DerivedSize] = field(default_factory=dict)
+    windows: Mapping[str, WindowCache] = field(default_factory=dict)
 
     def numbers(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """The numbers of all symbols in the dims of the inputs, given ``sizes`` of the symbols that are not derived."""

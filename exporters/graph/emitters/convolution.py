@@ -8,7 +8,9 @@ from exporters.graph.values import Value
 
 
 @emits(causal_conv_with_state)
-def _causal_conv_with_state(call: Call, columns: Operand, weight: Operand, bias: Operand | None) -> Value:
+def _causal_conv_with_state(
+    call: Call, columns: Operand, weight: Operand, bias: Operand | None, *, activation: str
+) -> Value:
     graph, before = call.graph, weight.static(1) - 1
     axis, first, end = graph.ints(2), graph.ints(before), graph.ints(2**62)
     state = call.op("Slice", columns.value, graph.ints(0), first, axis)
@@ -16,6 +18,6 @@ def _causal_conv_with_state(call: Call, columns: Operand, weight: Operand, bias:
     windows = call.op("Unsqueeze", weight.value, graph.ints(1))
     result, _ = call.op(
         OPERATION, new, windows, None if bias is None else bias.value, state,
-        outputs=2, domain=graph.target.domain(OPERATION),
+        outputs=2, domain=graph.target.domain(OPERATION), **({} if activation == "none" else {"activation": activation}),
     )  # fmt: skip
     return result

@@ -32,6 +32,7 @@ def _group_query_attention(
     position_bias: Operand | None,
     rotation: RotaryTables | None,
     cache: CacheFormat | None = None,
+    window_cache: bool = False,
 ) -> tuple[Value, ...]:
     query, key, value = [*(part.value for part in projected), None, None][:3]
     dtype, groups = projected[0].dtype, past_key.static(1)
@@ -42,6 +43,8 @@ def _group_query_attention(
         options["rotary_interleaved"] = 1
     if window is not None:
         options["local_window_size"] = window
+    if window_cache:
+        options["sliding_window_cache"] = 1
     if softcap is not None:
         options["softcap"] = softcap
     bias, sink = (None if x is None else call.value(x, dtype) for x in (position_bias, sinks))

@@ -10,6 +10,7 @@ from torch import fx
 
 from exporters.graph.fusing.activations import fuse_bias_activations
 from exporters.graph.fusing.convolutions import fuse_causal_convolutions
+from exporters.graph.fusing.gates import fuse_delta_gates, fuse_gated_norms
 from exporters.graph.fusing.group_query_attention import OPERATION, fuse_group_query_attention
 from exporters.graph.fusing.mixtures import fuse_mixtures
 from exporters.graph.fusing.multi_head_attention import fuse_multi_head_attention
@@ -36,6 +37,8 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     fuse_multi_head_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)
     fuse_unit_lengths(rewriter)
+    fuse_gated_norms(rewriter, target)
+    fuse_delta_gates(rewriter, target)
     fuse_bias_activations(rewriter, target)
     unfused = fuse_standard(rewriter, target)
     if unfit and not any(node.users for node, _ in rewriter.semantic_calls(functional.attention)):

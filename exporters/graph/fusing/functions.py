@@ -88,13 +88,15 @@ def group_query_attention(
     *,
     heads: int,
     cache: CacheFormat | None = None,
+    window_cache: bool = False,
     **options: Any,
 ) -> Any:
     """Rotation, append, and causal attention: com.microsoft's GroupQueryAttention.
 
     projected: queries, keys and values, B T (H K), B T (G K) twice, or one tensor with the three side by side;
     past_key and past_value: B G P K, or in the format of ``cache``; mask: B (P + T), used only for its number of real
-    tokens. Returns B T (H K), and all keys and values so far.
+    tokens. Returns B T (H K), and all keys and values so far; with ``window_cache``, the last keys and values in as many slots
+    as before.
     """
     raise NotImplementedError
 
@@ -107,12 +109,14 @@ def _group_query_attention(
     mask: TensorInfo,
     *,
     heads: int,
+    window_cache: bool = False,
     **options: Any,
 ) -> tuple[TensorInfo, ...]:
     batch, length, _ = projected[0].shape
     _, groups, past, stored_width = past_key.shape
     width = head_width(sum(part.shape[-1] for part in projected), heads, groups)
-    so_far = TensorInfo((batch, groups, past + length, stored_width), past_key.dtype)
+    slots = past if window_cache else past + length
+    so_far = TensorInfo((batch, groups, slots, stored_width), past_key.dtype)
     return TensorInfo((batch, length, heads * width), projected[0].dtype), so_far, so_far
 
 
@@ -139,6 +143,31 @@ def skip_norm(x: Any, branch: Any, weight: Any, bias: Any, *, eps: float, operat
 @entry(skip_norm, separate)
 def _skip_norm(x: TensorInfo, *args: Any, **options: Any) -> tuple[TensorInfo, TensorInfo]:
     return x, x
+
+
+def gated_norm(x: Any, weight: Any, gate: Any, *, eps: float, activation: str) -> Any:
+    """Return the root-mean-square norm of x, ... K, times the activation of a gate of its shape: com.microsoft's GatedRMSNorm."""
+    raise NotImplementedError
+
+
+@entry(gated_norm, separate)
+def _gated_norm(x: TensorInfo, *args: Any, **options: Any) -> TensorInfo:
+    return x
+
+
+def delta_gates(steps: Any, bias: Any, rates: Any, update: Any = None) -> Any:
+    """Return rates * softplus(steps + bias) and sigmoid(update), B T H each: com.microsoft's LinearAttentionGate.
+
+    Without ``update`` the second result is missing.
+    """
+    raise NotImplementedError
+
+
+@entry(delta_gates, separate)
+def _delta_gates(
+    steps: TensorInfo, bias: TensorInfo, rates: TensorInfo, update: TensorInfo | None = None
+) -> tuple[TensorInfo, ...]:
+    return (steps,) if update is None else (steps, update)
 
 
 def unit_length(x: Any, eps: float) -> Any:

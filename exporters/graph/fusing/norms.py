@@ -21,7 +21,7 @@ def fuse_skip_norms(rewriter: Rewriter, target: Target) -> None:
     """Fuse every norm of a sum of two tensors of equal shape with the sum."""
     for norm, operation in OPERATIONS.items():
         for node in rewriter.calls(norm):
-            total, shape, weight, bias, eps = _arguments(node)
+            total, shape, weight, bias, eps = norm_arguments(node)
             parts = _summands(total)
             if parts is None or weight is None or len(shape) > 1:
                 continue
@@ -41,7 +41,7 @@ def fuse_unit_lengths(rewriter: Rewriter) -> None:
         rewriter.replace(node, rewriter.insert(node, unit_length, *call.args, **call.kwargs))
 
 
-def _arguments(node: fx.Node) -> tuple[Any, ...]:
+def norm_arguments(node: fx.Node) -> tuple[Any, ...]:
     """Return the input of a norm, its normalized shape, the weight, the bias and eps."""
     named = dict(zip(("x", "shape", "weight", "bias", "eps"), node.args, strict=False)) | node.kwargs
     return (*(named.get(name) for name in ("x", "shape", "weight", "bias")), named["eps"])

@@ -158,7 +158,7 @@ def trained(directory: Path) -> Path:
     )  # fmt: skip
     model = transformers.LlamaForCausalLM(config)
     tokenizer().save(str(directory / "tokenizer.json"))
-    ids = torch.tensor(tokenizer().encode(corpus()[:40_000]).ids)
+    ids = torch.tensor(tokenizer().encode(corpus()["prose"][:40_000]).ids)
     layers, optimizer = model.model.layers, torch.optim.AdamW(model.parameters(), 3e-3)
     for _ in range(300):
         starts = torch.randint(len(ids) - 64, (8, 1))
