@@ -16,7 +16,8 @@ from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of
 from zoo.checkpoints.converting import DTYPES, Conversion, described_if_any, write_checkpoint
 from zoo.checkpoints.open import open_weights
-from zoo.configs.named_model import SPEC, checkpoint_spec, named_model, unknown_family
+from zoo.configs.named_model import checkpoint_spec, named_model, unknown_family
+from zoo.configs.spec_beside import SPEC
 from zoo.core.progress import Progress
 from zoo.families.common.config import CONFIG
 from zoo.weights.hub import located_adapter
