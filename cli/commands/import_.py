@@ -140,8 +140,8 @@ def _weights_of(spec: Model, path: Path) -> list[str]:
     """The options of ``zoo build`` for the weights at a path, and for another directory if that is the usual one."""
     from cli.options.default_directory import BUILD
 
-    usual = BUILD / spec.name
-    elsewhere = ["-o", f"{usual}-onnx"] if usual.exists() and usual.samefile(path) else []
+    directory = BUILD / spec.name
+    elsewhere = ["-o", f"{directory}-onnx"] if directory.exists() and directory.samefile(path) else []
     return ["--weights", str(path), *elsewhere]
 
 

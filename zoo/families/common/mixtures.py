@@ -43,9 +43,9 @@ class DenseLayers(LayerVariation):
 class FirstLayers(DenseLayers):
     """The first layers, which have an ordinary feed-forward."""
 
-    def __init__(self, feed_forward: Template, usual: int, name: str = "first_k_dense_replace") -> None:
+    def __init__(self, feed_forward: Template, default: int, name: str = "first_k_dense_replace") -> None:
         super().__init__(feed_forward)
-        self.first = f.Int(name, default=usual)
+        self.first = f.Int(name, default=default)
 
     def read(self, config: Config, depth: int) -> list[bool]:
         first = self.first.read(config)

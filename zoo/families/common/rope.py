@@ -67,8 +67,8 @@ class RopeField(Field):
         width, context = read(self.width, config), self.context.read(config)
         theta_name, fraction_name = self.names
         old_theta = (config.float(theta_name) or self.theta) if theta is None else theta
-        usual = read(self.fraction, config)  # in any case: another field may state it
-        old_fraction = config.float(fraction_name) or usual
+        default = read(self.fraction, config)  # in any case: another field may state it
+        old_fraction = config.float(fraction_name) or default
         outside = config.int(_ORIGINAL, default=self.original)
         for holder, length in ((config, outside), (parameters, parameters.int(_ORIGINAL))):
             if length is not None and length < 2:
@@ -134,8 +134,8 @@ def stated_parameters(config: Config) -> Config | None:
 
 def _original(parameters: Config, context: int | None, outside: int | None) -> int:
     """Return the context length before scaling: a field outside the scaling overrides the one inside."""
-    usual = REQUIRED if context is None and outside is None else context
-    inside: int = parameters.int(_ORIGINAL, default=usual)
+    default = REQUIRED if context is None and outside is None else context
+    inside: int = parameters.int(_ORIGINAL, default=default)
     return inside if outside is None else outside
 
 

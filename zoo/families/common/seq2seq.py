@@ -115,7 +115,7 @@ def bart_like(
         **sides,
         "initialization": f.normal("init_std"),
     }
-    usual = {
+    default = {
         "tie_word_embeddings": (True, "encoder, decoder and head share one table"),
         "is_decoder": (False, "it is the decoder alone"),
         "normalize_before": (before, "norms stand where all models of the family have them"),
@@ -128,7 +128,7 @@ def bart_like(
     }
     ignored = ("classifier_dropout", *LAYERDROP, *_UNUSED, *training)
     return Family(
-        model_type, tensors or BART, body, classes, fixed={**usual, **(fixed or {})}, ignored=ignored
+        model_type, tensors or BART, body, classes, fixed={**default, **(fixed or {})}, ignored=ignored
     )
 
 

@@ -19,7 +19,7 @@ _LLAMA3 = {
 }  # fmt: skip
 
 
-def _usual(config: Config, depth: int) -> list[bool]:
+def _default_windows(config: Config, depth: int) -> list[bool]:
     """Windows in all layers except the first of each four."""
     return [layer % 4 != 0 for layer in range(depth)]
 
@@ -31,7 +31,7 @@ FAMILIES = (
         _FIELDS.body(
             attention={"bias": False},
             position=_FIELDS.rope(whole=WHOLE_HEADS, unstated=_LLAMA3, theta=1e6),
-            varies=(Windows("local", f.Int("sliding_window", default=8192, null=True), _usual),),
+            varies=(Windows("local", f.Int("sliding_window", default=8192, null=True), _default_windows),),
         ),
         {"CwmForCausalLM": language_modeling(tied=False, bias=False), "CwmModel": BODY},
         fixed={"mlp_bias": (False, "the checkpoints have no such biases")},

@@ -81,13 +81,13 @@ class _YarnScale(Field):
 
     def write(self, value: float | None, context: FieldContext) -> Data:
         attention: Any = context.block.attention
-        usual = (attention.head_dim + attention.rope_dim) ** -0.5
-        if value is None or math.isclose(value, usual, rel_tol=1e-12):
+        default = (attention.head_dim + attention.rope_dim) ** -0.5
+        if value is None or math.isclose(value, default, rel_tol=1e-12):
             return {}
         scaling = getattr(context.position, "scaling", None)
         if not isinstance(scaling, YarnScaling) or scaling.factor == 1:
             raise UnfitError(f"a scale of attention of {value:g} without scaling of kind yarn")
-        whole = math.sqrt(value / usual)
+        whole = math.sqrt(value / default)
         mscales = {"mscale_all_dim": yarn_mscale(scaling.factor, whole)}
         if scaling.attention_factor is not None:
             mscales["mscale"] = yarn_mscale(scaling.factor, scaling.attention_factor * whole)

@@ -18,7 +18,7 @@ from zoo.families.common.encoders import (
 )
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, token_classes
-from zoo.families.common.held import apart
+from zoo.families.common.held import unfused
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
 _BODY = rotary_body(
@@ -69,7 +69,7 @@ _APART = {
     },
     **{f"{_STORED}mlp.{part}_proj": f"{_BLOCK}feed_forward.{part}" for part in ("up", "gate")},
 }
-_IN_MEMORY = apart(
+_IN_MEMORY = unfused(
     _TENSORS,
     {name.replace("encoder.layer.", "layers."): ours for name, ours in _APART.items()},
     (r"encoder\.layer\.", "layers."),

@@ -19,7 +19,7 @@ from zoo.families.common.encoders import (
     rotary_body,
 )
 from zoo.families.common.family import Family
-from zoo.families.common.held import apart
+from zoo.families.common.held import unfused
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
 _NORM = layer_norm("layer_norm_eps", default=1e-5)
@@ -59,7 +59,7 @@ _TENSORS = Tensors(
     optional=ROBERTA_OPTIONAL,
 )
 
-_IN_MEMORY = apart(
+_IN_MEMORY = unfused(
     _TENSORS,
     {
         f"{_STORED[8:]}self_attn.{part[0]}_proj": f"{_BLOCK}attention.{part}"

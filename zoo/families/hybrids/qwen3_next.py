@@ -26,8 +26,8 @@ def _kinds(config: Config, depth: int) -> list[str]:
     every = config.int("full_attention_interval", default=4)
     if every < 1:
         config.refuse("full_attention_interval", "must be at least 1")
-    usual = [FULL if (layer + 1) % every == 0 else LINEAR for layer in range(depth)]
-    return read_kinds(config, "layer_types", depth, MIXERS) or usual
+    default = [FULL if (layer + 1) % every == 0 else LINEAR for layer in range(depth)]
+    return read_kinds(config, "layer_types", depth, MIXERS) or default
 
 
 def _stated(kinds: Sequence[str]) -> Data:

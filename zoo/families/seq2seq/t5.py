@@ -38,8 +38,8 @@ class _GatedOrNot(Field):
         if word not in f.ACTIVATIONS:
             known = {f"{form}{name}": None for form in ("", "gated-") for name in f.ACTIVATIONS}
             config.choice("feed_forward_proj", known)
-        usual = "gelu_new" if projection == "gated-gelu" else word
-        activation = config.choice("dense_act_fn", f.ACTIVATIONS, usual)
+        default = "gelu_new" if projection == "gated-gelu" else word
+        activation = config.choice("dense_act_fn", f.ACTIVATIONS, default)
         gated = config.bool("is_gated_act", default=gated)
         return {"kind": "gated" if gated else "mlp", "activation": activation}
 
