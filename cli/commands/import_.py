@@ -98,18 +98,22 @@ def import_checkpoint(
         emit(dump(data))
         if not options.quiet:
             _say_import(spec, path, matched, passed_over)
-    else:
-        title(screen, spec)
-        screen.row("class", _class_of(path))
-        if options.family is not None:
-            screen.row("read as", doubtful(f"{options.family}, as asked: its own type is unknown"))
-        _print_match(screen, spec, matched, passed_over)
-        screen.done(f"{options.output} is ready")
-        weights = [] if matched is None else _weights_of(spec, path)
-        screen.next(
-            (["build", str(options.output), *weights], "check, export and verify it"),
-            (["report", str(options.output)], "sizes, FLOPs, memory"),
-        )
+        return
+    title(screen, spec)
+    screen.row("class", _class_of(path))
+    if options.family is not None:
+        screen.row("read as", doubtful(f"{options.family}, as asked: its own type is unknown"))
+    _print_match(screen, spec, matched, passed_over)
+    screen.done(f"{options.output} is ready")
+    _print_steps(screen, str(options.output), [] if matched is None else _weights_of(spec, path))
+
+
+def _print_steps(screen: Screen, output: str, weights: list[str]) -> None:
+    """Print the commands that take the spec at ``output``, with the options of its weights."""
+    screen.next(
+        (["build", output, *weights], "check, export and verify it"),
+        (["report", output], "sizes, FLOPs, memory"),
+    )
 
 
 def _read(checkpoint: str, options: ImportOptions) -> tuple[Path, Model, list[str]]:

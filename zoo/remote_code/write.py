@@ -10,7 +10,7 @@ from pathlib import Path
 from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of, token_fields
-from zoo.checkpoints.converting import DTYPES, Conversion, write_checkpoint
+from zoo.checkpoints.converting import DTYPES, CheckpointContents, Conversion
 from zoo.checkpoints.open import open_weights
 from zoo.core.progress import Progress
 from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
@@ -58,15 +58,6 @@ def convert_with_code(
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
     names = _GeneratedNames("zoo", (), stored=code.names, copies=code.copies)
     origin = origin_of(weights)
-    written = write_checkpoint(
-        spec,
-        model,
-        source,
-        origin,
-        directory,
-        code.config | token_fields(origin),
-        names=names,
-        dtype=dtype,
-        progress=progress,
-    )
+    contents = CheckpointContents(spec, model, source, origin, code.config | token_fields(origin), names)
+    written = contents.write(directory, dtype=dtype, progress=progress)
     return replace(written, loader=list(code.config["auto_map"])[-1])
