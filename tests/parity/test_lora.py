@@ -290,7 +290,10 @@ def test_an_adapter_for_another_base_is_refused(base: Callable[[str], Path], tmp
     wide.save_pretrained(tmp_path / "wide")
     with pytest.raises(UserError, match=r"q_proj.weight: a change for 24 x 24, and the base has 48 x 48"):
         adapt(
-            import_spec(tmp_path / "wide"), str(tmp_path / "wide"), tmp_path, merge=str(tmp_path / "adapter")
+            import_spec(tmp_path / "wide"),
+            str(tmp_path / "wide"),
+            tmp_path / "merged",
+            merge=str(tmp_path / "adapter"),
         )
 
 

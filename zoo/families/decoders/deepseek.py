@@ -31,6 +31,7 @@ from zoo.families.common.mixtures import (
     Shared,
     shared,
     sigmoid_mixture,
+    sigmoid_router,
 )
 from zoo.families.common.rope import RopeField, stated_parameters, yarn_amplitude, yarn_mscale
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
@@ -241,13 +242,11 @@ V3 = Family(
         layout=f.Choice("rope_interleave", {True: "interleaved", False: "half_split"}, True),
         feed_forward=sigmoid_mixture(
             _V3,
+            sigmoid_router(ExpertGroups(8, 4, 2), normalize=True, scale=2.5),
             experts=256,
             top_k=8,
             hidden=2048,
             shared=1,
-            normalize=True,
-            scale=2.5,
-            groups=ExpertGroups(8, 4, 2),
         ),
         dense=FirstLayers(_V3.feed_forward(), 3),
         constants=f.Stated(scoring_func="sigmoid", topk_method="noaux_tc", num_nextn_predict_layers=0),

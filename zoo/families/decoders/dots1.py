@@ -16,6 +16,7 @@ from zoo.families.common.mixtures import (
     FirstLayers,
     shared,
     sigmoid_mixture,
+    sigmoid_router,
 )
 
 _FIELDS = LlamaFields(
@@ -24,13 +25,11 @@ _FIELDS = LlamaFields(
 _WINDOW = f.Int("sliding_window", default=4096, null=True)
 _MIXTURE = sigmoid_mixture(
     _FIELDS,
+    sigmoid_router(ExpertGroups(1, 1, 2), normalize=False, scale=1.0),
     experts=REQUIRED,
     top_k=REQUIRED,
     hidden=1408,
     shared=REQUIRED,
-    normalize=False,
-    scale=1.0,
-    groups=ExpertGroups(1, 1, 2),
 )
 
 
