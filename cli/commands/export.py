@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cli.options.export_options import ExportFlags, Output
 from cli.options.options import Assignments, Name, ReadAs, SpecArgument
@@ -141,7 +141,7 @@ class RequestedExport:
                         "name": self.named.spec.name,
                         "passed": False,
                         "errors": [{"message": text}],
-                        **_evidence(error),
+                        **error.evidence,
                     }
                 )
             else:
@@ -153,19 +153,6 @@ class RequestedExport:
                 )
                 screen.failed(f"{text}{budget}\nNothing was written.")
             raise typer.Exit(FAILED) from None
-
-
-def _evidence(error: UserError) -> dict[str, Any]:
-    """The evidence of a failed export, as JSON data."""
-    from exporters.quality.quality import QualityError
-    from exporters.verification.module_checks import BehaviourError
-    from exporters.verification.result import VerificationError
-
-    if isinstance(error, BehaviourError):
-        return {"behaviour": error.report.as_dict()}
-    if isinstance(error, QualityError):
-        return {"quality": error.quality.as_dict()}
-    return {"verification": error.verification.as_dict() if isinstance(error, VerificationError) else None}
 
 
 def _show_evidence(screen: Screen, error: UserError) -> None:

@@ -92,7 +92,7 @@ class BartFields:
     scaled: bool = False
     """Whether the embedding is scaled."""
     decoder_depth: int | None = None
-    """The depth of the decoder, where it is not that of the encoder."""
+    """The depth of the decoder, if it differs from the encoder's."""
 
     def body(self) -> dict[str, Template]:
         """The template of the model."""
