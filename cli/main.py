@@ -73,8 +73,8 @@ def _leave(end: BaseException) -> None:
 
 def _signals() -> list[signal.Signals]:
     """The termination signals, except those that the parent process set to be ignored."""
-    there = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
-    return [number for number in there if number and signal.getsignal(number) is not signal.SIG_IGN]
+    numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+    return [number for number in numbers if number and signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _starts_torch(frame: FrameType | None) -> bool:

@@ -22,7 +22,7 @@ import networkx as nx  # type: ignore[import-untyped]
 
 PACKAGES = ("specs", "zoo", "exporters", "cli")
 
-NOUNLESS = ("each", "place", "found", "given", "stated", "told", "how", "at", "here")
+NOUNLESS = ("each", "place", "found", "given", "stated", "told", "how", "at", "here", "there", "usual")
 """Names of variables that say nothing of what they hold."""
 
 REFUSED = re.compile(r"^What\b|\b(?:that|those) of\b|\bso many\b|\bequally many\b")

@@ -180,13 +180,28 @@ def test_a_kind_that_does_not_extend_the_class_of_its_slot_is_named(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_kind_without_a_builder_is_reported(spec: Path, tmp_path: Path) -> None:
-    text = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace("zoo_squared_relu", "zoo_unbuilt")
+@pytest.mark.parametrize(
+    ("implementation", "remedy"),
+    [
+        (
+            ', implementation="zoo_unbuilt.module"',
+            "Decorate its module in zoo_unbuilt.module with zoo.registry.builds.",
+        ),
+        (
+            "",
+            "Name the module that builds it where zoo_unbuilt.spec.SquaredReLU is registered: "
+            "register('feed_forward', implementation='package.module').",
+        ),
+    ],
+)
+def test_a_kind_without_a_builder_is_reported(
+    implementation: str, remedy: str, spec: Path, tmp_path: Path
+) -> None:
+    text = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text()
+    text = text.replace(', implementation="zoo_squared_relu.module"', implementation)
     done = zoo_with(broken_plugin(tmp_path, "zoo_unbuilt", text))("params", spec)
     assert done.returncode == 2
-    assert (
-        "Kind 'squared_relu' has no builder\n  Decorate its module with zoo.registry.builds." in done.stderr
-    )
+    assert f"Kind 'squared_relu' has no builder\n  {remedy}" in done.stderr
 
 
 @pytest.mark.slow

@@ -273,14 +273,13 @@ def adapt(
     """
     from pathlib import Path
 
-    from zoo.adapting.adapt import adapt as adapt_checkpoint
+    from zoo.adapting.adapt import AdaptedModel
     from zoo.files.destination import CONVERSION, replacing
 
     with replacing(Path(directory), CONVERSION) as output:
-        return adapt_checkpoint(
+        adapted = AdaptedModel.of(
             _spec(spec),
             os.fspath(weights),
-            output,
             source=source,
             layers=layers,
             merge=None if merge is None else os.fspath(merge),
@@ -288,6 +287,7 @@ def adapt(
             dtype=dtype,
             seed=seed,
         )
+        return adapted.write(output)
 
 
 def parameters(spec: Spec) -> ParameterReport:

@@ -9,7 +9,7 @@ from torch import nn
 
 from specs.base.base import Component
 from specs.base.errors import PluginError
-from specs.base.registry import load_implementation
+from specs.base.registry import kind_of, load_implementation, slot_of
 from zoo.context import BuildContext
 from zoo.core.constructed_values import constructing
 
@@ -54,6 +54,17 @@ def extends(spec: type[Component]) -> Callable[[Extension], Extension]:
     return add
 
 
+def _remedy(spec: Component) -> str:
+    """The instruction for the author of a kind without a builder."""
+    implementation = kind_of(spec).implementation
+    if implementation is None:
+        return (
+            f"Name the module that builds it where {type(spec).__module__}.{type(spec).__qualname__} is registered: "
+            f"register('{slot_of(spec)}', implementation='package.module')."
+        )
+    return f"Decorate its module in {implementation} with zoo.registry.builds."
+
+
 def build_component(spec: Component, context: BuildContext) -> nn.Module:
     """The module of a spec, on the device and with the dtype that torch is set to.
 
@@ -62,9 +73,7 @@ def build_component(spec: Component, context: BuildContext) -> nn.Module:
     if type(spec) not in _builders:
         load_implementation(spec)
     if type(spec) not in _builders:
-        raise PluginError(
-            f"Kind '{spec.kind}' has no builder\n  Decorate its module with zoo.registry.builds."
-        )
+        raise PluginError(f"Kind '{spec.kind}' has no builder\n  {_remedy(spec)}")
     fitting = (module for when, module in reversed(_variants.get(type(spec), ())) if when(spec, context))
     builder = next(fitting, _builders[type(spec)])
     if getattr(builder, "__module__", "").partition(".")[0] == __package__:  # states its initial values

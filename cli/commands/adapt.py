@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cli.commands.convert import CheckpointOptions
 from cli.options.options import Assignments, SpecArgument
 from cli.terminal.option import option
 from cli.terminal.option_groups import MODEL
 from cli.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from specs.model.model import Model
+    from zoo.adapting.adapt import AdaptedModel
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,21 @@ class AdaptOptions(CheckpointOptions):
         ),
     ] = None
 
+    def adapted(self, spec: Model, weights: str) -> AdaptedModel:
+        """The model of a spec with weights derived from a checkpoint.  Raises :class:`specs.base.errors.UserError`."""
+        from zoo.adapting.adapt import AdaptedModel
+
+        return AdaptedModel.of(
+            spec,
+            weights,
+            source=self.source,
+            layers=self.layers or (),
+            merge=self.merge,
+            model_type=self.family,
+            dtype=self.dtype,
+            seed=self.seed,
+        )
+
 
 def adapt(
     spec: SpecArgument,
@@ -68,7 +87,6 @@ def adapt(
     from cli.tables.model_rows import title
     from cli.terminal.render import print_json
     from specs.base.errors import UserError
-    from zoo.adapting.adapt import adapt as adapt_checkpoint
     from zoo.configs.named_model import named_model, unknown_family
     from zoo.files.destination import CONVERSION, replacing
 
@@ -81,18 +99,7 @@ def adapt(
         )
     destination = options.directory(model.name)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
-        written = adapt_checkpoint(
-            model,
-            weights,
-            directory,
-            source=options.source,
-            layers=options.layers or (),
-            merge=options.merge,
-            model_type=options.family,
-            dtype=options.dtype,
-            seed=options.seed,
-            progress=progress,
-        )
+        written = options.adapted(model, weights).write(directory, progress)
     if screen.as_json:
         print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return

@@ -42,8 +42,7 @@ def build(
       zoo build bert-base --target cpu --precision int8
       zoo build gpt3-175b --weights none
     """
-    from cli.commands.export import advice_on, run_export, show_export
-    from cli.options.default_directory import export_directory
+    from cli.commands.export import RequestedExport
     from cli.options.given import with_set
     from cli.tables.failures import failures_of
     from cli.terminal.exit_status import FAILED
@@ -52,19 +51,17 @@ def build(
     from zoo.configs.named_model import named_model
 
     named = named_model(spec, assignments or (), name, family)
-    model_spec = named.spec
-    from exporters.steps.options import ExportOptions
     from exporters.steps.request import Request
 
-    weights = named.weights(options.get("weights"))
-    checked = ExportOptions(**{**options, "weights": weights})
-    destination = output or export_directory(model_spec.name, checked)
-    Request.of_spec(model_spec, checked, destination)
+    requested = RequestedExport.of(
+        named, options, output, ["build", *with_set(spec, assignments, name, family)]
+    )
+    Request.of_spec(named.spec, requested.options, requested.destination)
     published = spec in preset_names() and not assignments and name is None
-    parameters = _counted(screen, named, checked.target, depth, published=published)
-    shapes, behaviour = _checked(screen, model_spec, checked.seed, depth)
+    parameters = _counted(screen, named, requested.options.target, depth, published=published)
+    shapes, behaviour = _checked(screen, named.spec, requested.options.seed, depth)
     passed = parameters.met and behaviour is not None and behaviour.passed
-    written = run_export(screen, model_spec, destination, checked) if passed else None
+    written = requested.write(screen) if passed else None
     if screen.as_json:
         exported = None if written is None else {"directory": str(written.directory), **written.as_dict()}
         results = {
@@ -72,11 +69,9 @@ def build(
             "shapes": shapes.as_dict(),
             "behaviour": None if behaviour is None else behaviour.as_dict(),
         }
-        print_json({"name": model_spec.name, "passed": passed, **results, "export": exported})
+        print_json({"name": named.spec.name, "passed": passed, **results, "export": exported})
     elif written is not None:
-        command = ["build", *with_set(spec, assignments, name, family)]
-        changes = advice_on(model_spec, written, checked)
-        show_export(screen, model_spec, written, checked, command, output, changes, named.own_weights)
+        requested.show(screen, written)
     else:
         failures = failures_of(parameters, shapes, behaviour, named.document)
         screen.failed(f"Nothing was exported. {len(failures)} failed:", failures)

@@ -12,6 +12,8 @@ from cli.terminal.screen import Screen
 if TYPE_CHECKING:
     from specs.model.model import Model
     from zoo.checks import BehaviourReport, ShapeReport
+    from zoo.configs.named_model import NamedModel
+    from zoo.weights.source import WeightSource
 
 
 def check(
@@ -50,33 +52,41 @@ def check(
     from zoo.configs.named_model import named_model
 
     named = named_model(spec, assignments or ())
-    model_spec = named.spec
-    from zoo.builder import assemble
-    from zoo.checkpoints.open import open_weights
-    from zoo.checks import check_behaviour, check_shapes
-    from zoo.core.progress import Stage
+    from zoo.checks import check_behaviour
 
-    has_weights = weights is not None or named.own_weights is not None
-    chosen = named.weights(weights) if has_weights else None
-    with screen.progress() as progress:
-        progress(Stage("shapes"))
-        model = assemble(model_spec)
-        source = None if chosen is None else open_weights(chosen, model, model_spec, seed=seed)
-        shapes = check_shapes(model, model_spec)
-    title(screen, model_spec)
+    shapes, source = _checked_shapes(screen, named, weights, seed)
+    title(screen, named.spec)
     print_shapes_row(screen, shapes)
     if screen.tables:
         print_shapes(shapes, depth=depth, unfold=unfold)
     behaviour = None
     if shapes.passed:
         with screen.progress() as progress:
-            behaviour = check_behaviour(model_spec, source, seed=seed, progress=progress)
+            behaviour = check_behaviour(named.spec, source, seed=seed, progress=progress)
     if behaviour is not None:
         print_behaviour_row(screen, behaviour)
         if screen.tables:
             print_behaviour(behaviour)
-    if not _print_verdict(context, screen, model_spec, shapes, behaviour):
+    if not _print_verdict(context, screen, named.spec, shapes, behaviour):
         raise typer.Exit(FAILED)
+
+
+def _checked_shapes(
+    screen: Screen, named: NamedModel, weights: str | None, seed: int
+) -> tuple[ShapeReport, WeightSource | None]:
+    """Check the shapes of a model; return them, and its weights if it has any or some are asked for."""
+    from zoo.builder import assemble
+    from zoo.checkpoints.open import open_weights
+    from zoo.checks import check_shapes
+    from zoo.core.progress import Stage
+
+    spec, source = named.spec, None
+    with screen.progress() as progress:
+        progress(Stage("shapes"))
+        model = assemble(spec)
+        if weights is not None or named.own_weights is not None:
+            source = open_weights(named.weights(weights), model, spec, seed=seed)
+        return check_shapes(model, spec), source
 
 
 def _print_verdict(

@@ -13,7 +13,9 @@ from cli.terminal.option_groups import OUTPUT, PRECISION
 from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
+    from specs.model.model import Model
     from zoo.checkpoints.converting import Conversion
+    from zoo.core.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,18 @@ class ConvertOptions(CheckpointOptions):
         ),
     ] = False
 
+    def write(self, spec: Model, weights: str, directory: Path, progress: Progress) -> Conversion:
+        """Write the checkpoint of a spec into an empty directory.  Raises :class:`specs.base.errors.UserError`."""
+        from zoo.checkpoints.converting import convert
+        from zoo.remote_code.write import convert_with_code
+
+        dtype, seed = self.dtype, self.seed
+        if self.remote_code:
+            return convert_with_code(spec, weights, directory, dtype=dtype, seed=seed, progress=progress)
+        return convert(
+            spec, weights, directory, model_type=self.family, dtype=dtype, seed=seed, progress=progress
+        )
+
 
 def convert(
     spec: SpecArgument,
@@ -115,11 +129,9 @@ def convert(
     from cli.tables.model_rows import read_as_row, title
     from cli.terminal.render import Column, print_json, print_table
     from specs.base.errors import UserError
-    from zoo.checkpoints.converting import convert as convert_checkpoint
     from zoo.configs.named_model import named_model, unknown_family
     from zoo.core.units import byte_text
     from zoo.files.destination import CONVERSION, replacing
-    from zoo.remote_code.write import convert_with_code
 
     named = named_model(spec, assignments or (), options.name, unknown_family(spec, options.family))
     model = named.spec
@@ -128,20 +140,7 @@ def convert(
         raise UserError("--remote-code and --as are mutually exclusive\n  Remove one of them.")
     weights = named.weights(options.weights)
     with screen.progress() as progress, replacing(destination, CONVERSION) as directory:
-        if options.remote_code:
-            written = convert_with_code(
-                model, weights, directory, dtype=options.dtype, seed=options.seed, progress=progress
-            )
-        else:
-            written = convert_checkpoint(
-                model,
-                weights,
-                directory,
-                model_type=options.family,
-                dtype=options.dtype,
-                seed=options.seed,
-                progress=progress,
-            )
+        written = options.write(model, weights, directory, progress)
     if screen.as_json:
         print_json({"name": model.name, "directory": str(destination), **written.as_dict()})
         return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cli.options.export_options import ExportFlags, Output
 from cli.options.options import Assignments, Name, ReadAs, SpecArgument
@@ -11,12 +12,11 @@ from cli.terminal.screen import Screen
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.terminal.screen import Screen
     from exporters.steps.advice import Advice
     from exporters.steps.manifest import Export
     from exporters.steps.options import ExportOptions
     from specs.base.errors import UserError
-    from specs.model.model import Model
+    from zoo.configs.named_model import NamedModel
 
 
 def export(
@@ -49,113 +49,110 @@ def export(
     """
     from dataclasses import asdict
 
-    from cli.options.default_directory import export_directory
     from cli.options.given import with_set
     from cli.tables.model_rows import read_as_row, title
     from cli.terminal.render import print_json
-    from exporters.steps.options import ExportOptions
     from zoo.configs.named_model import named_model
 
     named = named_model(spec, assignments or (), name, family)
-    model_spec = named.spec
-    weights = named.weights(options.get("weights"))
-    checked = ExportOptions(**{**options, "weights": weights})
-    destination = output or export_directory(model_spec.name, checked)
-    written = run_export(screen, model_spec, destination, checked)
-    title(screen, model_spec)
+    requested = RequestedExport.of(
+        named, options, output, ["export", *with_set(spec, assignments, name, family)]
+    )
+    written = requested.write(screen)
+    title(screen, named.spec)
     read_as_row(screen, named)
-    changes = advice_on(model_spec, written, checked)
     if screen.as_json:
-        advised = [asdict(change) for change in changes]
-        about = {"name": model_spec.name, "passed": True, "directory": str(written.directory)}
+        advised = [asdict(change) for change in requested.advice(written)]
+        about = {"name": named.spec.name, "passed": True, "directory": str(written.directory)}
         print_json({**about, **written.as_dict(), "advice": advised})
     else:
-        show_export(
-            screen,
-            model_spec,
-            written,
-            checked,
-            ["export", *with_set(spec, assignments, name, family)],
-            output,
-            changes,
-            named.own_weights,
+        requested.show(screen, written)
+
+
+@dataclass(frozen=True)
+class RequestedExport:
+    """The export that a command line asks for; ``command`` repeats it, but for its options and ``output``."""
+
+    named: NamedModel
+    options: ExportOptions
+    destination: Path
+    command: list[str]
+    output: Path | None
+
+    @staticmethod
+    def of(named: NamedModel, flags: ExportFlags, output: Path | None, command: list[str]) -> RequestedExport:
+        """Check the flags, and find the directory.  Raises :class:`specs.base.errors.UserError`."""
+        from cli.options.default_directory import export_directory
+        from exporters.steps.options import ExportOptions
+
+        options = ExportOptions(**{**flags, "weights": named.weights(flags.get("weights"))})
+        return RequestedExport(
+            named, options, output or export_directory(named.spec.name, options), command, output
         )
 
+    def advice(self, written: Export) -> list[Advice]:
+        """The changes of one line that would fuse what the export left unfused."""
+        from exporters.steps.advice import advice
 
-def show_export(
-    screen: Screen,
-    spec: Model,
-    written: Export,
-    options: ExportOptions,
-    command: list[str],
-    output: Path | None,
-    changes: list[Advice],
-    own_weights: str | None,
-) -> None:
-    """Print what was written, how it was verified, and what to do with it; ``command`` is the one that wrote it."""
-    from cli.tables.export_rows import export_rows
-    from cli.tables.export_tables import print_export
-    from cli.tables.next_steps import export_steps
+        unfused = any(graph.unfused for graph in written.manifest.graphs.values())
+        return advice(self.named.spec, self.options) if unfused else []
 
-    export_rows(screen, written, changes)
-    if screen.tables:
-        print_export(written, changes)
-    screen.done(f"{written.directory} is ready")
-    screen.next(*export_steps(command, spec, written, options, output, own_weights, screen.tables))
+    def show(self, screen: Screen, written: Export) -> None:
+        """Print what was written, how it was verified, and what to do with it."""
+        from cli.tables.export_rows import export_rows
+        from cli.tables.export_tables import print_export
+        from cli.tables.next_steps import export_steps
 
-
-def advice_on(spec: Model, written: Export, options: ExportOptions) -> list[Advice]:
-    """The changes of one line that would fuse what the export left unfused."""
-    from exporters.steps.advice import advice
-
-    unfused = any(graph.unfused for graph in written.manifest.graphs.values())
-    return advice(spec, options) if unfused else []
-
-
-def run_export(screen: Screen, spec: Model, destination: Path, options: ExportOptions) -> Export:
-    """Export with a live line; exit with status 1 on a failed check or verification, an invalid graph or an exceeded budget."""
-    import typer
-
-    from cli.terminal.exit_status import FAILED
-    from cli.terminal.render import print_json
-    from exporters.export import export as export_files
-    from exporters.graph.checking import InvalidGraphError
-    from exporters.quality.quality import QualityError
-    from exporters.verification.module_checks import BehaviourError
-    from exporters.verification.result import VerificationError
-    from specs.base.errors import with_flags
-
-    try:
-        with screen.progress() as progress:
-            return export_files(spec, destination, options, progress)
-    except (BehaviourError, VerificationError, QualityError, InvalidGraphError) as error:
-        text = with_flags(error.text)
-        if screen.as_json:
-            print_json(
-                {"name": spec.name, "passed": False, "errors": [{"message": text}], **_evidence(error)}
+        changes, named = self.advice(written), self.named
+        export_rows(screen, written, changes)
+        if screen.tables:
+            print_export(written, changes)
+        screen.done(f"{written.directory} is ready")
+        screen.next(
+            *export_steps(
+                self.command, named.spec, written, self.options, self.output, named.own_weights, screen.tables
             )
-        else:
-            _show_evidence(screen, error)
-            budget = (
-                "\n  Raise the budget with --max-kl or --min-cosine."
-                if isinstance(error, QualityError)
-                else ""
-            )
-            screen.failed(f"{text}{budget}\nNothing was written.")
-        raise typer.Exit(FAILED) from None
+        )
 
+    def write(self, screen: Screen) -> Export:
+        """Export with a live line.
 
-def _evidence(error: UserError) -> dict[str, Any]:
-    """The evidence of a failed export, as JSON data."""
-    from exporters.quality.quality import QualityError
-    from exporters.verification.module_checks import BehaviourError
-    from exporters.verification.result import VerificationError
+        Exits with status 1 on a failed check or verification, an invalid graph or an exceeded budget.
+        """
+        import typer
 
-    if isinstance(error, BehaviourError):
-        return {"behaviour": error.report.as_dict()}
-    if isinstance(error, QualityError):
-        return {"quality": error.quality.as_dict()}
-    return {"verification": error.verification.as_dict() if isinstance(error, VerificationError) else None}
+        from cli.terminal.exit_status import FAILED
+        from cli.terminal.render import print_json
+        from exporters.export import export as export_files
+        from exporters.graph.checking import InvalidGraphError
+        from exporters.quality.quality import QualityError
+        from exporters.verification.module_checks import BehaviourError
+        from exporters.verification.result import VerificationError
+        from specs.base.errors import with_flags
+
+        try:
+            with screen.progress() as progress:
+                return export_files(self.named.spec, self.destination, self.options, progress)
+        except (BehaviourError, VerificationError, QualityError, InvalidGraphError) as error:
+            text = with_flags(error.text)
+            if screen.as_json:
+                print_json(
+                    {
+                        "name": self.named.spec.name,
+                        "passed": False,
+                        "errors": [{"message": text}],
+                        **error.evidence,
+                    }
+                )
+            else:
+                _show_evidence(screen, error)
+                budget = (
+                    "\n  Raise the budget with --max-kl or --min-cosine."
+                    if isinstance(error, QualityError)
+                    else ""
+                )
+                screen.failed(f"{text}{budget}\nNothing was written.")
+            raise typer.Exit(FAILED) from None
 
 
 def _show_evidence(screen: Screen, error: UserError) -> None:

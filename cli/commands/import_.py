@@ -98,18 +98,22 @@ def import_checkpoint(
         emit(dump(data))
         if not options.quiet:
             _say_import(spec, path, matched, passed_over)
-    else:
-        title(screen, spec)
-        screen.row("class", _class_of(path))
-        if options.family is not None:
-            screen.row("read as", doubtful(f"{options.family}, as asked: its own type is unknown"))
-        _print_match(screen, spec, matched, passed_over)
-        screen.done(f"{options.output} is ready")
-        weights = [] if matched is None else _weights_of(spec, path)
-        screen.next(
-            (["build", str(options.output), *weights], "check, export and verify it"),
-            (["report", str(options.output)], "sizes, FLOPs, memory"),
-        )
+        return
+    title(screen, spec)
+    screen.row("class", _class_of(path))
+    if options.family is not None:
+        screen.row("read as", doubtful(f"{options.family}, as asked: its own type is unknown"))
+    _print_match(screen, spec, matched, passed_over)
+    screen.done(f"{options.output} is ready")
+    _print_steps(screen, str(options.output), [] if matched is None else _weights_of(spec, path))
+
+
+def _print_steps(screen: Screen, output: str, weights: list[str]) -> None:
+    """Print the commands that take the spec at ``output``, with the options of its weights."""
+    screen.next(
+        (["build", output, *weights], "check, export and verify it"),
+        (["report", output], "sizes, FLOPs, memory"),
+    )
 
 
 def _read(checkpoint: str, options: ImportOptions) -> tuple[Path, Model, list[str]]:
@@ -140,8 +144,8 @@ def _weights_of(spec: Model, path: Path) -> list[str]:
     """The options of ``zoo build`` for the weights at a path, and for another directory if that is the usual one."""
     from cli.options.default_directory import BUILD
 
-    usual = BUILD / spec.name
-    elsewhere = ["-o", f"{usual}-onnx"] if usual.exists() and usual.samefile(path) else []
+    directory = BUILD / spec.name
+    elsewhere = ["-o", f"{directory}-onnx"] if directory.exists() and directory.samefile(path) else []
     return ["--weights", str(path), *elsewhere]
 
 

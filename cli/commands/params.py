@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from cli.options.options import Assignments, Depth, SpecArgument, Unfold
 from cli.terminal.option import option
 from cli.terminal.option_groups import TREE
 from cli.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from zoo.reports.parameters import ParameterReport
 
 
 def params(
@@ -37,11 +40,10 @@ def params(
       zoo params t5-small --path decoder.blocks.0
       zoo params bert-base --set encoder.layers=6 --json
     """
-    from cli.options.given import given, typed, with_set
+    from cli.options.given import given
 
     screen.tabulate_if(given(context, "depth", "unfold"))
     from cli.options.sizes import file_sizes
-    from cli.tables.failures import failures_of
     from cli.tables.parameter_screen import print_counts
     from cli.tables.parameter_table import print_parameters
     from cli.terminal.exit_status import FAILED
@@ -58,20 +60,29 @@ def params(
         sizes = file_sizes(model_spec, target)
     if screen.as_json:
         print_json({**report.as_dict(selected), "passed": report.met, "target": target, "bytes": sizes})
+    elif screen.tables:
+        print_parameters(report, selected, sizes, target, depth=depth, unfold=unfold)
     else:
-        if screen.tables:
-            print_parameters(report, selected, sizes, target, depth=depth, unfold=unfold)
-        else:
-            about = f"{report.total_parameters:,} parameters"
-            screen.title(model_spec.name, about, "as expected" if report.met and report.comparisons else "")
-            print_counts(screen, report, selected, sizes, target)
+        about = f"{report.total_parameters:,} parameters"
+        screen.title(model_spec.name, about, "as expected" if report.met and report.comparisons else "")
+        print_counts(screen, report, selected, sizes, target)
+    if not screen.as_json:
         screen.done(f"{model_spec.name} counted")
-        if report.met:
-            screen.next(
-                *([] if screen.tables else [(typed(context, "-v"), "every module")]),
-                (["report", *with_set(spec, assignments)], "what it costs to run and to train"),
-            )
-        elif failures := failures_of(report):
-            screen.failed(f"{len(failures)} failed:", failures)
+        _print_verdict(context, screen, report)
     if not report.met:
         raise typer.Exit(FAILED)
+
+
+def _print_verdict(context: typer.Context, screen: Screen, report: ParameterReport) -> None:
+    """Print the failures, or what to do next."""
+    from cli.options.given import typed, with_set
+    from cli.tables.failures import failures_of
+
+    if report.met:
+        again = with_set(context.params["spec"], context.params["assignments"])
+        screen.next(
+            *([] if screen.tables else [(typed(context, "-v"), "every module")]),
+            (["report", *again], "what it costs to run and to train"),
+        )
+    elif failures := failures_of(report):
+        screen.failed(f"{len(failures)} failed:", failures)

@@ -119,7 +119,8 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
 
     Decoders and encoder-decoders continue each text, or say what is in each image or recording, greedily unless a
     sampling option is given. Encoders print vectors and their cosines, classes, the most likely tokens for each mask, or
-    what is said in each recording (CTC), depending on the head. Dual encoders print how well each text fits each image.
+    what is said in each recording (CTC), depending on the head; other heads' outputs are printed by name. Dual encoders print
+    how well each text fits each image.
     Text needs a tokenizer; --ids does not. Images and recordings are prepared as the checkpoint's
     preprocessor_config.json states. Timings go to stderr.
 

@@ -60,18 +60,8 @@ def verify(
       zoo verify build/gpt2 --key public.pem
       zoo verify build/gpt2 --pytorch
     """
-    from specs.base.errors import UserError
-
     names = tuple(dict.fromkeys(engines or ()))
-    if provider is not None and names:
-        raise UserError(
-            "--provider and --engine are mutually exclusive: an engine has its own provider.\n  Remove one of them."
-        )
-    if provider is not None and pytorch:
-        raise UserError(
-            "--provider and --pytorch are mutually exclusive: the cases run on the providers of the export's target.\n"
-            "  Remove one of them."
-        )
+    _check_provider(provider, names, pytorch=pytorch)
     signature = _checked_signature(directory, key)
     passed = (
         _compared_with_pytorch(screen, directory, names, key, signature)
@@ -82,6 +72,21 @@ def verify(
         from cli.terminal.exit_status import FAILED
 
         raise typer.Exit(FAILED)
+
+
+def _check_provider(provider: str | None, engines: Sequence[str], *, pytorch: bool) -> None:
+    """Raise :class:`specs.base.errors.UserError` for a provider where the engines or the target have their own."""
+    from specs.base.errors import UserError
+
+    if provider is not None and engines:
+        raise UserError(
+            "--provider and --engine are mutually exclusive: an engine has its own provider.\n  Remove one of them."
+        )
+    if provider is not None and pytorch:
+        raise UserError(
+            "--provider and --pytorch are mutually exclusive: the cases run on the providers of the export's target.\n"
+            "  Remove one of them."
+        )
 
 
 def _checked_signature(directory: Path, key: Path | None) -> SignatureCheck | None:

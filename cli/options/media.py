@@ -92,13 +92,13 @@ def read_audio_files(files: Sequence[Path], spec: Model, directory: Path) -> Sou
     paths = [path for file in files for path in audio_files(file)]
     if spec.embedding_of(spec.first_stack).any_length:
         settings = form_kind(spec).beside(directory)
-        whole = settings or form_kind(spec).usual(spec)
+        whole = settings or form_kind(spec).default(spec)
         inputs = [read_whole(path, whole, spec)[0][0] for path in paths]
         if settings is None:
             _tell(whole.described)
         return Sounds(inputs, paths, whole.column / whole.rate)
     stored = LogMel.beside(directory)
-    form = stored or LogMel.usual(spec)
+    form = stored or LogMel.default(spec)
     recordings = [(path, read_audio(path, form, spec)[0]) for path in paths]
     if stored is None:
         _tell("spectrograms are those of Whisper, at 16 kHz")

@@ -1,4 +1,4 @@
-"""Output of ``zoo run``: streamed text, vectors, classes, masked tokens."""
+"""Output of ``zoo run``: streamed text, vectors, classes, masked tokens, and the outputs of other heads by name."""
 
 from __future__ import annotations
 
@@ -159,9 +159,9 @@ def _data(shown: RunContext, index: int, continuation: Continuation) -> dict[str
 
 
 def print_encoded(shown: RunContext) -> None:
-    """Print vectors, classes or masked tokens, depending on the head."""
+    """Print vectors, classes or masked tokens, depending on the head, or else its outputs by name."""
     from cli.running.retrieval import print_terms, print_token_vectors
-    from exporters.runtime.encoding import CLASSES, MASKS, SPEECH, TERMS, TOKENS, EncoderRunner
+    from exporters.runtime.encoding import CLASSES, MASKS, SPEECH, TERMS, TOKENS, VECTORS, EncoderRunner
 
     encoder = EncoderRunner(shown.exported)
     head = shown.exported.spec.head
@@ -176,8 +176,10 @@ def print_encoded(shown: RunContext) -> None:
         data = print_terms(shown, encoder)
     elif isinstance(head, TOKENS):
         data = print_token_vectors(shown, encoder)
-    else:
+    elif isinstance(head, VECTORS):
         data = _print_vectors(shown, encoder)
+    else:
+        data = _print_outputs(shown, encoder)
     took = time.perf_counter() - begun
     if shown.as_json:
         facts = {"name": shown.exported.spec.name, "provider": encoder.provider}
@@ -198,6 +200,25 @@ def _print_vectors(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
         "vectors": vectors.values.tolist(),
         "similarities": vectors.similarities.tolist(),
     }
+
+
+def _print_outputs(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
+    outputs = encoder.named(shown.values)
+    if not shown.as_json:
+        rows = [
+            (
+                shown.label(row),
+                name,
+                " x ".join(map(str, values.shape)),
+                "  ".join(f"{value:+.4f}" for value in values.flat[:3]) + "  ..." * (values.size > 3),
+            )
+            for row, by_name in enumerate(outputs)
+            for name, values in by_name.items()
+        ]
+        columns = [shown.column, Column("output", pinned=True), Column("shape"), Column("first values")]
+        print_table(columns, rows, screen_width())
+    data = [{name: values.tolist() for name, values in by_name.items()} for by_name in outputs]
+    return {**shown.inputs.data, "outputs": data}
 
 
 def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:

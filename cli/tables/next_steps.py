@@ -51,7 +51,7 @@ def export_steps(
         yield ["report", directory], "parameters, sizes, FLOPs"
     elif (inputs := _inputs(spec, written)) is not None:
         yield ["run", directory, *inputs], "try it"
-    else:
+    elif written.build.probe is not None:
         yield ["verify", directory], "where it is deployed"
     if not verbose:
         placed = [] if output is None else ["-o", str(output)]
@@ -65,7 +65,9 @@ def export_steps(
 
 
 def _inputs(spec: Model, written: Export) -> list[str] | None:
-    """The options of a run that needs no other files; None where every run does."""
+    """The options of a run that needs no other files; None where every run does, or none is possible."""
+    if spec.decodes and not spec.head.predicts_next:
+        return None
     name = spec.embedding_of(spec.first_stack).input_name
     clients = ("optimum", "transformers-js")
     if name != "input_ids" or spec.architecture in ("dual-encoder", "vision-language"):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
-from zoo.configs.named_model import SPEC, named_model
+from zoo.configs.named_model import named_model
+from zoo.configs.spec_beside import SPEC
 
 if TYPE_CHECKING:
     from exporters.runtime.exported import Exported

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import onnx
 from onnx import shape_inference
@@ -13,6 +13,9 @@ from specs.base.errors import UserError
 
 class InvalidGraphError(UserError):
     """A graph is not valid ONNX."""
+
+    evidence: ClassVar[dict[str, Any]] = {"verification": None}
+    """The results that show it, as JSON data."""
 
 
 @dataclass(frozen=True)

@@ -274,8 +274,8 @@ def _unfit_states(deployment: Deployment) -> str | None:
     for state in deployment.model.decoder.states:
         names = tuple(tensor.name for tensor in state if not tensor.grows)
         if names and names != held:
-            there = f"{' and '.join(held)} as states" if held else "no states of constant size"
-            return f"it expects {there} of {family}, and a layer has {named(state)}"
+            requirement = f"{' and '.join(held)} as states" if held else "no states of constant size"
+            return f"it expects {requirement} of {family}, and a layer has {named(state)}"
     return None
 
 

@@ -50,7 +50,7 @@ class LogMel:
         return None
 
     @classmethod
-    def usual(cls, spec: Model) -> LogMel:
+    def default(cls, spec: Model) -> LogMel:
         """The settings of every published Whisper, with the bins and columns of a model."""
         bins, columns = input_shape(spec)
         return cls(rate=16000, bins=bins, window=400, hop=160, length=160 * columns)

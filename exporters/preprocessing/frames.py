@@ -40,7 +40,7 @@ class LogMelFrames:
         return None
 
     @classmethod
-    def usual(cls, spec: Model) -> LogMelFrames:
+    def default(cls, spec: Model) -> LogMelFrames:
         """The settings of every published Parakeet, with the bins of a model."""
         embedding = spec.embedding_of(spec.first_stack)
         assert isinstance(embedding, FramesKind)

@@ -47,7 +47,7 @@ class KaldiFrames:
         return None
 
     @classmethod
-    def usual(cls, spec: Model) -> KaldiFrames:
+    def default(cls, spec: Model) -> KaldiFrames:
         """The settings of every published wav2vec2-BERT, with the features of a model."""
         embedding = spec.embedding_of(spec.first_stack)
         assert isinstance(embedding, FramesKind)

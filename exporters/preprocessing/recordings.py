@@ -32,7 +32,7 @@ def read_whole(path: Path, form: RecordingForm | None, spec: Model) -> tuple[lis
     Without a checkpoint's settings, the usual ones apply. Raises :class:`specs.base.errors.UserError` for unsuitable files, and
     for recordings shorter than a frame.
     """
-    form = form or form_kind(spec).usual(spec)
+    form = form or form_kind(spec).default(spec)
     recordings, digest = read_recordings(path, form.rate)
     least = form.shortest(spec.embedding_of(spec.first_stack).input_length(1))
     shortest = min(map(len, recordings))

@@ -37,7 +37,7 @@ class Waveforms:
         return None
 
     @classmethod
-    def usual(cls, spec: Model) -> Waveforms:
+    def default(cls, spec: Model) -> Waveforms:
         """The settings of every published model with the same kind of embedding: learned filters take unnormalized samples."""
         return cls(normalize=not isinstance(spec.embedding_of(spec.first_stack), FilteredWaveform))
 

@@ -73,7 +73,7 @@ def _of_recordings(spec: Model, path: Path, preprocessing: Preprocessing, share:
     """Read audio files as samples or frames, in pieces of :data:`SECONDS` or the length of the shortest file."""
     kind = form_kind(spec)
     every = (preprocessing.samples, preprocessing.frames, preprocessing.kaldi)
-    form = next((settings for settings in every if isinstance(settings, kind)), None) or kind.usual(spec)
+    form = next((settings for settings in every if isinstance(settings, kind)), None) or kind.default(spec)
     recordings, sha256 = read_whole(path, form, spec)
     length = min(SECONDS * form.rate // form.column, *(recording.shape[1] for recording in recordings))
     embedding = spec.embedding_of(spec.first_stack)

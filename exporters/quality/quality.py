@@ -115,6 +115,11 @@ class QualityError(UserError):
             lines.append(shares(quality))
         super().__init__("\n  ".join([*lines, remedies]))
 
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """The measures that show it, as JSON data."""
+        return {"quality": self.quality.as_dict()}
+
 
 def shares(quality: Quality) -> str:
     """The share of the loss that rounding of weights explains."""

@@ -71,7 +71,7 @@ def calibrate(
                 name, roundings[name], _searched(source, name, roundings[name], streamed.width(name))
             )
         with streamed.hooked(), streamed:
-            run(model, streamed.see)
+            run(model, streamed.choose_rows)
     return calibrated
 
 
@@ -130,7 +130,7 @@ class _Pass(TorchFunctionMode):
             args, options = tree_map_only(Tensor, lambda tensor: tensor.to("meta"), (args, options))
         return function(*args, **options)
 
-    def see(self, real: Tensor | None) -> None:
+    def choose_rows(self, real: Tensor | None) -> None:
         """Set the rows that layers see from now on."""
         self._real = None if real is None or bool(real.all()) else real
 

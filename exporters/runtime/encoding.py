@@ -1,4 +1,4 @@
-"""Running an encoder: vectors and similarities, classes, transcripts, and predictions for masked tokens.
+"""Running an encoder: vectors and similarities, classes, transcripts, predictions for masked tokens, and outputs by name.
 
 Shapes: batch B, tokens T, width D, vocabulary V.
 """
@@ -14,14 +14,13 @@ from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, host_array
 from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, model_inputs
 from exporters.runtime.transcripts import best_labels
-from specs.base.errors import UserError, option_name
 from specs.kinds.head import NoHead, Pooler
 from specs.kinds.retrieval import TERM_WEIGHTS, TOKEN_VECTORS, MultiVector, Sparse
 from specs.kinds.sequence_heads import Classification, DistilledClassification, Pooled
 from specs.kinds.token_heads import CTC
 from specs.kinds.vocabulary_heads import MaskedLanguageModeling
 
-# The heads with outputs to show.
+# The heads whose outputs have a form of their own; those of others are shown by name.
 VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)
 MASKS, SPEECH, TERMS, TOKENS = MaskedLanguageModeling, CTC, Sparse, MultiVector
 
@@ -41,21 +40,9 @@ class EncodedVectors:
 
 
 class EncoderRunner:
-    """The graph of an encoder, loaded.
-
-    Raises :class:`specs.base.errors.UserError` if its head has no outputs to show.
-    """
+    """The graph of an encoder, loaded."""
 
     def __init__(self, exported: Exported, threads: int = 0) -> None:
-        head = exported.spec.head
-        if exported.spec.architecture != "encoder" or not isinstance(
-            head, (*VECTORS, *CLASSES, MASKS, SPEECH, TERMS, TOKENS)
-        ):
-            raise UserError(
-                f"zoo run supports vectors, terms, classes, masked tokens, speech and generation\n"
-                f"  value: {exported.spec.architecture}, head {head.kind}\n"
-                f"  Run its graph with onnxruntime, or build it with {option_name('set')} head.kind=none."
-            )
         self.spec, self._dimensions = exported.spec, exported.sentences.dimensions
         self.graph = exported.open(0, threads)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
@@ -69,6 +56,24 @@ class EncoderRunner:
         inputs, mask = model_inputs(self.graph, self.spec, self.spec.encoder, batch)
         results = self.graph.run(inputs, dict.fromkeys(self.graph.outputs, "cpu"))
         return {name: host_array(value).astype(np.float32) for name, value in results.items()}, mask
+
+    def named(self, inputs: ModelInputs) -> list[dict[str, Floats]]:
+        """All outputs for each input, by name, without the entries of padding."""
+        return [
+            {name: self._unpadded(name, values[row], mask, row) for name, values in outputs.items()}
+            for batch in batches(inputs)
+            for outputs, mask in [self.outputs(batch)]
+            for row in range(len(batch))
+        ]
+
+    def _unpadded(self, name: str, values: Floats, mask: Ids | None, row: int) -> Floats:
+        if mask is None:
+            return values
+        tokens = self.graph.inputs["input_ids"].dims[1]
+        for axis, size in enumerate(self.graph.outputs[name].dims[1:]):
+            if size == tokens:
+                values = np.compress(mask[row] == 1, values, axis)
+        return values
 
     def vectors(self, inputs: ModelInputs) -> EncodedVectors:
         """One vector per input: the head's, or the mean over its tokens, patches or frames."""

@@ -22,7 +22,7 @@ def image_ids(grids: Sequence[Grid], spec: Model, tokenizer: TextTokenizer) -> l
         return [[connector.token] * spec.vectors_per_image * grid.images for grid in grids]
     settings = stated_in(tokenizer.path.parent / "tokenizer_config.json")
     mark, whole = (
-        settings[name] if isinstance(settings.get(name), str) else usual for name, usual in _MARKS.items()
+        settings[name] if isinstance(settings.get(name), str) else default for name, default in _MARKS.items()
     )
     vectors = tokenizer.token(connector.token) * spec.vectors_per_image
 

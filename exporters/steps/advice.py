@@ -54,7 +54,7 @@ def _changes(spec: Model, options: ExportOptions) -> Iterator[tuple[str, Model, 
     if options.precision == "fp32":
         yield "--precision fp16", spec, options.changed(precision="fp16")
     for width in sorted(_head_widths(spec) - set(HEAD_WIDTHS)):
-        other = min((usual for usual in HEAD_WIDTHS if usual > width), default=HEAD_WIDTHS[-1])
+        other = min((fused for fused in HEAD_WIDTHS if fused > width), default=HEAD_WIDTHS[-1])
         try:
             yield f"heads {other} wide instead of {width}", _with_head_width(spec, width, other), options
         except ValidationError:  # a kind does not allow it

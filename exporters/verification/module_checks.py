@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from exporters.verification.verified_model import narrowest_model
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
@@ -20,6 +22,11 @@ class BehaviourError(UserError):
         lines.append("Correct the module so that its checks pass.")
         lines.append(f"Or pass {option_name('verify', False)} to export the model as it is.")
         super().__init__("\n  ".join(lines))
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """The checks that show it, as JSON data."""
+        return {"behaviour": self.report.as_dict()}
 
 
 def check_module(spec: Model) -> None:

@@ -67,6 +67,11 @@ class VerificationError(UserError):
             lines.append(verification.overflow)
         super().__init__("\n  ".join(lines))
 
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """The comparisons that show it, as JSON data."""
+        return {"verification": self.verification.as_dict()}
+
 
 @dataclass(frozen=True)
 class RoundedWeight:

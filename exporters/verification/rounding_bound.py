@@ -69,8 +69,8 @@ def _draws(model: nn.Module, cases: Sequence[ExpectedCase]) -> Iterator[list[Map
     The first draw is the model itself; the others are a copy whose weights move a little further each time, with sigmoids and
     tanhs as in ONNX Runtime. Outputs for which a router chose other experts are not draws of rounding error.
     """
-    usual = [case.outputs for case in cases]
-    yield usual
+    first_draw = [case.outputs for case in cases]
+    yield first_draw
     experts = [_run(model, case)[1] for case in cases] if any(routers_of(model)) else [[] for _ in cases]
     moved, generator = copy.deepcopy(model), torch.Generator().manual_seed(1)
     for _ in range(DRAWS - 1):
@@ -80,7 +80,7 @@ def _draws(model: nn.Module, cases: Sequence[ExpectedCase]) -> Iterator[list[Map
             runs = [_run(moved, case) for case in cases]
         yield [
             outputs if all(map(torch.equal, chosen, right)) else before
-            for (outputs, chosen), right, before in zip(runs, experts, usual, strict=True)
+            for (outputs, chosen), right, before in zip(runs, experts, first_draw, strict=True)
         ]
 
 

@@ -24,7 +24,7 @@ from exporters.steps.options import ExportOptions
 from exporters.verification.result import VerificationError
 from specs.base.errors import UserError
 from tests.parity.reference import assert_close, build, load
-from zoo.adapting.adapt import adapt
+from zoo import adapt
 from zoo.configs.importing import import_spec
 from zoo.weights.lora import LoraAdapter
 from zoo.weights.source import WeightError
@@ -281,7 +281,7 @@ def test_an_adapter_for_another_base_is_refused(base: Callable[[str], Path], tmp
     tuned(base("llama"), tmp_path / "adapter", "llama", r=2, target_modules=["q_proj"])
     directory = base("gpt2")
     with pytest.raises(UserError) as caught:
-        adapt(import_spec(directory), str(directory), tmp_path, merge=str(tmp_path / "adapter"))
+        adapt(import_spec(directory), str(directory), tmp_path / "merged", merge=str(tmp_path / "adapter"))
     assert (
         "fits another base model\n  model.layers.0.self_attn.q_proj.weight: the base has no such tensor"
         in str(caught.value)
@@ -290,7 +290,10 @@ def test_an_adapter_for_another_base_is_refused(base: Callable[[str], Path], tmp
     wide.save_pretrained(tmp_path / "wide")
     with pytest.raises(UserError, match=r"q_proj.weight: a change for 24 x 24, and the base has 48 x 48"):
         adapt(
-            import_spec(tmp_path / "wide"), str(tmp_path / "wide"), tmp_path, merge=str(tmp_path / "adapter")
+            import_spec(tmp_path / "wide"),
+            str(tmp_path / "wide"),
+            tmp_path / "merged",
+            merge=str(tmp_path / "adapter"),
         )
 
 

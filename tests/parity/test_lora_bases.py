@@ -21,7 +21,7 @@ from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from tests.parity.reference import assert_close
 from tests.parity.test_lora import BASES, IDS, LLAMA, base, logits, tuned
-from zoo.adapting.adapt import adapt
+from zoo import adapt
 from zoo.configs.importing import import_spec
 from zoo.weights.lora import LoraAdapter
 from zoo.weights.source import WeightError
@@ -99,7 +99,7 @@ def test_a_change_of_one_use_of_tied_embeddings_is_refused(
         "  Save the base with tie_word_embeddings=False and pass that, or merge the adapter with PEFT."
     )
     with pytest.raises(UserError, match=re.escape(said)):
-        adapt(import_spec(directory), str(directory), tmp_path, merge=str(tmp_path / "adapter"))
+        adapt(import_spec(directory), str(directory), tmp_path / "merged", merge=str(tmp_path / "adapter"))
     options = ExportOptions.of(weights=str(directory), adapters=[f"a={tmp_path / 'adapter'}"])
     with pytest.raises(UserError, match=re.escape(said)):
         export(import_spec(directory), tmp_path / "x", options)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from specs.model.model import Model
 from zoo.builder import assemble
-from zoo.checkpoints.converting import write_checkpoint
+from zoo.checkpoints.converting import CheckpointContents
 from zoo.core.initialization import Distribution
 from zoo.weights.random import RandomWeights
 
@@ -20,5 +20,5 @@ def stored(spec: Model, directory: Path, seed: int = 3) -> Path:
         name: Distribution(std=0.3) if each.constant is None else Distribution(constant=each.constant + 0.1)
         for name, each in source._distributions.items()
     }
-    write_checkpoint(spec, model, source, directory, directory, None, dtype="fp32")
+    CheckpointContents(spec, model, source, directory).write(directory, dtype="fp32")
     return directory

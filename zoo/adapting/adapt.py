@@ -15,15 +15,15 @@ from zoo.adapting.plan import Plan, Planner
 from zoo.adapting.weights import AdaptedWeights
 from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of
-from zoo.checkpoints.converting import DTYPES, Conversion, described_if_any, write_checkpoint
+from zoo.checkpoints.converting import DTYPES, CheckpointContents, Conversion, described_if_any
 from zoo.checkpoints.open import open_weights
-from zoo.configs.named_model import SPEC, checkpoint_spec, named_model, unknown_family
+from zoo.configs.named_model import checkpoint_spec, named_model, unknown_family
+from zoo.configs.spec_beside import SPEC
 from zoo.core.progress import Progress
 from zoo.families.common.config import CONFIG
 from zoo.weights.hub import located_adapter
 from zoo.weights.lora import LoraAdapter
 from zoo.weights.random import RandomWeights
-from zoo.weights.saving import SHARD
 
 
 @dataclass(frozen=True)
@@ -65,45 +65,51 @@ def source_spec(origin: Path, name: str | None = None, family: str | None = None
     )
 
 
-def adapt(
-    spec: Model,
-    weights: str,
-    directory: Path,
-    *,
-    source: str | None = None,
-    layers: Sequence[str] = (),
-    model_type: str | None = None,
-    dtype: str = "fp32",
-    seed: int = 0,
-    merge: str | None = None,
-    shard: int = SHARD,
-    progress: Progress = lambda stage: None,
-) -> Adaptation:
-    """Write the checkpoint of a variant into an empty directory, with weights derived from a checkpoint as far as rules allow.
+@dataclass(frozen=True)
+class AdaptedModel:
+    """A variant with weights derived from a checkpoint as far as rules allow, not yet computed."""
 
-    ``source`` is the spec of the weights (default: that of their config), ``layers`` are lists of layers as for
-    :func:`zoo.adapting.layers.layer_sources`. Weights that cannot be derived are drawn by the spec's recipe with ``seed``. The
-    checkpoint is one of a family where one can express the spec, and otherwise has zoo's own names and no config. Memory holds
-    one tensor at a time, with those that it is made of. ``merge`` is the directory of a LoRA adapter of PEFT that is merged into the
-    weights first. Raises :class:`UserError`.
-    """
-    origin = origin_of(weights)
-    if not origin.exists():
-        raise UserError(
-            f"{weights!r} does not exist\n  Pass a checkpoint: a file, a directory with one, or a repository on the "
-            "Hugging Face hub (org/name)."
-        )
-    old = source_spec(origin, source, model_type)
-    stacks = stack_sources(old, spec)
-    mapped = layer_sources(old, spec, stacks, layers)
-    held, model = assemble(old), assemble(spec, DTYPES[dtype])
-    adapter = None if merge is None else LoraAdapter.open(located_adapter(merge))
-    stored = open_weights(weights, held, old, adapter=adapter)
-    plan = Planner((old, held), (spec, model), stacks, mapped).plan()
-    drawn = RandomWeights(model, spec, seed, DTYPES[dtype])
-    adapted = AdaptedWeights(plan, model, held, stored, drawn, DTYPES[dtype])
-    config = described_if_any(spec, origin, model_type)
-    conversion = write_checkpoint(
-        spec, model, adapted, origin, directory, config, dtype=dtype, shard=shard, progress=progress
-    )
-    return Adaptation(conversion, plan)
+    contents: CheckpointContents
+    plan: Plan
+    dtype: str
+
+    @staticmethod
+    def of(
+        spec: Model,
+        weights: str,
+        *,
+        source: str | None = None,
+        layers: Sequence[str] = (),
+        model_type: str | None = None,
+        dtype: str = "fp32",
+        seed: int = 0,
+        merge: str | None = None,
+    ) -> AdaptedModel:
+        """Find the origin of each tensor of a variant.
+
+        ``source`` is the spec of the weights (default: that of their config), ``layers`` are lists of layers as for
+        :func:`zoo.adapting.layers.layer_sources`. Weights that cannot be derived are drawn by the spec's recipe with ``seed``.
+        The checkpoint is one of a family where one can express the spec, and otherwise has zoo's own names and no config.
+        ``merge`` is the directory of a LoRA adapter of PEFT that is merged into the weights first. Raises :class:`UserError`.
+        """
+        origin = origin_of(weights)
+        if not origin.exists():
+            raise UserError(
+                f"{weights!r} does not exist\n  Pass a checkpoint: a file, a directory with one, or a repository on the "
+                "Hugging Face hub (org/name)."
+            )
+        old = source_spec(origin, source, model_type)
+        stacks = stack_sources(old, spec)
+        mapped = layer_sources(old, spec, stacks, layers)
+        held, model = assemble(old), assemble(spec, DTYPES[dtype])
+        adapter = None if merge is None else LoraAdapter.open(located_adapter(merge))
+        stored = open_weights(weights, held, old, adapter=adapter)
+        plan = Planner((old, held), (spec, model), stacks, mapped).plan()
+        drawn = RandomWeights(model, spec, seed, DTYPES[dtype])
+        adapted = AdaptedWeights(plan, model, held, stored, drawn, DTYPES[dtype])
+        config = described_if_any(spec, origin, model_type)
+        return AdaptedModel(CheckpointContents(spec, model, adapted, origin, config), plan, dtype)
+
+    def write(self, directory: Path, progress: Progress = lambda stage: None) -> Adaptation:
+        """Write the checkpoint into an empty directory; memory holds one tensor at a time, with those that it is made of."""
+        return Adaptation(self.contents.write(directory, dtype=self.dtype, progress=progress), self.plan)

@@ -116,10 +116,10 @@ def _seen(
 ) -> Iterator[AttentionStep]:
     """The pass over an image, and the steps of the decoder that reads its vectors in the place of placeholders."""
 
-    def see(values: Tensor, *_: Any) -> Outputs:
+    def encode_images(values: Tensor, *_: Any) -> Outputs:
         return Outputs({"vectors": model.encode_images(values)})
 
-    outputs, step = _whole(model, reading, choice, "image", see)
+    outputs, step = _whole(model, reading, choice, "image", encode_images)
     if "image" in choice.layers:
         yield step
     if "decoder" not in choice.layers:

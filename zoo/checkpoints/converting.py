@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -81,18 +80,8 @@ def convert(
     model = assemble(spec, DTYPES[dtype])
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
     config, unused = original(spec, config, origin, source)
-    return write_checkpoint(
-        spec,
-        model,
-        source,
-        origin,
-        directory,
-        config,
-        unused=unused,
-        dtype=dtype,
-        shard=shard,
-        progress=progress,
-    )
+    contents = CheckpointContents(spec, model, source, origin, config, unused=unused)
+    return contents.write(directory, dtype=dtype, shard=shard, progress=progress)
 
 
 def described_if_any(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any] | None:
@@ -108,54 +97,68 @@ def described_if_any(spec: Model, origin: Path, model_type: str | None = None) -
         return None
 
 
-def write_checkpoint(
-    spec: Model,
-    model: nn.Module,
-    source: WeightSource,
-    origin: Path,
-    directory: Path,
-    config: dict[str, Any] | None,
-    *,
-    names: Tensors | None = None,
-    unused: Unused = MappingProxyType({}),
-    dtype: str,
-    shard: int = SHARD,
-    progress: Progress = lambda stage: None,
-) -> Conversion:
-    """Write a module's config, its weights from ``source``, and the files at ``origin`` that accompany them.
+@dataclass(frozen=True)
+class CheckpointContents:
+    """A module with its weights in ``source``, to be written with a config and the files at ``origin`` that accompany weights.
 
     ``names`` are those of the tensors (default: of the config's family). Without a ``config`` they are zoo's own. ``unused`` are
     further tensors to write.
     """
-    modules = {} if config is None or names is not None else module_files(spec, config, origin)
-    if names is None:
-        names = OWN if config is None else family(config["model_type"]).tensors
-    layout = {name: TensorHeader(tuple(tensor.shape), tensor.dtype)
-              for name, tensor in stored_tensors(model, spec, names)}  # fmt: skip
-    shapes = dict(weight_tensors(model))
-    tensors = stored_tensors(model, spec, names, lambda name: whole(shapes[name], source.pieces(name)))
-    _write_weights(*_ordered(layout, tensors, unused, DTYPES[dtype]), directory, shard, progress)
-    if config is not None:
-        dtype_name = str(DTYPES[dtype]).removeprefix("torch.")
-        for name, data in {CONFIG: {**config, "dtype": dtype_name}, **modules}.items():
+
+    spec: Model
+    model: nn.Module
+    source: WeightSource
+    origin: Path
+    config: dict[str, Any] | None = None
+    names: Tensors | None = None
+    unused: Unused = field(default_factory=dict)
+
+    def write(
+        self,
+        directory: Path,
+        *,
+        dtype: str,
+        shard: int = SHARD,
+        progress: Progress = lambda stage: None,
+    ) -> Conversion:
+        """Write the checkpoint into an empty directory."""
+        texts: dict[str, Any] = {}
+        if self.config is not None:
+            texts[CONFIG] = {**self.config, "dtype": str(DTYPES[dtype]).removeprefix("torch.")}
+            texts |= {} if self.names is not None else module_files(self.spec, self.config, self.origin)
+        _write_weights(*self._tensors(DTYPES[dtype]), directory, shard, progress)
+        for name, data in texts.items():
             (directory / name).parent.mkdir(exist_ok=True)
             _write_json(directory / name, data)
-    carry_files(origin, directory)
-    (directory / "spec.yaml").write_text(dump(resolved(spec)), encoding="utf-8")
-    result = Conversion(
-        class_name=None if config is None else config["architectures"][0],
-        model_type=None if config is None else config["model_type"],
-        weights=source.description,
-        dtype=dtype,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
-        files={
-            path.relative_to(directory).as_posix(): path.stat().st_size
-            for path in sorted(directory.rglob("*"))
-            if path.is_file()
-        },
-    )
-    _write_json(directory / CONVERSION, result.as_dict())
-    return result
+        carry_files(self.origin, directory)
+        (directory / "spec.yaml").write_text(dump(resolved(self.spec)), encoding="utf-8")
+        result = Conversion(
+            class_name=None if self.config is None else self.config["architectures"][0],
+            model_type=None if self.config is None else self.config["model_type"],
+            weights=self.source.description,
+            dtype=dtype,
+            parameters=sum(parameter.numel() for parameter in self.model.parameters()),
+            files={
+                path.relative_to(directory).as_posix(): path.stat().st_size
+                for path in sorted(directory.rglob("*"))
+                if path.is_file()
+            },
+        )
+        _write_json(directory / CONVERSION, result.as_dict())
+        return result
+
+    def _tensors(self, dtype: torch.dtype) -> tuple[dict[str, TensorHeader], Iterator[tuple[str, Tensor]]]:
+        """The headers of all tensors in the order of the file, and the tensors, one at a time."""
+        model, spec, names = self.model, self.spec, self.names
+        if names is None:
+            names = OWN if self.config is None else family(self.config["model_type"]).tensors
+        layout = {name: TensorHeader(tuple(tensor.shape), tensor.dtype)
+                  for name, tensor in stored_tensors(model, spec, names)}  # fmt: skip
+        shapes = dict(weight_tensors(model))
+        tensors = stored_tensors(
+            model, spec, names, lambda name: whole(shapes[name], self.source.pieces(name))
+        )
+        return _ordered(layout, tensors, self.unused, dtype)
 
 
 def _ordered(

@@ -142,7 +142,7 @@ class _Matching:
                 for name in slot.names(stored)
                 if name in self._available
             )
-            present = [(there, slot) for slot in slots if (there := self._first_of(slot))]
+            present = [(stored, slot) for slot in slots if (stored := self._first_of(slot))]
             if not present and names[0] in self._fixed:
                 self.match.fixed[names[0]] = self._fixed[names[0]]
             elif not slots:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from zoo.checks.padding import Where, padded, rows_of_all_lengths
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.stack_runner import StackOutput, StackRunner, apart, draw_ids
+from zoo.checks.stack_runner import StackOutput, StackRunner, draw_ids, relative_difference
 from zoo.checks.subject import CheckedModel
 from zoo.components.mixer import LENGTH, State, declared_state
 
@@ -27,7 +27,10 @@ def token_by_token(side: StackRunner, subject: CheckedModel) -> Check:
     whole, steps = _read_whole(side, ids, None, 1), _read_in_pieces(side, ids, None, range(side.length + 1))
     return equal(
         name,
-        max(apart(whole.tokens, steps.tokens), apart(_flat(whole.cache), _flat(steps.cache))),
+        max(
+            relative_difference(whole.tokens, steps.tokens),
+            relative_difference(_flat(whole.cache), _flat(steps.cache)),
+        ),
         explanation,
     )
 
@@ -49,9 +52,9 @@ def prefill_and_steps(side: StackRunner, subject: CheckedModel) -> Check:
         ids, mask = padded(rows, where, extra=0)
         whole, pieces = _read_whole(side, ids, mask, half), _read_in_pieces(side, ids, mask, cuts)
         differences += [
-            apart(_real(whole.tokens, mask), _real(pieces.tokens, mask)),
-            apart(_real(_per_token(side, whole), mask), _real(_per_token(side, pieces), mask)),
-            apart(_constant(side, whole), _constant(side, pieces)),
+            relative_difference(_real(whole.tokens, mask), _real(pieces.tokens, mask)),
+            relative_difference(_real(_per_token(side, whole), mask), _real(_per_token(side, pieces), mask)),
+            relative_difference(_constant(side, whole), _constant(side, pieces)),
         ]
     return equal(name, max(differences), explanation)
 
@@ -67,7 +70,7 @@ def empty_cache(side: StackRunner, subject: CheckedModel) -> Check:
     ]
     return equal(
         f"{side.prefix}cache, empty",
-        apart(without.tokens, side.read(ids, _counting(side, ids), empty).tokens),
+        relative_difference(without.tokens, side.read(ids, _counting(side, ids), empty).tokens),
         explanation,
     )
 

@@ -7,7 +7,7 @@ import torch
 from zoo.checks.dependence import depends
 from zoo.checks.padding import padded
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.stack_runner import StackRunner, another, apart, draw_ids, draw_inputs
+from zoo.checks.stack_runner import StackRunner, another, draw_ids, draw_inputs, relative_difference
 from zoo.checks.subject import CheckedModel
 
 
@@ -25,7 +25,7 @@ def cross_attention(side: StackRunner, subject: CheckedModel) -> Check:
             changed = source.clone()
             changed[:, -1] = another(source[:, -1], side.vocabulary)
         both = read_beside(torch.cat((source, changed)))(torch.cat((ids, ids)), None, None).tokens
-        return apart([x[:1] for x in both], [x[1:] for x in both])
+        return relative_difference([x[:1] for x in both], [x[1:] for x in both])
 
     explanation = "decoder outputs change when an encoder token, or the whole image or audio, is replaced"
     return depends("cross-attention", subject, change, explanation)
@@ -50,4 +50,4 @@ def encoder_padding(side: StackRunner, subject: CheckedModel) -> Check:
     read = read_beside(torch.cat((sources, changed)), torch.cat((masks, masks)))
     padded_tokens = read(ids.expand(4, -1), None, None).tokens
     same = [x.expand(4, *x.shape[1:]) for x in alone.tokens]
-    return equal("encoder padding", apart(same, padded_tokens), explanation)
+    return equal("encoder padding", relative_difference(same, padded_tokens), explanation)

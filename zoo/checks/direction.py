@@ -6,7 +6,7 @@ import torch
 
 from zoo.checks.dependence import depends
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.stack_runner import StackRunner, another, apart, draw_ids
+from zoo.checks.stack_runner import StackRunner, another, draw_ids, relative_difference
 from zoo.checks.subject import CheckedModel
 
 _ONE_TOKEN = "context_length allows only one token"
@@ -64,7 +64,7 @@ def within_images(side: StackRunner, subject: CheckedModel) -> Check:
         ids = draw_ids(1, side.length, side.vocabulary).expand(2, -1).clone()
         ids[1, -1] = another(ids[1, -1], side.vocabulary)
         hidden = read_as_image(ids)
-        return apart([hidden[:1, 0]], [hidden[1:, 0]])
+        return relative_difference([hidden[:1, 0]], [hidden[1:, 0]])
 
     return depends(name, subject, change, explanation)
 
@@ -79,7 +79,7 @@ def _change(side: StackRunner, replaced: slice, seen: slice) -> float:
     changed = ids.clone()
     changed[:, replaced] = another(ids[:, replaced], side.vocabulary)
     both = side.read(torch.cat((ids, changed)), None, None).tokens
-    return apart([x[:1, seen] for x in both], [x[1:, seen] for x in both])
+    return relative_difference([x[:1, seen] for x in both], [x[1:, seen] for x in both])
 
 
 def order(side: StackRunner, subject: CheckedModel) -> Check:
@@ -93,7 +93,7 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
         ids = draw_ids(1, side.length, side.vocabulary)
         swap = [1, 0, *range(2, side.length)]
         both = side.read(torch.cat((ids, ids[:, swap])), None, None).tokens
-        return apart([x[:1, swap] for x in both], [x[1:] for x in both])
+        return relative_difference([x[:1, swap] for x in both], [x[1:] for x in both])
 
     if not side.ordered and not side.causal:
         explanation = (

@@ -11,7 +11,7 @@ from specs.kinds.mixer import AttentionKind
 from zoo.checks.dependence import depends
 from zoo.checks.finite import not_finite, tensors_of
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.stack_runner import StackOutput, StackRunner, apart
+from zoo.checks.stack_runner import StackOutput, StackRunner, relative_difference
 from zoo.checks.subject import CheckedModel
 
 _SKIPPED = "for this embedding, the part of the input that each vector sees is unknown"
@@ -40,8 +40,8 @@ def bidirectional(side: StackRunner, subject: CheckedModel) -> Check:
             changed.append(inputs.clone())
             changed[-1][end] = others[end]
         read = side.read(torch.cat((inputs, *changed)), None, None).tokens
-        last = apart([x[:1, -1] for x in read], [x[1:2, -1] for x in read])
-        first = apart([x[:1, 0] for x in read], [x[2:, 0] for x in read])
+        last = relative_difference([x[:1, -1] for x in read], [x[1:2, -1] for x in read])
+        first = relative_difference([x[:1, 0] for x in read], [x[2:, 0] for x in read])
         return min(first, last)
 
     return depends(name, subject, change, explanation)
@@ -84,7 +84,7 @@ def order(side: StackRunner, subject: CheckedModel) -> Check:
         swapped[one], swapped[other] = image[other], image[one]
         read = side.read(torch.cat((image, swapped)), None, None).tokens
         places = [*range(first), first + 1, first, *range(first + 2, side.length)]
-        return apart([x[:1, places] for x in read], [x[1:] for x in read])
+        return relative_difference([x[:1, places] for x in read], [x[1:] for x in read])
 
     if not side.ordered:
         explanation = "without positions, an image is a set of patches: swapping patches swaps their outputs"
@@ -100,7 +100,9 @@ def batch(side: StackRunner, subject: CheckedModel) -> Check:
     alone = [side.read(row[None], None, None) for row in inputs]
     rows: list[Callable[[StackOutput], tuple[Tensor, ...]]] = [lambda r: r.tokens, lambda r: r.sequences]
     differences = [
-        apart(of(together), [torch.cat(outputs) for outputs in zip(*map(of, alone), strict=True)])
+        relative_difference(
+            of(together), [torch.cat(outputs) for outputs in zip(*map(of, alone), strict=True)]
+        )
         for of in rows
     ]
     return equal(f"{side.prefix}batch", max(differences), explanation)
@@ -126,8 +128,8 @@ def padding(side: StackRunner, subject: CheckedModel) -> Check:
         together = side.read(padded, mask, None)
         for row, (own, length) in enumerate(((whole, side.length), (alone, short))):
             differences += [
-                apart([x[row : row + 1, :length] for x in together.tokens], own.tokens),
-                apart([x[row : row + 1] for x in together.sequences], own.sequences),
+                relative_difference([x[row : row + 1, :length] for x in together.tokens], own.tokens),
+                relative_difference([x[row : row + 1] for x in together.sequences], own.sequences),
             ]
     return equal(name, max(differences), explanation)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from zoo.checks.result import Check, equal, skipped
-from zoo.checks.stack_runner import StackOutput, StackRunner, another, apart, draw_ids, split
+from zoo.checks.stack_runner import StackOutput, StackRunner, another, draw_ids, relative_difference, split
 from zoo.checks.subject import CheckedModel
 
 Where = Literal["right", "left", "inside"]
@@ -35,13 +35,13 @@ def padding(side: StackRunner, subject: CheckedModel) -> Iterator[Check]:
     if side.vocabulary < 2:
         yield skipped(content, explanation, "the vocabulary has only one token")
     else:
-        yield equal(content, max(map(apart, padded_outputs, others)), explanation)
+        yield equal(content, max(map(relative_difference, padded_outputs, others)), explanation)
     explanation = (
         "outputs of real tokens are the same with padding on the left, on the right and inside a row"
     )
     yield equal(
         f"{side.prefix}padding side",
-        max(apart(padded_outputs[0], reading) for reading in padded_outputs[1:]),
+        max(relative_difference(padded_outputs[0], reading) for reading in padded_outputs[1:]),
         explanation,
     )
     explanation = (
@@ -49,7 +49,9 @@ def padding(side: StackRunner, subject: CheckedModel) -> Iterator[Check]:
     )
     alone = _one_by_one(side, rows)
     yield equal(
-        f"{side.prefix}padded batch", max(apart(reading, alone) for reading in padded_outputs), explanation
+        f"{side.prefix}padded batch",
+        max(relative_difference(reading, alone) for reading in padded_outputs),
+        explanation,
     )
 
 

@@ -305,10 +305,10 @@ def _inputs_of(head: nn.Module) -> Iterator[list[Tensor]]:
     """Record the input of a head within the context: the last hidden state of each run."""
     seen: list[Tensor] = []
 
-    def see(module: nn.Module, args: tuple[Tensor, ...]) -> None:
+    def record(module: nn.Module, args: tuple[Tensor, ...]) -> None:
         seen.append(args[0])
 
-    hook = head.register_forward_pre_hook(see)
+    hook = head.register_forward_pre_hook(record)
     try:
         yield seen
     finally:
@@ -350,12 +350,12 @@ def split(reading: StackOutput, parts: int) -> list[StackOutput]:
     return [StackOutput(*outputs) for outputs in zip(tokens, sequences, strict=True)]
 
 
-def apart(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:
+def relative_difference(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:
     """The largest difference between two lists of tensors, relative to the largest value of the same tensor."""
-    differences = [_apart(a, b) for a, b in zip(first, second, strict=True) if a.numel()]
+    differences = [_relative_difference(a, b) for a, b in zip(first, second, strict=True) if a.numel()]
     return float(torch.stack(differences).max()) if differences else 0.0
 
 
-def _apart(a: Tensor, b: Tensor) -> Tensor:
+def _relative_difference(a: Tensor, b: Tensor) -> Tensor:
     largest = a.abs().max()
     return (a - b).abs().max() / torch.where(largest > 0, largest, 1.0)

@@ -17,6 +17,7 @@ from specs.model.model import Model
 from zoo.configs.causal_encoder import both_ways, causal_encoder
 from zoo.configs.reranking import reranker_spec, scored_tokens
 from zoo.configs.sentence import sentence_modules, sentence_spec, spec_of_modules, stanford_head
+from zoo.configs.spec_beside import SPEC, spec_beside
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.layers import merge
@@ -62,12 +63,25 @@ def import_spec(
         config = Config(config_of_gguf(file, ignored), str(file))
     else:
         config = Config.load(file, lambda: tensors_beside(file.parent), path if path.is_dir() else None)
+    if config.data.get("model_type") == "zoo":
+        return _of_code(config, path, name)
     if family is not None:
         config = read_as(config, family)
     read = (_of_modules(path) if path.is_dir() else None) or _of_colbert(config)
     return spec_of_config(
         config, name=name or _name(file), ignored=ignored, strict=strict, tell=tell, read=read or of_class
     )
+
+
+def _of_code(config: Config, path: Path, name: str | None) -> Model:
+    """Return the spec of a checkpoint with the model's own code, whose config does not describe the architecture."""
+    if (spec := spec_beside(path)) is None:
+        config.refuse(
+            "model_type",
+            f"names a model with its own code, whose {SPEC} is missing",
+            f"Copy {SPEC} from the directory that zoo convert wrote into {path if path.is_dir() else path.parent}.",
+        )
+    return spec if name is None else spec.model_copy(update={"name": name})
 
 
 def _of_modules(directory: Path) -> Read | None:

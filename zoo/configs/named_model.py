@@ -15,13 +15,11 @@ from specs.language.named_blocks import with_named_blocks
 from specs.language.reference import SUFFIXES, hub_file, preset_file
 from specs.language.validation import validate
 from specs.model.model import Model
+from zoo.configs.spec_beside import SPEC, spec_beside
 from zoo.files.json_values import read_object
 
 ReferenceKind = Literal["spec", "export", "checkpoint"]
 Tell = Callable[[Sequence[str]], None]
-
-SPEC = "spec.yaml"
-"""The spec beside the weights of a conversion, or in an export."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +156,8 @@ def _document(reference: str, kind: ReferenceKind, path: Path, family: str | Non
 
 
 def checkpoint_spec(path: Path, family: str | None = None, tell: Tell = lambda names: None) -> Model | None:
-    """The spec of a checkpoint: of its config.json, read as a ``family`` if given, or GGUF file, or else the spec.yaml in its directory, or the spec that a
-    distributed checkpoint records; None where it has none of them.
+    """The spec of a checkpoint: of its config.json, read as a ``family`` if given, or GGUF file, or else the spec.yaml in its
+    directory, or the spec that a distributed checkpoint records; None where it has none of them.
 
     Raises :class:`specs.base.errors.UserError` for an invalid one.
     """
@@ -170,10 +168,7 @@ def checkpoint_spec(path: Path, family: str | None = None, tell: Tell = lambda n
 
     if path.suffix == ".json" or is_gguf(path) or os.path.lexists(path / CONFIG):
         return import_spec(path, family=family, tell=tell if family else lambda names: None)
-    beside = (path if path.is_dir() else path.parent) / SPEC
-    if beside.is_file():
-        return validate(with_named_blocks(read(beside)))
-    return recorded_spec(path) if path.is_dir() else None
+    return spec_beside(path) or (recorded_spec(path) if path.is_dir() else None)
 
 
 def _own_weights(reference: str, kind: ReferenceKind, path: Path) -> str | None:

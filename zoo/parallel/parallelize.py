@@ -53,9 +53,9 @@ def cut_tensors(model: nn.Module, plan: ParallelPlan, mesh: DeviceMesh, *, seque
     Every parameter becomes a distributed tensor.  Raises :class:`specs.base.errors.UserError` for a degree that does not fit.
     """
     tied = tied_names(model)
-    there = {path for path, _ in model.named_modules()}
+    paths = {path for path, _ in model.named_modules()}
     styles = plan.tensor_parallel(mesh.size(), sequence=sequence)
-    own = {path: style for path, style in styles.items() if path in there}
+    own = {path: style for path, style in styles.items() if path in paths}
     parallelize_module(model, mesh, own, src_data_rank=None)
     _tie(model, tied)
     for path, style in own.items():

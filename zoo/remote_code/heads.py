@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from specs.model.model import Model
+from zoo.families.own import HEAD_LAYERS
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,6 @@ def class_of(spec: Model, input_name: str) -> HeadClass | None:
     return _HEADS.get(kind, _OTHER)
 
 
-_STORED = {"vocabulary": "lm_head", "labels": "score", "span": "span"}
-
-
 @dataclass(frozen=True)
 class StoredHead:
     """Where the weights of a head are: ``layer`` of the head is ``path`` in the model that has the head, if it is all there is."""
@@ -72,8 +70,8 @@ class StoredHead:
         assert isinstance(head, nn.Module)
         with_weights = [name for name, child in head.named_children() if [*child.parameters()]]
         own = [*head.parameters(recurse=False), *head.buffers(recurse=False)]
-        if len(with_weights) == 1 and with_weights[0] in _STORED and not own:
-            path = _STORED[with_weights[0]]
+        if len(with_weights) == 1 and with_weights[0] in HEAD_LAYERS and not own:
+            path = HEAD_LAYERS[with_weights[0]]
             return cls(with_weights[0], path, path)
         return cls(None, "head", "head.vocabulary")
 

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from zoo.remote_code.bindings import External, Key, RemoteCodeError, Resolver, Source, source_of
 
-Place = tuple[int, int, int, int]
+Span = tuple[int, int, int, int]
 """First line and column, last line and column; lines count from 1, columns in bytes."""
 
 SEMANTIC = {
@@ -45,8 +45,8 @@ class Piece:
     source: Source
     first: int
     last: int
-    edits: dict[Place, Key | str] = field(default_factory=dict)
-    annotations: dict[Place, list[tuple[Place, Key | External]]] = field(default_factory=dict)
+    edits: dict[Span, Key | str] = field(default_factory=dict)
+    annotations: dict[Span, list[tuple[Span, Key | External]]] = field(default_factory=dict)
     needs: list[Key] = field(default_factory=list)
     early: list[Key] = field(default_factory=list)
     imports: list[External] = field(default_factory=list)
@@ -64,7 +64,7 @@ def first_line(node: ast.stmt) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
 
 
-def place_of(node: ast.expr) -> Place:
+def span_of(node: ast.expr) -> Span:
     """Where an expression is."""
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
@@ -126,7 +126,7 @@ class Reader(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         target = self._target(node.func)
         if self._method and isinstance(target, Key) and target in SEMANTIC:
-            self.piece.edits[place_of(node.func)] = f"self.{SEMANTIC[target]}"
+            self.piece.edits[span_of(node.func)] = f"self.{SEMANTIC[target]}"
             self.piece.calls.add(target)
             for argument in (*node.args, *node.keywords):
                 self.visit(argument)
@@ -157,7 +157,7 @@ class Reader(ast.NodeVisitor):
             self.piece.imports.append(target)
         elif isinstance(target, Key):
             target = REPLACED.get(target, target)
-            self.piece.edits[place_of(node)] = target
+            self.piece.edits[span_of(node)] = target
             self.piece.needs.append(target)
             if self._early:
                 self.piece.early.append(target)
@@ -183,13 +183,13 @@ class Reader(ast.NodeVisitor):
         """Note what an annotation names; it is copied if all of that is in the file anyway."""
         if node is None:
             return
-        names: list[tuple[Place, Key | External]] = []
+        names: list[tuple[Span, Key | External]] = []
         for part in ast.walk(node):
             if isinstance(part, ast.Name | ast.Attribute):
                 target = self._target(part)
                 if isinstance(target, Key | External):
-                    names.append((place_of(part), target))
-        self.piece.annotations[place_of(node)] = names
+                    names.append((span_of(part), target))
+        self.piece.annotations[span_of(node)] = names
 
 
 def bound_inside(tree: ast.AST) -> set[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from zoo.remote_code.bindings import External, Key, RemoteCodeError
 from zoo.remote_code.closure import NAMESPACE, Closure, Definition
-from zoo.remote_code.pieces import Piece, Place
+from zoo.remote_code.pieces import Piece, Span
 
 _CHECKER = re.compile(r"  # (?:type: ignore|noqa).*$", re.MULTILINE)
 """The comments that only this project's type checker and linter read."""
@@ -67,7 +67,7 @@ class Renderer:
         needed = set(trial.definitions) - {key}
         return isinstance(first.node, ast.Assign) and needed <= set(self._closure.definitions)
 
-    def _kept_annotations(self, piece: Piece) -> dict[Place, list[tuple[Place, Key | External]] | None]:
+    def _kept_annotations(self, piece: Piece) -> dict[Span, list[tuple[Span, Key | External]] | None]:
         """The names in each annotation, or None for an annotation with a name that is not in the file."""
         known = self._closure.definitions
         return {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of, token_fields
-from zoo.checkpoints.converting import DTYPES, Conversion, write_checkpoint
+from zoo.checkpoints.converting import DTYPES, CheckpointContents, Conversion
 from zoo.checkpoints.open import open_weights
 from zoo.core.progress import Progress
 from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
@@ -27,16 +27,15 @@ class _GeneratedTable(TensorRules):
         return StoredParameter(stored, (parameter,), copies=len(stored) - 1)
 
 
+@dataclass(frozen=True)
 class _GeneratedNames(Tensors):
-    """The names of parameters in the generated classes."""
+    """The names of parameters in the generated classes, and further names of those that are stored again."""
 
-    def stored_as(self, names: Mapping[str, str], copies: Mapping[str, tuple[str, ...]]) -> _GeneratedNames:
-        """The same with these names."""
-        object.__setattr__(self, "_stored", (names, copies))
-        return self
+    stored: Mapping[str, str] = field(default_factory=dict)
+    copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def table(self, spec: Model, parameters: Mapping[str, Shape]) -> TensorRules:
-        return _GeneratedTable(*self._stored)  # type: ignore[attr-defined]
+        return _GeneratedTable(self.stored, self.copies)
 
 
 def convert_with_code(
@@ -57,17 +56,8 @@ def convert_with_code(
     for name, text in code.files.items():
         (directory / name).write_text(text, encoding="utf-8")
     source = open_weights(weights, model, spec, seed=seed, dtype=DTYPES[dtype])
-    names = _GeneratedNames("zoo", ()).stored_as(code.names, code.copies)
+    names = _GeneratedNames("zoo", (), stored=code.names, copies=code.copies)
     origin = origin_of(weights)
-    written = write_checkpoint(
-        spec,
-        model,
-        source,
-        origin,
-        directory,
-        code.config | token_fields(origin),
-        names=names,
-        dtype=dtype,
-        progress=progress,
-    )
+    contents = CheckpointContents(spec, model, source, origin, code.config | token_fields(origin), names)
+    written = contents.write(directory, dtype=dtype, progress=progress)
     return replace(written, loader=list(code.config["auto_map"])[-1])

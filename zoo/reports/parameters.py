@@ -282,5 +282,5 @@ def _comparisons(report: ParameterReport, spec: Model) -> Iterator[ParameterChec
 def _near(path: str, paths: Mapping[str, ModuleParameters]) -> list[str]:
     """Suggestions for a wrong path: the paths below its deepest existing parent."""
     parts = path.split(".")
-    there = next(".".join(parts[:n]) for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in paths)
-    return [child.path for child in paths[there].children]
+    parent = next(".".join(parts[:n]) for n in range(len(parts) - 1, -1, -1) if ".".join(parts[:n]) in paths)
+    return [child.path for child in paths[parent].children]

@@ -136,8 +136,10 @@ def _reduced(spec: Model, dtype: torch.dtype) -> _ReducedStep:
     fused = saved_tensors(step.graph, step.trained, fused=True)
     unfused = saved_tensors(step.graph, step.trained, fused=False)
     inputs = _inputs(step.graph, fused, step.layer_of)
-    there = {kept.value for kept in inputs if kept.extra is None}
-    inner = [kept for kept in fused if step.layer_of[kept.by] and (kept.extra or kept.value not in there)]
+    input_values = {kept.value for kept in inputs if kept.extra is None}
+    inner = [
+        kept for kept in fused if step.layer_of[kept.by] and (kept.extra or kept.value not in input_values)
+    ]
     return _ReducedStep(
         **step.passes(),
         fused=step.bytes(fused),

@@ -24,7 +24,7 @@ def _gated_delta_rule(
     real: Operand | None,
 ) -> tuple[Value, Value]:
     if call.graph.target.takes(OPERATION, INSIDE):
-        return linear_attention(call, "gated_delta", query, key, value, decay, beta, state, real)
+        return linear_attention(call, query, key, value, decay, beta, state, real)
     heads, width, out = value.static(1), query.static(3), value.static(3)
     projected = (rows(call, x, heads // x.static(1)) for x in (query, key, value))
     parts = [*projected, *(rows_without_padding(call, gate, real) for gate in (decay, beta))]

@@ -21,7 +21,6 @@ INSIDE = torch.float32
 
 def linear_attention(
     call: Call,
-    rule: str,
     query: Operand,
     key: Operand,
     value: Operand,
@@ -32,8 +31,8 @@ def linear_attention(
 ) -> tuple[Value, Value]:
     """Return the results of all tokens, B H T V in the call's dtype, and the last state, B H K V in float32.
 
-    rule: ``gated_delta`` with ``beta``, B H T, or ``gated`` without, query and key: B G T K with G dividing H, value:
-    B H T V, decay: its logarithm, B H T or B H T K, real: B T, 0 for padding, which changes no state.
+    query and key: B G T K with G dividing H, value: B H T V, decay: its logarithm, B H T or B H T K, beta: B H T for the gated
+    delta rule, None for the gated rule, real: B T, 0 for padding, which changes no state.
     """
     domain = call.graph.target.domain(OPERATION)
     repeats = 1 if domain else value.static(1) // key.static(1)
@@ -45,7 +44,7 @@ def linear_attention(
         updates = without_padding(call, _packed(call, beta), real)
     mixed, last = call.op(
         OPERATION, _packed(call, query, repeats), keys, _packed(call, value), None if state is None else state.value, decays, updates,
-        outputs=2, domain=domain, update_rule=rule, q_num_heads=repeats * query.static(1), kv_num_heads=value.static(1), scale=1.0,
+        outputs=2, domain=domain, update_rule="gated" if beta is None else "gated_delta", q_num_heads=repeats * query.static(1), kv_num_heads=value.static(1), scale=1.0,
     )  # fmt: skip
     wanted = call.result.info[0][0].dtype
     batch, _, tokens, width = value.dims

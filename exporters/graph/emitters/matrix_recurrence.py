@@ -30,7 +30,7 @@ def _linear_attention(
     real: Operand | None,
 ) -> tuple[Value, Value]:
     if call.graph.target.takes(OPERATION, INSIDE):
-        return linear_attention(call, "gated", query, key, value, decay, None, state, real)
+        return linear_attention(call, query, key, value, decay, None, state, real)
     return _chunked(call, query, key, value, decay, state, real)
 
 

@@ -157,7 +157,11 @@ def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> A
     """
     emitter = emitter_of(node.target)
     if emitter is None:
-        raise NotImplementedError("Write one with exporters.graph.emitters.emits")
+        raise NotImplementedError(
+            "Write one with exporters.graph.emitters.emits"
+            if operation_of(node.target)
+            else "Register it with zoo.ops.register_operation and an emitter"
+        )
 
     def operand(argument: fx.Node) -> Any:
         return Operand(values[argument], argument.meta["info"])

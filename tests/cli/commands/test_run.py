@@ -191,6 +191,27 @@ def test_classes(built: Path) -> None:
     assert f"{max(data['probabilities'][0]):.2%}" in invoke("run", built / "labels", "--ids", "1,2,3").stdout
 
 
+def test_outputs_of_other_heads_by_name_without_padding(built: Path) -> None:
+    command = ["run", built / "tags", "--ids", "1,2,3", "--ids", "4"]
+    model = zoo.build(str(built / "tags" / "spec.yaml"), weights="random")
+    wanted = [model(torch.tensor([ids]))["logits"][0].tolist() for ids in ([1, 2, 3], [4])]
+    data = json.loads(invoke(*command, "--json").stdout)
+    assert [[*outputs] for outputs in data["outputs"]] == [["logits"], ["logits"]]
+    for outputs, logits in zip(data["outputs"], wanted, strict=True):
+        np.testing.assert_allclose(outputs["logits"], logits, atol=1e-5)
+    result = invoke(*command)
+    assert result.exit_code == 0
+    first = "  ".join(f"{value:+.4f}" for value in data["outputs"][1]["logits"][0])
+    assert [line.split() for line in result.stdout.splitlines()[2:]][1] == [
+        "4",
+        "logits",
+        "1",
+        "x",
+        "3",
+        *first.split(),
+    ]
+
+
 def test_the_best_tokens_for_a_mask(built: Path) -> None:
     command = ["run", built / "masks", "--text", "a[MASK]c", "--tokenizer", built]
     (masks,) = json.loads(invoke(*command, "--json").stdout)["masks"]
@@ -226,8 +247,6 @@ def test_torch_is_not_needed(built: Path) -> None:
         (["bert", "--ids", "1,2,3,4,5,6,7,8,9,10,11"],
          "A prompt must fit the context of tiny-bert, which is 10 tokens\n  value: 11 tokens\n  Use 10 or fewer.\n"),
         (["bert", "--ids", "1", "--top-k", "3"], "--top-k applies only to decoders, and tiny-bert is an encoder.\n  Remove the option.\n"),
-        (["tags", "--ids", "1"], "zoo run supports vectors, terms, classes, masked tokens, speech and generation\n"
-         "  value: encoder, head token_classification\n  Run its graph with onnxruntime"),
         (["vit", "--ids", "1"], "tiny-vit takes pixel_values, which --ids does not give\n  Pass --image.\n"),
         (["vit"], "No input.\n  Pass --image with a file.\n"),
         (["vit", "--image", "absent.png"], "absent.png cannot be read: No such file or directory.\n  Check the file.\n"),

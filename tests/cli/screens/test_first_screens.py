@@ -89,6 +89,15 @@ def test_export_without_weights(zoo: Zoo) -> None:
     check_screen("export-graph", zoo("export", "tiny-gpt", "--weights", "none", "--no-verify"))
 
 
+def test_decoders_that_cannot_generate_are_to_be_verified_where_they_are_deployed(zoo: Zoo) -> None:
+    command = ("export", "tiny-gpt", "--set", "head.kind=none", "--name", "body")
+    output = zoo(*command)
+    assert ["verify", "build/body"] in next_steps(output)
+    check_steps(zoo, output)
+    unverified = next_steps(zoo(*command, "--no-verify"))
+    assert [arguments[0] for arguments in unverified if arguments[0] in QUICK] == []
+
+
 def test_convert_import_and_adapt(zoo: Zoo) -> None:
     check_screen("convert", zoo("convert", "bert-tiny"))
     imported = zoo("import", "build/bert-tiny-checkpoint", "-o", "mine-again.yaml")

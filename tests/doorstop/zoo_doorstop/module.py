@@ -5,36 +5,18 @@ import math
 import torch
 from torch import Tensor, nn
 
-from zoo import functional
 from zoo.components.attention_variations import VariedSelfAttention
 from zoo.components.block import PreNorm
 from zoo.components.connector import Connector
 from zoo.components.decay import fixed_decays
 from zoo.components.embedding import Tokens
 from zoo.components.linear import EmbeddingTable, Linear
-from zoo.components.mixer import Mixer, MixerContext, State, StateTensor
 from zoo.components.position import Position
 from zoo.components.rope_frequencies import Rotation, scaled
 from zoo.context import BuildContext
 from zoo.core.initialization import Distribution, WeightPlace, distribution_for
 from zoo.registry import builds
 from zoo_doorstop import spec
-
-
-# --8<-- [start:norm]
-@builds(spec.DynamicTanh)
-class DynamicTanh(nn.Module):
-    def __init__(self, spec: spec.DynamicTanh, context: BuildContext) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.full((1,), spec.scale))
-        self.weight = nn.Parameter(torch.ones(context.d_model))
-        self.bias = nn.Parameter(torch.zeros(context.d_model))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.weight * torch.tanh(self.scale * x) + self.bias
-
-
-# --8<-- [end:norm]
 
 
 @builds(spec.Bottleneck)
@@ -82,38 +64,6 @@ class NegatedAttention(VariedSelfAttention):
     def forward(self, *inputs):
         x, present = super().forward(*inputs)
         return -x, present
-
-
-# --8<-- [start:average]
-@builds(spec.Average)
-class Average(Mixer):
-    """h_t = keeps * h_(t-1) + (1 - keeps) * x_t, for all tokens at once; padding leaves h as it was."""
-
-    def __init__(self, spec: spec.Average, context: BuildContext) -> None:
-        super().__init__()
-        self.keeps = spec.keeps
-        self.weight = nn.Parameter(torch.empty(context.d_model))
-
-    @property
-    def state(self) -> tuple[StateTensor, ...]:
-        return (StateTensor("average", (len(self.weight),)),)
-
-    def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
-        if context.real is None:
-            real = functional.positions_from(1, x.shape[1], x)[None].clamp(max=1).to(x.dtype)  # 1 T
-        else:
-            real = context.real.to(x.dtype)  # B T
-        count = real.cumsum(1)  # B T: real tokens up to each
-        apart = count[:, :, None] - count[:, None, :]  # B T T
-        seen = (apart + 1.0).clamp(0, 1) * real[:, None, :]
-        shares = (apart.clamp(min=0) * math.log(self.keeps)).exp() * seen * (1 - self.keeps)
-        average = shares @ x  # B T D
-        if past is not None:
-            average = average + (count * math.log(self.keeps)).exp()[:, :, None] * past[0][:, None]
-        return average * self.weight, (average[:, -1],)
-
-
-# --8<-- [end:average]
 
 
 @builds(spec.Cut)

@@ -1,11 +1,11 @@
-"""A minimal kind named `doorstop` for every slot."""
+"""A minimal kind named `doorstop` for every slot; those of the norm and the mixer have files of their own."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from specs.base.base import Component, PositiveFloat
+from specs.base.base import Component
 from specs.base.registry import register as register_kind
 from specs.base.words import WIDTHS, Output, PartContext, PositionStep, Step, product
 from specs.kinds.attention import MultiHead
@@ -13,9 +13,10 @@ from specs.kinds.block import PreNorm
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import Tokens
 from specs.kinds.head import HeadKind
-from specs.kinds.mixer import MixerKind
 from specs.kinds.position import PositionKind
 from specs.kinds.rope_scaling import RopeScalingKind
+from zoo_doorstop import average as average
+from zoo_doorstop import norm as norm
 
 Doorstop = Literal["doorstop"]
 
@@ -23,20 +24,6 @@ Doorstop = Literal["doorstop"]
 def register(slot: str) -> Callable[[type[Component]], type[Component]]:
     """The decorator of a kind that is implemented in this package."""
     return register_kind(slot, implementation="zoo_doorstop.module")
-
-
-# --8<-- [start:norm]
-@register("norm")
-class DynamicTanh(Component):
-    """Dynamic tanh (DyT: Zhu et al., 2025), in the place of a norm: weight * tanh(scale * x) + bias, without statistics."""
-
-    kind: Doorstop = "doorstop"
-    title: ClassVar[str] = "DyT"
-    scale: PositiveFloat = 0.5
-    """Factor on the input at random initialization."""
-
-
-# --8<-- [end:norm]
 
 
 @register("feed_forward")
@@ -92,19 +79,6 @@ class NegatedAttention(MultiHead):
 
     def details(self, context: PartContext) -> list[str]:
         return [*super().details(context), "times -1"]
-
-
-@register("mixer")
-class Average(MixerKind):
-    """A moving average of all tokens so far, times a weight."""
-
-    kind: Doorstop = "doorstop"
-    title: ClassVar[str] = "Moving average"
-    keeps: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """The share of the average that a token leaves in place."""
-
-    def details(self, context: PartContext) -> list[str]:
-        return [f"keeps {self.keeps:.0%} per token"]
 
 
 @register("decay")

@@ -494,9 +494,9 @@ REFUSED: list[tuple[Function, tuple[str, ...], str]] = [
     (
         lambda x: torch.einsum("btc->bct", x),
         (X,),
-        "calls einsum, which has no ONNX emitter\n  Write one with",
+        "calls einsum, which has no ONNX emitter\n  Register it with",
     ),
-    (lambda x: torch.roll(x, 1, -1), (X,), "calls roll, which has no ONNX emitter\n  Write one with"),
+    (lambda x: torch.roll(x, 1, -1), (X,), "calls roll, which has no ONNX emitter\n  Register it with"),
     (lambda x: x.chunk(2, 1)[0], (X,), "Axis 1 must have the same size for every input"),
 ]
 

@@ -76,8 +76,8 @@ def test_the_form_is_that_of_the_first_directory_that_states_one(tmp_path: Path)
 
 
 def test_without_settings_spectrograms_are_those_of_whisper() -> None:
-    assert LogMel.usual(load("whisper-tiny")) == LogMel(16000, 80, 400, 160, 480000)
-    assert LogMel.usual(load("whisper-large-v3")).bins == 128
+    assert LogMel.default(load("whisper-tiny")) == LogMel(16000, 80, 400, 160, 480000)
+    assert LogMel.default(load("whisper-large-v3")).bins == 128
 
 
 def refused(given: Path, form: LogMel | None = FORM) -> str:

@@ -50,7 +50,7 @@ def test_settings_of_kaldi_are_those_of_the_checkpoint(tmp_path: Path) -> None:
     found = Preprocessing.beside(tmp_path)
     assert found.kaldi == KaldiFrames(bins=40, stride=3)
     assert [found.frames, found.samples, found.log_mel] == [None] * 3
-    assert KaldiFrames.usual(load("w2v-bert-2.0")) == KaldiFrames()
+    assert KaldiFrames.default(load("w2v-bert-2.0")) == KaldiFrames()
 
 
 @pytest.mark.parametrize("nested", [False, True])

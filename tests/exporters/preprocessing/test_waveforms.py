@@ -52,7 +52,7 @@ def test_trained_filters_read_samples_as_they_are(tmp_path: Path) -> None:
     samples = np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768
     (found,), _ = read_whole(path, None, moonshine())
     assert np.array_equal(found[0], samples)
-    assert not Waveforms.usual(moonshine()).normalize
+    assert not Waveforms.default(moonshine()).normalize
 
 
 def test_recordings_calibrate_in_pieces_of_one_length(tmp_path: Path) -> None:

@@ -86,3 +86,14 @@ def test_a_draft_may_score_the_last_token_alone(tmp_path: Path) -> None:
         f"The target of a draft must return scores of all tokens.\n  value: {tmp_path}/last, logits last\n"
         "  Export it again with logits all."
     )
+
+
+def test_a_cache_that_holds_a_window_drops_no_tokens(tmp_path: Path) -> None:
+    for name in ("full", "window"):
+        written(spec("windowed"), tmp_path / name, target="cpu", verify=False, window_cache=name == "window")
+    full, window = (open_export(tmp_path / name) for name in ("full", "window"))
+    for what, pair in (("The target of a draft", (window, full)), ("A draft", (full, window))):
+        assert refused(*pair) == (
+            f"{what} must be able to drop tokens from its cache, and a cache that holds a window alone is not.\n"
+            f"  value: {tmp_path}/window, window_cache\n  Export it again without window_cache."
+        )

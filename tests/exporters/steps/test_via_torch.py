@@ -61,7 +61,7 @@ def test_without_the_way_out_the_module_and_the_function_are_named(
         "decoder.blocks.0.feed_forward calls einsum, which has no ONNX emitter\n"
         f"  at {__file__}:{einsum.__code__.co_firstlineno + 2}: "
         'hidden = torch.einsum("btd,hd->bth", x, self.up.weight)\n'
-        "  Write one with exporters.graph.emitters.emits, or export with via torch."
+        "  Register it with zoo.ops.register_operation and an emitter, or export with via torch."
     )
     monkeypatch.setattr(MLP, "forward", untraceable)
     with pytest.raises(

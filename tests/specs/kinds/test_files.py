@@ -1,6 +1,7 @@
 """The table of built-in kinds and the files that register them."""
 
 import importlib
+import pkgutil
 import subprocess
 import sys
 
@@ -18,6 +19,18 @@ def test_each_file_registers_the_kinds_that_the_table_says(slot: str, file: str)
     importlib.import_module(name)
     registered = [kind for kind, entry in registry._slots[slot].imported() if entry.spec.__module__ == name]
     assert registered == [kind for kind, place in specs.kinds.FILES[slot].items() if place == file]
+
+
+def test_no_file_registers_kinds_that_the_table_lacks() -> None:
+    for module in pkgutil.iter_modules(specs.kinds.__path__):
+        importlib.import_module(f"specs.kinds.{module.name}")
+    registered = {
+        (slot, kind)
+        for slot in registry.slots()
+        for kind, entry in registry._slots[slot].imported()
+        if entry.spec.__module__.startswith("specs.kinds.")
+    }
+    assert registered == {(slot, kind) for slot, files in specs.kinds.FILES.items() for kind in files}
 
 
 def test_a_spec_imports_the_files_of_its_kinds() -> None:

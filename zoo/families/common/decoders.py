@@ -38,8 +38,12 @@ def decoder_heads(*, tokens: str = "classifier") -> Mapping[str, tuple[Rule, ...
 
 def decoder_tensors(name: str, prefix: str, *rules: Rule, tokens: str = "classifier", **more: Any) -> Tensors:
     """The tensors of a decoder with the usual heads."""
-    usual: dict[str, Any] = {"heads": decoder_heads(tokens=tokens), "outside": OUTSIDE, "optional": OPTIONAL}
-    return Tensors(name, rules, prefix=prefix, **{**usual, **more})
+    default: dict[str, Any] = {
+        "heads": decoder_heads(tokens=tokens),
+        "outside": OUTSIDE,
+        "optional": OPTIONAL,
+    }
+    return Tensors(name, rules, prefix=prefix, **{**default, **more})
 
 
 def query_key_value(block: str) -> tuple[str, str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from specs.base.base import Component
@@ -51,68 +52,71 @@ class TokenTypes(f.Int):
         return super().write(value, context)
 
 
-def bert_body(
-    *,
-    vocab_size: int = 30522,
-    d_model: int = 768,
-    heads: int = 12,
-    hidden: int = 3072,
-    depth: int = 12,
-    activation: str = "gelu",
-    dropout: float = 0.1,
-    attention_dropout: float | None = None,
-    kind: str = "post_norm",
-    norm: Template = NORM,
-    feed_forward: Template = None,
-    layers: type[Layers] = Layers,
-    **more: Template,
-) -> dict[str, Template]:
-    """Return the body of a config with BERT's fields and the family's defaults.
+@dataclass(frozen=True)
+class BertFields:
+    """The fields of a config with BERT's names, with a family's defaults."""
 
-    ``feed_forward`` replaces the usual keys of that part; ``more`` are keys of the embedding.
-    """
-    rate = f.Float("hidden_dropout_prob", default=dropout)
-    attention_rate = dropout if attention_dropout is None else attention_dropout
-    return {
-        "architecture": "encoder",
-        "vocab_size": f.Int("vocab_size", default=vocab_size),
-        "d_model": f.Int("hidden_size", default=d_model),
-        "context_length": f.Rows("max_position_embeddings", default=512),
-        "position": {"kind": "learned"},
-        "embedding": {
-            "token_types": TokenTypes("type_vocab_size", default=2),
-            "norm": norm,
-            "dropout": rate,
-            **more,
-        },
-        "encoder": layers(
-            f.Depth("num_hidden_layers", default=depth),
-            {
-                "kind": kind,
+    vocab_size: int = 30522
+    d_model: int = 768
+    heads: int = 12
+    hidden: int = 3072
+    depth: int = 12
+    activation: str = "gelu"
+    dropout: float = 0.1
+    attention_dropout: float | None = None
+    """The dropout of attention, where it is another."""
+
+    def body(
+        self,
+        *,
+        kind: str = "post_norm",
+        norm: Template = NORM,
+        feed_forward: Template = None,
+        layers: type[Layers] = Layers,
+        **embedding: Template,
+    ) -> dict[str, Template]:
+        """The template of an encoder; ``feed_forward`` and ``embedding`` are further keys of these parts."""
+        rate = f.Float("hidden_dropout_prob", default=self.dropout)
+        attention_rate = self.dropout if self.attention_dropout is None else self.attention_dropout
+        return {
+            "architecture": "encoder",
+            "vocab_size": f.Int("vocab_size", default=self.vocab_size),
+            "d_model": f.Int("hidden_size", default=self.d_model),
+            "context_length": f.Rows("max_position_embeddings", default=512),
+            "position": {"kind": "learned"},
+            "embedding": {
+                "token_types": TokenTypes("type_vocab_size", default=2),
                 "norm": norm,
-                "attention": multi_head(
-                    f.Int("num_attention_heads", default=heads),
-                    dropout=f.Float("attention_probs_dropout_prob", default=attention_rate),
-                ),
-                "feed_forward": mlp(
-                    f.Int("intermediate_size", default=hidden),
-                    f.Activation("hidden_act", activation),
-                    **feed_forward or {},
-                ),
                 "dropout": rate,
+                **embedding,
             },
-        ),
-        "initialization": f.normal(),
-    }
+            "encoder": layers(
+                f.Depth("num_hidden_layers", default=self.depth),
+                {
+                    "kind": kind,
+                    "norm": norm,
+                    "attention": multi_head(
+                        f.Int("num_attention_heads", default=self.heads),
+                        dropout=f.Float("attention_probs_dropout_prob", default=attention_rate),
+                    ),
+                    "feed_forward": mlp(
+                        f.Int("intermediate_size", default=self.hidden),
+                        f.Activation("hidden_act", self.activation),
+                        **feed_forward or {},
+                    ),
+                    "dropout": rate,
+                },
+            ),
+            "initialization": f.normal(),
+        }
 
-
-def rotary_body(theta: float, *, context: int, heads: int = 12, **options: Any) -> dict[str, Template]:
-    """Return the body of a config with BERT's fields whose heads are rotated; ``options`` go to :func:`bert_body`."""
-    body = bert_body(heads=heads, **options)
-    length = f.ContextLength("max_position_embeddings", default=context)
-    width = per_head(body["d_model"], f.Int("num_attention_heads", default=heads))
-    position = RopeField(width, length, theta=theta, whole=WHOLE_HEADS)
-    return {**body, "context_length": length, "position": position}
+    def rotary_body(self, theta: float, *, context: int, **parts: Any) -> dict[str, Template]:
+        """The template of an encoder whose heads are rotated; ``parts`` are as for :meth:`body`."""
+        body = self.body(**parts)
+        length = f.ContextLength("max_position_embeddings", default=context)
+        width = per_head(body["d_model"], f.Int("num_attention_heads", default=self.heads))
+        position = RopeField(width, length, theta=theta, whole=WHOLE_HEADS)
+        return {**body, "context_length": length, "position": position}
 
 
 # ------------------------------------------------------------------------------------------------------------ heads

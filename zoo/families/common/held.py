@@ -52,7 +52,7 @@ def also_named(rules: Iterable[Rule], *renamings: Renaming) -> tuple[Rule, ...]:
     return tuple(replace(rule, also=others(rule)) for rule in rules)
 
 
-def apart(tensors: Tensors, pairs: Mapping[str, str], *renamings: Renaming) -> Tensors:
+def unfused(tensors: Tensors, pairs: Mapping[str, str], *renamings: Renaming) -> Tensors:
     """Return a table in which fused modules are apart, stored name -> ours, and the others have the names after the renamings
     too."""
     own = {name for rule in modules(pairs) for name in rule.parameters}

@@ -188,21 +188,21 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 
 
 class Windows(LayerVariation):
-    """Layers with a window, as listed in ``layer_types``; ``usual`` is the default."""
+    """Layers with a window, as listed in ``layer_types``; ``default`` gives them for a config without that list."""
 
     def __init__(
         self,
         name: str,
         window: Template,
-        usual: Callable[[Config, int], list[bool]],
+        default: Callable[[Config, int], list[bool]],
         missing: tuple[str, ...] = ("sliding_window", f"must be a number: there are layers of {SLIDING}"),
         **attention: Template,
     ) -> None:
-        self.name, self.window, self.usual, self.missing = name, window, usual, missing
+        self.name, self.window, self.default, self.missing = name, window, default, missing
         self.differs = {"attention": {"window": window, **attention}}
 
     def read(self, config: Config, depth: int) -> list[bool]:
-        windowed = read_layer_types(config, self.usual(config, depth))
+        windowed = read_layer_types(config, self.default(config, depth))
         if any(windowed) and self.window.read(config) is None:
             config.refuse(*self.missing)
         return windowed
@@ -214,13 +214,13 @@ class Windows(LayerVariation):
         return {"layer_types": [SLIDING if windowed else FULL for windowed in where]}
 
 
-def read_layer_types(config: Config, usual: list[bool]) -> list[bool]:
+def read_layer_types(config: Config, default: list[bool]) -> list[bool]:
     """Which layers have a window."""
     kinds = config.list("layer_types")
     if kinds is None:
-        return usual
-    if len(kinds) != len(usual):
-        config.refuse("layer_types", f"must have an entry for each of the {len(usual)} layers")
+        return default
+    if len(kinds) != len(default):
+        config.refuse("layer_types", f"must have an entry for each of the {len(default)} layers")
     for kind in kinds:
         if kind not in (FULL, SLIDING):
             config.refuse(

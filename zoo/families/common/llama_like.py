@@ -48,8 +48,8 @@ class LlamaFields:
 
     def feed_forward(self, **more: Template) -> dict[str, Template]:
         """A gated feed-forward."""
-        usual = {"hidden": self.hidden, "activation": f.Activation("hidden_act", "silu"), "bias": False}
-        return {"kind": "gated", **usual, **more}
+        default = {"hidden": self.hidden, "activation": f.Activation("hidden_act", "silu"), "bias": False}
+        return {"kind": "gated", **default, **more}
 
     def mlp(self, bias: Template) -> dict[str, Template]:
         """A feed-forward without gate, by default with a squared rectifier."""

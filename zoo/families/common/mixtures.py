@@ -43,9 +43,9 @@ class DenseLayers(LayerVariation):
 class FirstLayers(DenseLayers):
     """The first layers, which have an ordinary feed-forward."""
 
-    def __init__(self, feed_forward: Template, usual: int, name: str = "first_k_dense_replace") -> None:
+    def __init__(self, feed_forward: Template, default: int, name: str = "first_k_dense_replace") -> None:
         super().__init__(feed_forward)
-        self.first = f.Int(name, default=usual)
+        self.first = f.Int(name, default=default)
 
     def read(self, config: Config, depth: int) -> list[bool]:
         first = self.first.read(config)
@@ -102,19 +102,28 @@ class Shared(Field):
         }
 
 
+def sigmoid_router(groups: ExpertGroups, *, normalize: bool, scale: float) -> dict[str, Template]:
+    """DeepSeek-V3's router; the arguments are a family's defaults."""
+    return {
+        "scores": "sigmoid",
+        "score_correction_bias": True,
+        "normalize": f.Bool("norm_topk_prob", default=normalize),
+        "scale": f.Float("routed_scaling_factor", default=scale),
+        "groups": groups,
+    }
+
+
 def sigmoid_mixture(
     fields: LlamaFields,
+    router: Template,
     *,
     experts: Template,
     top_k: Template,
     hidden: int,
     shared: Template,
-    normalize: bool,
-    scale: float,
-    groups: ExpertGroups,
     names: tuple[str, str] = ("n_routed_experts", "n_shared_experts"),
 ) -> Template:
-    """DeepSeek-V3's mixture; the arguments are a family's defaults, and ``names`` the fields of the numbers of experts."""
+    """DeepSeek-V3's mixture with a ``router``; the others are a family's defaults, and ``names`` the fields of the numbers of experts."""
     routed, common = names
     width = f.Int("moe_intermediate_size", default=hidden)
     return {
@@ -123,13 +132,7 @@ def sigmoid_mixture(
         "top_k": f.Int("num_experts_per_tok", default=top_k),
         "expert": fields.feed_forward(hidden=width),
         "shared": Shared(fields.feed_forward(), width, common, default=shared),
-        "router": {
-            "scores": "sigmoid",
-            "score_correction_bias": True,
-            "normalize": f.Bool("norm_topk_prob", default=normalize),
-            "scale": f.Float("routed_scaling_factor", default=scale),
-            "groups": groups,
-        },
+        "router": router,
     }
 
 

@@ -16,8 +16,8 @@ class QwenWindow(Field):
     """A window that applies only with use_sliding_window."""
 
     def read(self, config: Config) -> int | None:
-        usual = None if config.null("sliding_window") else 4096
-        window: int | None = config.int("sliding_window", default=usual)
+        default = None if config.null("sliding_window") else 4096
+        window: int | None = config.int("sliding_window", default=default)
         return window if config.bool("use_sliding_window", default=False) else None
 
     def write(self, value: int | None, context: FieldContext) -> Data:
@@ -25,13 +25,13 @@ class QwenWindow(Field):
 
 
 class QwenWindows(Windows):
-    """The layers with such a window.  Without ``layer_types``, ``usual`` decides from the layer and max_window_layers."""
+    """The layers with such a window.  Without ``layer_types``, ``default`` decides from the layer and max_window_layers."""
 
-    def __init__(self, usual: Callable[[int, int], bool]) -> None:
+    def __init__(self, default: Callable[[int, int], bool]) -> None:
         def windowed(config: Config, depth: int) -> list[bool]:
             bound = config.int("max_window_layers", default=28)
-            there = self.window.read(config) is not None
-            return [there and usual(layer, bound) for layer in range(depth)]
+            has_window = self.window.read(config) is not None
+            return [has_window and default(layer, bound) for layer in range(depth)]
 
         missing = (
             "layer_types",

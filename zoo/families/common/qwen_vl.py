@@ -33,13 +33,13 @@ _SECTION, _INTERLEAVED, _DEEP = "mrope_section", "mrope_interleaved", "deepstack
 
 
 class SectionedRope(RopeField):
-    """A rotary position whose pairs rotate by frame, row and column; ``usual`` are the numbers of pairs by default."""
+    """A rotary position whose pairs rotate by frame, row and column; ``default`` are their numbers without a list."""
 
-    usual: tuple[int, int, int] = (16, 24, 24)
+    default: tuple[int, int, int] = (16, 24, 24)
     interleaved: bool = False
 
     def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
-        pairs = parameters.list(_SECTION, default=[*self.usual])
+        pairs = parameters.list(_SECTION, default=[*self.default])
         if len(pairs) != 3 or not all(type(count) is int and count >= 0 for count in pairs):
             parameters.refuse(
                 _SECTION, "must be the numbers of pairs for frame, row and column", "Use [16, 24, 24]."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from specs.base.suggest import suggestion
@@ -18,14 +19,32 @@ from zoo.families.common.template import Data, Field, FieldContext, Template, Un
 _ORIGINAL = "original_max_position_embeddings"
 
 
+@dataclass(frozen=True)
+class RopeParameters:
+    """The rotary parameters that the configs of a family state.
+
+    ``scalings`` are the scalings that it takes, by its names for them (default: all), ``original`` is its default of
+    original_max_position_embeddings outside the scaling, and ``unstated`` are the parameters of a config that states none.
+    ``ignored`` are parameters that make no difference to text.
+    """
+
+    scalings: Mapping[str, str] | None = None
+    original: int | None = None
+    unstated: Mapping[str, Any] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The scalings that the family takes, by its names for them."""
+        return {kind: kind for kind in _SCALINGS} if self.scalings is None else self.scalings
+
+
 class RopeField(Field):
     """The rotary position of heads of ``width``.
 
     ``context`` is the field of the context length; ``theta`` and ``fraction``, the rotated part of a head, are the family's
-    defaults.  ``whole`` is why a family rotates only whole heads.  ``scalings`` are the scalings that a family takes, by
-    its names for them (default: all), ``original`` its default of original_max_position_embeddings outside the scaling, and
-    ``unstated`` the parameters of a config that states none.  ``names`` are the fields of the base and of the rotated part.  ``ignored`` are parameters that make no difference to text.
-    ``more`` are further keys of the position.
+    defaults.  ``whole`` is why a family rotates only whole heads.  ``names`` are the fields of the base and of the rotated
+    part, ``parameters`` the other rotary parameters, and ``more`` further keys of the position.
     """
 
     component = PositionKind
@@ -38,60 +57,52 @@ class RopeField(Field):
         theta: float = 10000.0,
         fraction: Template = 1.0,
         whole: str = "",
-        scalings: Mapping[str, str] | None = None,
-        original: int | None = None,
-        unstated: Mapping[str, Any] | None = None,
         names: tuple[str, str] = ("rope_theta", "partial_rotary_factor"),
-        ignored: tuple[str, ...] = (),
+        parameters: RopeParameters = RopeParameters(),
         **more: Template,
     ) -> None:
-        self.width, self.context, self.theta, self.fraction, self.whole = (
-            width,
-            context,
-            theta,
-            fraction,
-            whole,
-        )
-        self.scalings = {kind: kind for kind in _SCALINGS} if scalings is None else scalings
-        self.original, self.unstated, self.names, self.more = original, unstated, names, more
-        self.ignored = ignored
+        self.width, self.context, self.theta, self.fraction = width, context, theta, fraction
+        self.whole, self.names, self.parameters, self.more = whole, names, parameters, more
 
     def read(self, config: Config) -> Data:
         if self.names[0] != "rope_theta":
             config.pass_over("rope_theta")
         parameters = stated_parameters(config)
-        return self.read_parameters(config, parameters or Config(self.unstated or {}, config.where))
+        return self.read_parameters(config, parameters or Config(self.parameters.unstated, config.where))
 
     def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
         """The position of a config with these rotary ``parameters``; ``theta`` is the base if they state none."""
         width, context = read(self.width, config), self.context.read(config)
         theta_name, fraction_name = self.names
         old_theta = (config.float(theta_name) or self.theta) if theta is None else theta
-        usual = read(self.fraction, config)  # in any case: another field may state it
-        old_fraction = config.float(fraction_name) or usual
-        outside = config.int(_ORIGINAL, default=self.original)
+        default = read(self.fraction, config)  # in any case: another field may state it
+        old_fraction = config.float(fraction_name) or default
+        outside = config.int(_ORIGINAL, default=self.parameters.original)
         for holder, length in ((config, outside), (parameters, parameters.int(_ORIGINAL))):
             if length is not None and length < 2:
                 holder.refuse(_ORIGINAL, "must be at least 2")
         base = parameters.float("rope_theta", default=old_theta)
         part = parameters.float("partial_rotary_factor", default=old_fraction)
         kind = parameters.text("rope_type", default=parameters.text("type", default="default"))
-        parameters.ignore("rope_type", "type", "finetuned", *self.ignored)
+        parameters.ignore("rope_type", "type", "finetuned", *self.parameters.ignored)
         if not 0 <= width * part < width + 1:
             inside = parameters.has("partial_rotary_factor")
             holder, name = (parameters, "partial_rotary_factor") if inside else (config, fraction_name)
             holder.refuse(name, "must be from 0 to 1, the rotated share of a head")
         position: Data = {"kind": "rope", "theta": base, **read(self.more, config)}
-        proportional = self.scalings.get(kind) == "proportional"
+        scaling = self.parameters.names.get(kind)
+        proportional = scaling == "proportional"
         if int(width * part) != width and not proportional:
             if self.whole:
                 config.refuse("partial_rotary_factor", f"must be 1: {self.whole}")
             position["dimensions"] = int(width * part)
         if kind != "default":
-            if kind not in self.scalings:
+            if scaling is None:
                 name = "rope_type" if parameters.has("rope_type") else "type"
-                parameters.refuse(name, "is not supported", suggestion(kind, ["default", *self.scalings]))
-            position["scaling"] = _SCALINGS[self.scalings[kind]](parameters, context, outside)
+                parameters.refuse(
+                    name, "is not supported", suggestion(kind, ["default", *self.parameters.names])
+                )
+            position["scaling"] = _SCALINGS[scaling](parameters, context, outside)
             if proportional:
                 position["scaling"]["fraction"] = part
         parameters.finish()
@@ -105,11 +116,12 @@ class RopeField(Field):
         if self.fraction != 1.0 or rope.dimensions not in (None, context.head_width()):
             fields[fraction] = _rotated_part(rope, context.head_width())
         fields |= write(self.more, rope, context)
-        if self.original is not None:
-            original = getattr(rope.scaling, "original_context_length", self.original)
-            fields[_ORIGINAL] = original
+        if (original := self.parameters.original) is not None:
+            fields[_ORIGINAL] = getattr(rope.scaling, "original_context_length", original)
         if rope.scaling is None:
-            return {**fields, "rope_scaling": {"rope_type": "default"}} if self.unstated else fields
+            return (
+                {**fields, "rope_scaling": {"rope_type": "default"}} if self.parameters.unstated else fields
+            )
         parameters: dict[str, Any] = rope.scaling.model_dump(mode="json", exclude_none=True)
         kind = parameters.pop("kind")
         if kind not in _KINDS:
@@ -134,8 +146,8 @@ def stated_parameters(config: Config) -> Config | None:
 
 def _original(parameters: Config, context: int | None, outside: int | None) -> int:
     """Return the context length before scaling: a field outside the scaling overrides the one inside."""
-    usual = REQUIRED if context is None and outside is None else context
-    inside: int = parameters.int(_ORIGINAL, default=usual)
+    default = REQUIRED if context is None and outside is None else context
+    inside: int = parameters.int(_ORIGINAL, default=default)
     return inside if outside is None else outside
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from zoo.families.common import fields as f
@@ -29,107 +30,120 @@ CONDITIONAL_GENERATION = HeadClass("language_modeling", {"tie_embeddings": True,
 """Scores by the shared table, plus an untrained vector."""
 
 
+_VOCABULARY = f.Int("vocab_size", default=50265)
+
 Mixed = Callable[[str, Data], tuple[Template, LayerVariation]]
 """Of a stack, by its name, and its ordinary feed-forward: the mixture of experts, and which layers have the ordinary one."""
 
 
-def stack(
-    side: str,
-    *,
-    kind: str,
-    layers: int = 12,
-    heads: int = 16,
-    hidden: int = 4096,
-    dropout: float = 0.1,
-    bias: Template = True,
-    activation: str = "gelu",
-    attention_dropout: float = 0.0,
-    mixed: Mixed | None = None,
-    **more: Template,
-) -> Layers:
-    """The encoder or the decoder of a config, whose fields begin with that word; ``more`` are keys of the stack."""
-    general = side == "encoder"  # whose fields also have general names
-    dense: Data = mlp(
-        f.Int(f"{side}_ffn_dim", default=hidden),
-        f.Activation("activation_function", activation),
-        dropout=f.Float("activation_dropout", default=0.0),
-    )
-    feed_forward, *varies = (dense,) if mixed is None else mixed(side, dense)
-    return Layers(
-        f.Depth(*[f"{side}_layers", *["num_hidden_layers"] * general], default=layers),
-        {
-            "kind": kind,
-            "norm": NORM,
-            "attention": multi_head(
-                f.Int(*[f"{side}_attention_heads", *["num_attention_heads"] * general], default=heads),
-                dropout=f.Float("attention_dropout", default=attention_dropout),
-                bias=bias,
+@dataclass(frozen=True)
+class StackFields:
+    """The fields of an encoder or a decoder of a config, which begin with that word, with a family's defaults."""
+
+    kind: str
+    layers: int = 12
+    heads: int = 16
+    hidden: int = 4096
+    dropout: float = 0.1
+    bias: Template = True
+    activation: str = "gelu"
+    attention_dropout: float = 0.0
+    mixed: Mixed | None = None
+
+    def stack(self, side: str, **more: Template) -> Layers:
+        """The template of the encoder or the decoder; ``more`` are keys of the stack."""
+        general = side == "encoder"  # whose fields also have general names
+        dense: Data = mlp(
+            f.Int(f"{side}_ffn_dim", default=self.hidden),
+            f.Activation("activation_function", self.activation),
+            dropout=f.Float("activation_dropout", default=0.0),
+        )
+        feed_forward, *varies = (dense,) if self.mixed is None else self.mixed(side, dense)
+        return Layers(
+            f.Depth(*[f"{side}_layers", *["num_hidden_layers"] * general], default=self.layers),
+            {
+                "kind": self.kind,
+                "norm": NORM,
+                "attention": multi_head(
+                    f.Int(
+                        *[f"{side}_attention_heads", *["num_attention_heads"] * general], default=self.heads
+                    ),
+                    dropout=f.Float("attention_dropout", default=self.attention_dropout),
+                    bias=self.bias,
+                ),
+                "feed_forward": feed_forward,
+                "dropout": f.Float("dropout", default=self.dropout),
+            },
+            varies,
+            **more,
+        )
+
+
+@dataclass(frozen=True)
+class BartFields:
+    """The fields of a config with BART's names, with a family's defaults: BART, mBART, Marian, Pegasus, M2M100 or NLLB-MoE."""
+
+    layers: StackFields
+    position: Data
+    embedding_norm: bool = False
+    vocab_size: f.Int = _VOCABULARY
+    d_model: int = 1024
+    context: int = 1024
+    scaled: bool = False
+    """Whether the embedding is scaled."""
+    decoder_depth: int | None = None
+    """The depth of the decoder, if it differs from the encoder's."""
+
+    def body(self) -> dict[str, Template]:
+        """The template of the model."""
+        depth = self.layers.layers if self.decoder_depth is None else self.decoder_depth
+        return {
+            "architecture": "encoder-decoder",
+            "*": f.Stated(tie_word_embeddings=True, is_encoder_decoder=True),
+            "vocab_size": self.vocab_size,
+            "d_model": f.Int("d_model", "hidden_size", default=self.d_model),
+            "context_length": f.ContextLength(
+                "max_position_embeddings", default=self.context, unlimited=1024
             ),
-            "feed_forward": feed_forward,
-            "dropout": f.Float("dropout", default=dropout),
-        },
-        varies,
-        **more,
-    )
+            "position": self.position,
+            "embedding": {
+                "scale": f.When(f.Bool("scale_embedding", default=self.scaled), "sqrt_d_model"),
+                "norm": NORM if self.embedding_norm else None,
+                "dropout": f.Float("dropout", default=0.1),
+            },
+            "encoder": self.layers.stack("encoder"),
+            "decoder": replace(self.layers, layers=depth).stack("decoder"),
+            "initialization": f.normal("init_std"),
+        }
 
-
-def bart_like(
-    model_type: str,
-    classes: dict[str, HeadClass],
-    *,
-    kind: str,
-    position: Data,
-    embedding_norm: bool,
-    vocab_size: f.Int | None = None,
-    fixed: dict[str, tuple[Any, str]] | None = None,
-    scaled: bool = False,
-    d_model: int = 1024,
-    context: int = 1024,
-    depths: tuple[int, int] | None = None,
-    tensors: Tensors | None = None,
-    training: tuple[str, ...] = (),
-    **of_layers: Any,
-) -> Family:
-    """BART, mBART, Marian, Pegasus, M2M100 or NLLB-MoE; ``of_layers`` are defaults of the layers' fields.
-
-    ``training`` are fields that only change training, and ``depths`` the default depths of encoder and decoder where they differ.
-    """
-    before = kind == "pre_norm"
-    of_depth: list[dict[str, Any]] = [{}, {}] if depths is None else [{"layers": depth} for depth in depths]
-    sides = {
-        side: stack(side, **{"kind": kind, **of_layers, **of_depth[index]})
-        for index, side in enumerate(("encoder", "decoder"))
-    }
-    body = {
-        "architecture": "encoder-decoder",
-        "*": f.Stated(tie_word_embeddings=True, is_encoder_decoder=True),
-        "vocab_size": vocab_size or f.Int("vocab_size", default=50265),
-        "d_model": f.Int("d_model", "hidden_size", default=d_model),
-        "context_length": f.ContextLength("max_position_embeddings", default=context, unlimited=1024),
-        "position": position,
-        "embedding": {
-            "scale": f.When(f.Bool("scale_embedding", default=scaled), "sqrt_d_model"),
-            "norm": NORM if embedding_norm else None,
-            "dropout": f.Float("dropout", default=0.1),
-        },
-        **sides,
-        "initialization": f.normal("init_std"),
-    }
-    usual = {
-        "tie_word_embeddings": (True, "encoder, decoder and head share one table"),
-        "is_decoder": (False, "it is the decoder alone"),
-        "normalize_before": (before, "norms stand where all models of the family have them"),
-        "normalize_embedding": (embedding_norm, "the embedding is normalised as in all models of the family"),
-        "add_final_layer_norm": (before, "the stacks end as in all models of the family"),
-        "static_position_embeddings": (
-            position["kind"] != "learned",
-            "positions are those of all models of the family",
-        ),
-    }
-    ignored = ("classifier_dropout", *LAYERDROP, *_UNUSED, *training)
-    return Family(
-        model_type, tensors or BART, body, classes, fixed={**usual, **(fixed or {})}, ignored=ignored
-    )
+    def family(
+        self,
+        model_type: str,
+        classes: dict[str, HeadClass],
+        *,
+        fixed: dict[str, tuple[Any, str]] | None = None,
+        tensors: Tensors | None = None,
+        training: tuple[str, ...] = (),
+    ) -> Family:
+        """The family of these configs; ``training`` are fields that only change training."""
+        before = self.layers.kind == "pre_norm"
+        constant = {
+            "tie_word_embeddings": (True, "encoder, decoder and head share one table"),
+            "is_decoder": (False, "it is the decoder alone"),
+            "normalize_before": (before, "norms stand where all models of the family have them"),
+            "normalize_embedding": (
+                self.embedding_norm,
+                "the embedding is normalised as in all models of the family",
+            ),
+            "add_final_layer_norm": (before, "the stacks end as in all models of the family"),
+            "static_position_embeddings": (
+                self.position["kind"] != "learned",
+                "positions are those of all models of the family",
+            ),
+        }
+        ignored = ("classifier_dropout", *LAYERDROP, *_UNUSED, *training)
+        fixed = {**constant, **(fixed or {})}
+        return Family(model_type, tensors or BART, self.body(), classes, fixed=fixed, ignored=ignored)
 
 
 def end_of_sequence_classification(labels: int) -> HeadClass:

@@ -14,6 +14,7 @@ from zoo.families.common.llama_like import (
     layer_modules,
     llama_tensors,
 )
+from zoo.families.common.rope import RopeParameters
 from zoo.families.common.tensors import same
 
 _FIELDS = LlamaFields(vocab_size=131072, intermediate_size=14336, context=65536, eps=1e-5)
@@ -47,7 +48,9 @@ FAMILIES = (
                 f.Choice("hidden_act", {"xielu": "xielu", **f.ACTIVATIONS}, "xielu"),
                 bias=False,
             ),
-            position=_FIELDS.rope(theta=12000000.0, whole=WHOLE_HEADS, unstated=_SCALING),
+            position=_FIELDS.rope(
+                theta=12000000.0, whole=WHOLE_HEADS, parameters=RopeParameters(unstated=_SCALING)
+            ),
         ),
         decoder_classes("Apertus", without=("ForSequenceClassification", "ForQuestionAnswering")),
         ignored=("hidden_dropout",),  # which only a classifier of tokens reads

@@ -8,6 +8,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.layers import Windows
 from zoo.families.common.llama_like import LLAMA, WHOLE_HEADS, LlamaFields
+from zoo.families.common.rope import RopeParameters
 
 _FIELDS = LlamaFields(
     vocab_size=128256, hidden_size=6144, intermediate_size=21504, layers=64, heads=48, kv_heads=8, head_dim=128,
@@ -19,7 +20,7 @@ _LLAMA3 = {
 }  # fmt: skip
 
 
-def _usual(config: Config, depth: int) -> list[bool]:
+def _default_windows(config: Config, depth: int) -> list[bool]:
     """Windows in all layers except the first of each four."""
     return [layer % 4 != 0 for layer in range(depth)]
 
@@ -30,8 +31,8 @@ FAMILIES = (
         LLAMA,
         _FIELDS.body(
             attention={"bias": False},
-            position=_FIELDS.rope(whole=WHOLE_HEADS, unstated=_LLAMA3, theta=1e6),
-            varies=(Windows("local", f.Int("sliding_window", default=8192, null=True), _usual),),
+            position=_FIELDS.rope(whole=WHOLE_HEADS, parameters=RopeParameters(unstated=_LLAMA3), theta=1e6),
+            varies=(Windows("local", f.Int("sliding_window", default=8192, null=True), _default_windows),),
         ),
         {"CwmForCausalLM": language_modeling(tied=False, bias=False), "CwmModel": BODY},
         fixed={"mlp_bias": (False, "the checkpoints have no such biases")},

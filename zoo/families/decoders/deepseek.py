@@ -31,6 +31,7 @@ from zoo.families.common.mixtures import (
     Shared,
     shared,
     sigmoid_mixture,
+    sigmoid_router,
 )
 from zoo.families.common.rope import RopeField, stated_parameters, yarn_amplitude, yarn_mscale
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
@@ -81,13 +82,13 @@ class _YarnScale(Field):
 
     def write(self, value: float | None, context: FieldContext) -> Data:
         attention: Any = context.block.attention
-        usual = (attention.head_dim + attention.rope_dim) ** -0.5
-        if value is None or math.isclose(value, usual, rel_tol=1e-12):
+        default = (attention.head_dim + attention.rope_dim) ** -0.5
+        if value is None or math.isclose(value, default, rel_tol=1e-12):
             return {}
         scaling = getattr(context.position, "scaling", None)
         if not isinstance(scaling, YarnScaling) or scaling.factor == 1:
             raise UnfitError(f"a scale of attention of {value:g} without scaling of kind yarn")
-        whole = math.sqrt(value / usual)
+        whole = math.sqrt(value / default)
         mscales = {"mscale_all_dim": yarn_mscale(scaling.factor, whole)}
         if scaling.attention_factor is not None:
             mscales["mscale"] = yarn_mscale(scaling.factor, scaling.attention_factor * whole)
@@ -241,13 +242,11 @@ V3 = Family(
         layout=f.Choice("rope_interleave", {True: "interleaved", False: "half_split"}, True),
         feed_forward=sigmoid_mixture(
             _V3,
+            sigmoid_router(ExpertGroups(8, 4, 2), normalize=True, scale=2.5),
             experts=256,
             top_k=8,
             hidden=2048,
             shared=1,
-            normalize=True,
-            scale=2.5,
-            groups=ExpertGroups(8, 4, 2),
         ),
         dense=FirstLayers(_V3.feed_forward(), 3),
         constants=f.Stated(scoring_func="sigmoid", topk_method="noaux_tc", num_nextn_predict_layers=0),

@@ -16,6 +16,7 @@ from zoo.families.common.mixtures import (
     FirstLayers,
     shared,
     sigmoid_mixture,
+    sigmoid_router,
 )
 
 _FIELDS = LlamaFields(
@@ -24,17 +25,15 @@ _FIELDS = LlamaFields(
 _WINDOW = f.Int("sliding_window", default=4096, null=True)
 _MIXTURE = sigmoid_mixture(
     _FIELDS,
+    sigmoid_router(ExpertGroups(1, 1, 2), normalize=False, scale=1.0),
     experts=REQUIRED,
     top_k=REQUIRED,
     hidden=1408,
     shared=REQUIRED,
-    normalize=False,
-    scale=1.0,
-    groups=ExpertGroups(1, 1, 2),
 )
 
 
-def _usual(config: Config, depth: int) -> list[bool]:
+def _default_windows(config: Config, depth: int) -> list[bool]:
     """Windows from the layer max_window_layers on."""
     first = config.int("max_window_layers", default=62)
     return [_WINDOW.read(config) is not None and layer >= first for layer in range(depth)]
@@ -51,7 +50,7 @@ FAMILIES = (
             },
             feed_forward=_MIXTURE,
             more={"*": f.Stated(n_routed_experts=1, num_experts_per_tok=1, n_shared_experts=1)},
-            varies=(Windows("windowed", _WINDOW, _usual), FirstLayers(_FIELDS.feed_forward(), 0)),
+            varies=(Windows("windowed", _WINDOW, _default_windows), FirstLayers(_FIELDS.feed_forward(), 0)),
         ),
         {"Dots1ForCausalLM": language_modeling(tied=False, bias=False), "Dots1Model": BODY},
         ignored=TRAINING,

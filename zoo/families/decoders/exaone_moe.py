@@ -13,6 +13,7 @@ from zoo.families.common.mixtures import (
     ExpertGroups,
     shared,
     sigmoid_mixture,
+    sigmoid_router,
 )
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.tensors import same
@@ -22,13 +23,11 @@ _FIELDS = LlamaFields(vocab_size=102400, intermediate_size=16384, kv_heads=32, e
 _WINDOWS = Windows("local", f.Int("sliding_window", default=4096, null=True), all_but_every_fourth)
 _MIXTURE = sigmoid_mixture(
     _FIELDS,
+    sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=2.5),
     experts=64,
     top_k=8,
     hidden=1024,
     shared=1,
-    normalize=True,
-    scale=2.5,
-    groups=ExpertGroups(1, 1, 2),
     names=("num_experts", "num_shared_experts"),
 )
 

@@ -79,7 +79,7 @@ class _Sparse(LayerVariation):
         return [float(share) for share in shares]
 
 
-def _usual_windows(config: Config, depth: int) -> list[bool]:
+def _default_windows(config: Config, depth: int) -> list[bool]:
     return [(layer + 1) % 5 != 0 for layer in range(depth)]
 
 
@@ -130,7 +130,7 @@ FAMILIES = (
                 Windows(
                     "local",
                     f.Int("sliding_window", default=512),
-                    _usual_windows,
+                    _default_windows,
                     position=f.Derived(_POSITIONS.read_local),
                 ),
                 ReusingLayers(f.Int("num_kv_shared_layers", default=15)),

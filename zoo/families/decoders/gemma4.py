@@ -86,12 +86,12 @@ class _GlobalHeads(Field):
         )
 
     def read(self, config: Config) -> Data:
-        overrides, usual = _overrides(config), _KV_HEADS.read(config)
-        kv_heads = config.int(_GLOBAL_KV_HEADS, default=usual)
+        overrides, default = _overrides(config), _KV_HEADS.read(config)
+        kv_heads = config.int(_GLOBAL_KV_HEADS, default=default)
         if overrides is not None:
-            kv_heads = Config(overrides, config.where).int("num_key_value_heads", default=usual)
+            kv_heads = Config(overrides, config.where).int("num_key_value_heads", default=default)
         elif not _SAME.read(config):  # otherwise the reference does not read the field
-            kv_heads = usual
+            kv_heads = default
         return {"heads": _HEADS.read(config), "kv_heads": kv_heads, "head_dim": self.width(config)}
 
     def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
@@ -123,11 +123,11 @@ _GLOBAL = _GlobalHeads()
 class _WideRope(RopeByWindow):
     """The positions of both kinds of layer, whose heads differ in width; by default a quarter of the wide ones rotates."""
 
-    usual: Data = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
+    default: Data = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
 
     def read(self, config: Config) -> Data:
         parameters = config.part("rope_parameters") or Config({}, config.where)
-        whole = parameters.part(FULL) or Config(self.usual, config.where)
+        whole = parameters.part(FULL) or Config(self.default, config.where)
         parameters.ignore("sliding_attention")
         parameters.finish()
         config.pass_over("rope_theta")
@@ -137,7 +137,7 @@ class _WideRope(RopeByWindow):
 _POSITIONS = _WideRope(f.Derived(_GLOBAL.width), _FIELDS.context, whole=WHOLE_HEADS)
 
 
-def _usual_windows(config: Config, depth: int) -> list[bool]:
+def _default_windows(config: Config, depth: int) -> list[bool]:
     return [(layer + 1) % 6 != 0 for layer in range(depth)]
 
 
@@ -152,7 +152,7 @@ _LOCAL: dict[str, Any] = {"*": _LocalHeads()}
 _WINDOWS = _LastIsGlobal(
     "local",
     f.Int("sliding_window", default=512),
-    _usual_windows,
+    _default_windows,
     **_LOCAL,
     values="projected",
     position=f.Derived(_POSITIONS.read_local),

@@ -14,6 +14,7 @@ from zoo.families.common.mixtures import (
     FirstLayers,
     shared,
     sigmoid_mixture,
+    sigmoid_router,
 )
 
 _FIELDS = LlamaFields(
@@ -23,13 +24,11 @@ _BIAS = f.Bool("attention_bias", default=False)
 _QK_NORM = {"norm": _FIELDS.norm, "over": "head"}
 _MIXTURE = sigmoid_mixture(
     _FIELDS,
+    sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
     experts=128,
     top_k=8,
     hidden=1408,
     shared=1,
-    normalize=True,
-    scale=1.0,
-    groups=ExpertGroups(1, 1, 2),
 )
 
 FAMILIES = (

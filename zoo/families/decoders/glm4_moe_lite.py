@@ -6,7 +6,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.llama_like import LlamaFields
-from zoo.families.common.mixtures import TRAINING, ExpertGroups, sigmoid_mixture
+from zoo.families.common.mixtures import TRAINING, ExpertGroups, sigmoid_mixture, sigmoid_router
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.decoders.deepseek import LATENT_TENSORS, LatentDims, latent_body, latent_fixed
 
@@ -32,13 +32,11 @@ FAMILIES = (
             layout=f.Choice("rope_interleave", {True: "interleaved", False: "half_split"}, True),
             feed_forward=sigmoid_mixture(
                 _FIELDS,
+                sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.8),
                 experts=64,
                 top_k=4,
                 hidden=1536,
                 shared=1,
-                normalize=True,
-                scale=1.8,
-                groups=ExpertGroups(1, 1, 2),
             ),
             dense=MlpKinds(_FIELDS.feed_forward(), 1),
             constants=f.Stated(num_nextn_predict_layers=0),

@@ -18,6 +18,7 @@ from zoo.families.common.llama_like import (
     llama_tensors,
 )
 from zoo.families.common.mixtures import TRAINING
+from zoo.families.common.rope import RopeParameters
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import Interleaved, Transposed
 
@@ -62,7 +63,9 @@ FAMILIES = (
             attention={"bias": f.Bias("attention_bias", default=True), "sinks": True},
             feed_forward=_MIXTURE,
             more={"*": f.Stated(hidden_act="silu")},
-            position=_FIELDS.rope(theta=150000.0, unstated=_YARN, whole=WHOLE_HEADS),
+            position=_FIELDS.rope(
+                theta=150000.0, parameters=RopeParameters(unstated=_YARN), whole=WHOLE_HEADS
+            ),
             varies=(
                 Windows(
                     "local",

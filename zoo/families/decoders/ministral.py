@@ -13,7 +13,7 @@ _FIELDS = LlamaFields(intermediate_size=14336, kv_heads=8, context=131072)
 _WINDOW = f.Int("sliding_window", default=4096, null=True)
 
 
-def _usual(config: Config, depth: int) -> list[bool]:
+def _default_windows(config: Config, depth: int) -> list[bool]:
     """The window in every layer, where there is one."""
     return [_WINDOW.read(config) is not None] * depth
 
@@ -22,7 +22,7 @@ FAMILIES = (
     Family(
         "ministral",
         LLAMA,
-        _FIELDS.body(attention={"bias": False}, varies=(Windows("local", _WINDOW, _usual),)),
+        _FIELDS.body(attention={"bias": False}, varies=(Windows("local", _WINDOW, _default_windows),)),
         decoder_classes("Ministral"),
     ),
 )

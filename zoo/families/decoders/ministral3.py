@@ -13,7 +13,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import SingleWindow
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, llama_tensors
-from zoo.families.common.rope import RopeField, rope_of
+from zoo.families.common.rope import RopeField, RopeParameters, rope_of
 from zoo.families.common.template import Data, FieldContext, UnfitError
 
 _FIELDS = LlamaFields(
@@ -56,7 +56,12 @@ FAMILIES = (
         llama_tensors("ministral3"),
         _FIELDS.body(
             attention={"bias": False, "window": SingleWindow(_FIELDS.depth, default=None)},
-            position=_Ministral3Rope(_FIELDS.heads.width, _FIELDS.context, whole=WHOLE_HEADS, unstated=_YARN),
+            position=_Ministral3Rope(
+                _FIELDS.heads.width,
+                _FIELDS.context,
+                whole=WHOLE_HEADS,
+                parameters=RopeParameters(unstated=_YARN),
+            ),
         ),
         decoder_classes("Ministral3"),
     ),

@@ -15,14 +15,14 @@ _FIELDS = LlamaFields(vocab_size=50304, eps=1e-5)
 _POSITIONS = RopeByWindow(_FIELDS.heads.width, _FIELDS.context, theta=500000.0, whole=WHOLE_HEADS)
 
 
-def _usual(config: Config, depth: int) -> list[bool]:
+def _default_windows(config: Config, depth: int) -> list[bool]:
     return [(layer + 1) % 4 != 0 for layer in range(depth)]
 
 
 _WINDOWS = Windows(
     "local",
     f.Int("sliding_window", default=4096, null=True),
-    _usual,
+    _default_windows,
     position=f.Derived(_POSITIONS.read_local),
 )
 

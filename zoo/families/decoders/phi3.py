@@ -10,6 +10,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.fields import Float, Int
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.llama_like import BLOCK, GATE_UP, LAYER, LlamaFields, llama_tensors
+from zoo.families.common.rope import RopeParameters
 from zoo.families.common.tensors import fused
 
 _FIELDS = LlamaFields(vocab_size=32064, hidden_size=3072, intermediate_size=8192, context=4096, eps=1e-5)
@@ -26,7 +27,7 @@ FAMILIES = (
         llama_tensors("phi3", *_QUERY_KEY_VALUE, *GATE_UP, without=_SEPARATE),
         _FIELDS.body(
             attention={"bias": False, "window": Int("sliding_window")},
-            position=_FIELDS.rope(scalings=_SCALINGS, original=4096),
+            position=_FIELDS.rope(parameters=RopeParameters(_SCALINGS, original=4096)),
             dropout=Float("resid_pdrop", default=0.0),
         ),
         decoder_classes("Phi3", without=("ForQuestionAnswering",)),

@@ -12,7 +12,7 @@ from zoo.families.common.heads import BODY, LAST_TOKEN, language_modeling
 from zoo.families.common.held import also_named
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import MIXTRAL_MODULE, TRAINING, experts
-from zoo.families.common.rope import RopeField, rope_of
+from zoo.families.common.rope import RopeField, RopeParameters, rope_of
 from zoo.families.common.template import Data, FieldContext
 from zoo.families.common.tensors import affine
 
@@ -65,7 +65,7 @@ FAMILIES = (
                 _FIELDS.context,
                 theta=1e6,
                 whole=WHOLE_HEADS,
-                scalings={"longrope": "longrope"},
+                parameters=RopeParameters({"longrope": "longrope"}),
             ),
             feed_forward={
                 "kind": "mixture",

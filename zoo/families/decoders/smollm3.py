@@ -27,8 +27,8 @@ class _NotRotated(LayerVariation):
         interval = config.int("no_rope_layer_interval", default=4)
         if interval < 1:
             config.refuse("no_rope_layer_interval", "must be at least 1")
-        usual = [(layer + 1) % interval != 0 for layer in range(depth)]
-        flags = config.list("no_rope_layers", default=usual)
+        default = [(layer + 1) % interval != 0 for layer in range(depth)]
+        flags = config.list("no_rope_layers", default=default)
         if len(flags) < depth or any(flag not in (0, 1) for flag in flags):
             config.refuse("no_rope_layers", f"must be 0 or 1 for each of the {depth} layers")
         return [not flag for flag in flags[:depth]]
@@ -44,12 +44,12 @@ class _SmolWindows(Windows):
     """The layers with a window, usually those that do not rotate."""
 
     def __init__(self) -> None:
-        def usual(config: Config, depth: int) -> list[bool]:
+        def default(config: Config, depth: int) -> list[bool]:
             using = config.bool("use_sliding_window", default=False) and config.has("sliding_window")
             return [using and unrotated for unrotated in _NotRotated().read(config, depth)]
 
         missing = ("layer_types", f"has {SLIDING} without a window", "set sliding_window")
-        super().__init__("windowed", f.Int("sliding_window"), usual, missing)
+        super().__init__("windowed", f.Int("sliding_window"), default, missing)
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {**super().write(where, context), "use_sliding_window": any(where)}

@@ -13,6 +13,7 @@ from zoo.families.common.mixtures import (
     ExpertGroups,
     shared,
     sigmoid_mixture,
+    sigmoid_router,
 )
 
 _FIELDS = LlamaFields(
@@ -29,13 +30,11 @@ FAMILIES = (
             position=_FIELDS.rope(whole=WHOLE_HEADS, theta=1e6),
             feed_forward=sigmoid_mixture(
                 _FIELDS,
+                sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
                 experts=128,
                 top_k=8,
                 hidden=1280,
                 shared=1,
-                normalize=True,
-                scale=1.0,
-                groups=ExpertGroups(1, 1, 2),
             ),
         ),
         {"SolarOpenForCausalLM": language_modeling(tied=False, bias=False), "SolarOpenModel": BODY},

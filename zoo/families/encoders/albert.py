@@ -18,7 +18,7 @@ from zoo.families.common.encoders import (
     FIXED,
     IGNORED,
     UNUSED,
-    bert_body,
+    BertFields,
     classifiers,
     masked,
     masked_rules,
@@ -68,13 +68,10 @@ class _Passes(Layers):
         }
 
 
-_BODY = bert_body(
-    vocab_size=30000,
-    d_model=4096,
-    heads=64,
-    hidden=16384,
-    activation="gelu_new",
-    dropout=0.0,
+_FIELDS = BertFields(
+    vocab_size=30000, d_model=4096, heads=64, hidden=16384, activation="gelu_new", dropout=0.0
+)
+_BODY = _FIELDS.body(
     layers=_Passes,
     width=f.TableWidth("embedding_size", default=128),
     projection={"bias": True},  # even where the widths are equal

@@ -12,7 +12,7 @@ from zoo.families.common.encoders import (
     IGNORED,
     RENAMED,
     UNUSED,
-    bert_body,
+    BertFields,
     classifiers,
     masked,
     masked_rules,
@@ -64,7 +64,7 @@ def _family(
     return Family(
         model_type,
         tensors,
-        bert_body(),
+        BertFields().body(),
         classes,
         fixed=fixed,
         ignored=("classifier_dropout", *IGNORED, *ignored),

@@ -13,7 +13,7 @@ from zoo.families.common.encoders import (
     IGNORED,
     RENAMED,
     UNUSED,
-    bert_body,
+    BertFields,
     classifiers,
     masked,
     masked_rules,
@@ -26,7 +26,7 @@ _SUMMARY = tuple(f"summary_{name}" for name in ("activation", "last_dropout", "t
 
 
 _WIDTH = f.TableWidth("embedding_size", default=128, d_model=f.Int("hidden_size", default=256))
-_BODY = bert_body(d_model=256, heads=4, hidden=1024, width=_WIDTH)
+_BODY = BertFields(d_model=256, heads=4, hidden=1024).body(width=_WIDTH)
 _DISCRIMINATOR = {
     "discriminator_predictions.dense": "head.dense",
     "discriminator_predictions.dense_prediction": "head.score",

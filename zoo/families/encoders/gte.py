@@ -11,21 +11,19 @@ from zoo.families.common import fields as f
 from zoo.families.common.decoders import query_key_value
 from zoo.families.common.encoders import (
     CLASSIFIER_DROPOUT,
+    BertFields,
     classification,
     masked,
     masked_rules,
-    rotary_body,
 )
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, token_classes
-from zoo.families.common.held import apart
+from zoo.families.common.held import unfused
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
-_BODY = rotary_body(
+_BODY = BertFields(vocab_size=250048, attention_dropout=0.0).rotary_body(
     160000.0,
     context=8192,
-    vocab_size=250048,
-    attention_dropout=0.0,
     feed_forward={
         "kind": "gated",
         "bias": "output",
@@ -69,7 +67,7 @@ _APART = {
     },
     **{f"{_STORED}mlp.{part}_proj": f"{_BLOCK}feed_forward.{part}" for part in ("up", "gate")},
 }
-_IN_MEMORY = apart(
+_IN_MEMORY = unfused(
     _TENSORS,
     {name.replace("encoder.layer.", "layers."): ours for name, ours in _APART.items()},
     (r"encoder\.layer\.", "layers."),

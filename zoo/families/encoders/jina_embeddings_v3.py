@@ -12,25 +12,21 @@ from zoo.families.common.encoders import (
     ROBERTA_HEADS,
     ROBERTA_OPTIONAL,
     ROBERTA_OUTSIDE,
+    BertFields,
     TokenTypes,
     classifiers,
     masked,
     pooler,
-    rotary_body,
 )
 from zoo.families.common.family import Family
-from zoo.families.common.held import apart
+from zoo.families.common.held import unfused
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
 _NORM = layer_norm("layer_norm_eps", default=1e-5)
-_BODY = rotary_body(
+_FIELDS = BertFields(vocab_size=250002, d_model=1024, heads=16, hidden=4096, depth=24)
+_BODY = _FIELDS.rotary_body(
     20000.0,
     context=8194,
-    vocab_size=250002,
-    d_model=1024,
-    heads=16,
-    hidden=4096,
-    depth=24,
     norm=_NORM,
     token_types=TokenTypes("type_vocab_size", default=1),
 )
@@ -59,7 +55,7 @@ _TENSORS = Tensors(
     optional=ROBERTA_OPTIONAL,
 )
 
-_IN_MEMORY = apart(
+_IN_MEMORY = unfused(
     _TENSORS,
     {
         f"{_STORED[8:]}self_attn.{part[0]}_proj": f"{_BLOCK}attention.{part}"

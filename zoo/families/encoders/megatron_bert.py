@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from zoo.families.common.encoders import EMBEDDINGS, FIXED, IGNORED, bert_body, classifiers, pooler
+from zoo.families.common.encoders import EMBEDDINGS, FIXED, IGNORED, BertFields, classifiers, pooler
 from zoo.families.common.family import Family
 from zoo.families.common.fields import Float
 from zoo.families.common.tensors import affine, modules, projections
 from zoo.families.encoders.bert import MASKED, TENSORS
 
-_BODY = bert_body(vocab_size=29056, d_model=1024, heads=16, hidden=4096, depth=24, kind="pre_norm")
+_BODY = BertFields(vocab_size=29056, d_model=1024, heads=16, hidden=4096, depth=24).body(kind="pre_norm")
 _BODY["embedding"] = {**_BODY["embedding"], "norm": None}
 _LAYER = {
     "attention.ln": "attention_norm",

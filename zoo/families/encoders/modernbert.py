@@ -37,8 +37,8 @@ class _ModernBertRope(RopeField):
 
     def read_kind(self, kind: str, config: Config) -> Data:
         """The position of one kind of layer."""
-        name, usual = _THETAS[kind]
-        theta = config.float(name, default=usual)
+        name, default = _THETAS[kind]
+        theta = config.float(name, default=default)
         both = config.part("rope_parameters")
         config.pass_over("rope_theta")
         if both is None:

@@ -17,7 +17,7 @@ from zoo.families.common.decoders import query_key_value
 from zoo.families.common.encoders import TokenTypes, classification, masked, masked_rules
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, SUMMARY, token_classes
-from zoo.families.common.held import apart
+from zoo.families.common.held import unfused
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import WHOLE_HEADS
 from zoo.families.common.rope import RopeField, stated_parameters
@@ -122,7 +122,7 @@ _TENSORS = Tensors(
     optional=("pooler.*", "cls.*", "classifier.*"),
 )
 
-_IN_MEMORY = apart(
+_IN_MEMORY = unfused(
     _TENSORS,
     {
         f"{_STORED[8:]}self_attn.{part[0]}_proj": f"{_BLOCK}attention.{part}"

@@ -22,7 +22,7 @@ from zoo.families.common.encoders import (
     ROBERTA_OPTIONAL,
     ROBERTA_OUTSIDE,
     UNUSED,
-    bert_body,
+    BertFields,
     classifiers,
     masked,
     pooler,
@@ -45,10 +45,10 @@ _TENSORS = Tensors(
 
 
 def _family(
-    model_type: str, prefix: str, vocab_size: int, tensors: Tensors = _TENSORS, **options: Any
+    model_type: str, prefix: str, fields: BertFields, tensors: Tensors = _TENSORS, **parts: Any
 ) -> Family:
     body: dict[str, Any] = {
-        **bert_body(vocab_size=vocab_size, **options),
+        **fields.body(**parts),
         "context_length": f.Rows("max_position_embeddings", default=512, start=_OFFSET),
         "position": {"kind": "learned", "offset": _OFFSET},
     }
@@ -108,21 +108,17 @@ _EXTRA_LARGE = replace(
 )
 
 FAMILIES = (
-    _family("roberta", "Roberta", 50265),
-    _family("xlm-roberta", "XLMRoberta", 30522),
-    _family("camembert", "Camembert", 30522),
-    _family("data2vec-text", "Data2VecText", 30522, _DATA2VEC),
-    _family("roberta-prelayernorm", "RobertaPreLayerNorm", 50265, _PRE_NORM, kind="pre_norm"),
+    _family("roberta", "Roberta", BertFields(50265)),
+    _family("xlm-roberta", "XLMRoberta", BertFields(30522)),
+    _family("camembert", "Camembert", BertFields(30522)),
+    _family("data2vec-text", "Data2VecText", BertFields(30522), _DATA2VEC),
+    _family("roberta-prelayernorm", "RobertaPreLayerNorm", BertFields(50265), _PRE_NORM, kind="pre_norm"),
     _family(
         "xlm-roberta-xl",
         "XLMRobertaXL",
-        250880,
+        BertFields(250880, d_model=2560, heads=32, hidden=10240, depth=36),
         _EXTRA_LARGE,
         kind="pre_norm",
-        d_model=2560,
-        heads=32,
-        hidden=10240,
-        depth=36,
         norm=layer_norm("layer_norm_eps"),
     ),
 )

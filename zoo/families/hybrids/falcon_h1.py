@@ -54,8 +54,8 @@ class _KeyMultiplier(Field):
     def write(self, value: float | None, context: FieldContext) -> Data:
         if value is None:
             return self.multiplier.write(1.0, context)
-        usual = context.head_width() ** -0.5
-        return self.multiplier.write(_quotient(value, usual), context)
+        default = context.head_width() ** -0.5
+        return self.multiplier.write(_quotient(value, default), context)
 
 
 def _quotient(product: float, factor: float) -> float:

@@ -25,8 +25,8 @@ CONVOLUTION = "conv"
 class _FeedForwardWidth(Field):
     """The width of a feed-forward: two thirds of the stated one, times a factor, in multiples of a number."""
 
-    def __init__(self, usual: int) -> None:
-        self.stated = f.Int("intermediate_size", "block_ff_dim", default=usual)
+    def __init__(self, default: int) -> None:
+        self.stated = f.Int("intermediate_size", "block_ff_dim", default=default)
 
     def read(self, config: Config) -> int:
         width: int = self.stated.read(config)

@@ -48,8 +48,8 @@ class _Rope(RopeField):
 
 def _kinds(config: Config, depth: int) -> list[str]:
     """The words for all layers: by default attention in every second, from the first on."""
-    usual = [LINEAR if layer % 2 else FULL for layer in range(depth)]
-    return read_kinds(config, "layer_types", depth, MIXERS) or usual
+    default = [LINEAR if layer % 2 else FULL for layer in range(depth)]
+    return read_kinds(config, "layer_types", depth, MIXERS) or default
 
 
 def _stated(kinds: Sequence[str]) -> Data:

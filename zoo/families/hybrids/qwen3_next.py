@@ -16,6 +16,7 @@ from zoo.families.common.layers import FULL, LayerVariation
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import EXPERTS, TRAINING, shared
 from zoo.families.common.qwen import SparseStep, qwen_mixture
+from zoo.families.common.rope import RopeParameters
 from zoo.families.common.template import Data, Template
 from zoo.families.common.tensors import Rule, Tensors, fused, same, weights
 from zoo.families.common.transforms import Depthwise, Grouped, GroupedByKey, Transform
@@ -26,8 +27,8 @@ def _kinds(config: Config, depth: int) -> list[str]:
     every = config.int("full_attention_interval", default=4)
     if every < 1:
         config.refuse("full_attention_interval", "must be at least 1")
-    usual = [FULL if (layer + 1) % every == 0 else LINEAR for layer in range(depth)]
-    return read_kinds(config, "layer_types", depth, MIXERS) or usual
+    default = [FULL if (layer + 1) % every == 0 else LINEAR for layer in range(depth)]
+    return read_kinds(config, "layer_types", depth, MIXERS) or default
 
 
 def _stated(kinds: Sequence[str]) -> Data:
@@ -54,7 +55,9 @@ def _body(fields: LlamaFields, *varies: LayerVariation, feed_forward: Template =
         },
         norm=norm,
         feed_forward=feed_forward,
-        position=fields.rope(fraction=0.25, ignored=("mrope_section", "mrope_interleaved")),
+        position=fields.rope(
+            fraction=0.25, parameters=RopeParameters(ignored=("mrope_section", "mrope_interleaved"))
+        ),
         varies=(LayersOf(LINEAR, {"attention": None, "mixer": delta}, _kinds, _stated), *varies),
     )
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from zoo.families.common import fields as f
 from zoo.families.common.family import HeadClass
 from zoo.families.common.heads import BODY, QUESTION_ANSWERING
-from zoo.families.common.seq2seq import CONDITIONAL_GENERATION, bart_like, end_of_sequence_classification
+from zoo.families.common.seq2seq import (
+    CONDITIONAL_GENERATION,
+    BartFields,
+    StackFields,
+    end_of_sequence_classification,
+)
 
 _LEARNED = {"kind": "learned", "offset": 2}
 
@@ -20,34 +25,31 @@ def _classes(prefix: str, *, labels: int) -> dict[str, HeadClass]:
     }
 
 
+_POST_NORM, _PRE_NORM = StackFields("post_norm"), StackFields("pre_norm")
+
 FAMILIES = (
-    bart_like("bart", _classes("Bart", labels=3), kind="post_norm", position=_LEARNED, embedding_norm=True),
-    bart_like(
+    BartFields(_POST_NORM, _LEARNED, embedding_norm=True).family("bart", _classes("Bart", labels=3)),
+    BartFields(
+        StackFields("post_norm", layers=6, heads=12, hidden=3072, attention_dropout=0.1),
+        _LEARNED,
+        embedding_norm=True,
+        vocab_size=f.Int("vocab_size", default=50005),
+        d_model=768,
+        scaled=True,
+    ).family(
         "plbart",
         {name: head for name, head in _classes("PLBart", labels=2).items() if not name.endswith("Answering")},
-        kind="post_norm",
-        position=_LEARNED,
-        embedding_norm=True,
-        scaled=True,
-        vocab_size=f.Int("vocab_size", default=50005),
-        layers=6,
-        heads=12,
-        hidden=3072,
-        attention_dropout=0.1,
-        d_model=768,
     ),
-    bart_like(
-        "blenderbot",
-        {"BlenderbotForConditionalGeneration": CONDITIONAL_GENERATION, "BlenderbotModel": BODY},
-        kind="pre_norm",
-        position={"kind": "learned"},
-        embedding_norm=False,
+    BartFields(
+        StackFields("pre_norm", layers=2, heads=32, hidden=10240),
+        {"kind": "learned"},
         vocab_size=f.Int("vocab_size", default=8008),
-        depths=(2, 24),
-        heads=32,
-        hidden=10240,
         d_model=2560,
         context=128,
+        decoder_depth=24,
+    ).family(
+        "blenderbot",
+        {"BlenderbotForConditionalGeneration": CONDITIONAL_GENERATION, "BlenderbotModel": BODY},
     ),
-    bart_like("mbart", _classes("MBart", labels=2), kind="pre_norm", position=_LEARNED, embedding_norm=True),
+    BartFields(_PRE_NORM, _LEARNED, embedding_norm=True).family("mbart", _classes("MBart", labels=2)),
 )

@@ -14,7 +14,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, same
-from zoo.families.seq2seq.t5 import FIXED, OF_CONFIG, t5_body, t5_feed_forward, t5_tensors
+from zoo.families.seq2seq.t5 import FIXED, OF_CONFIG, T5Fields, t5_feed_forward, t5_tensors
 
 _SCORES = "lm_head.weight"
 
@@ -71,14 +71,13 @@ class _Summaries(Field):
 
 
 _GLOBAL, _EPS = "transient-global", "layer_norm_epsilon"
-_DEFAULTS: dict[str, Any] = {
-    "feed_forward": t5_feed_forward("relu", 2048),
-    "heads": 8,
-    "layers": 6,
-    "vocab_size": 32128,
-    "window": _Radius(),
-    "block_summaries": _Summaries(),
-}
+_FIELDS = T5Fields(
+    t5_feed_forward("relu", 2048),
+    heads=8,
+    layers=6,
+    vocab_size=32128,
+    encoder_attention={"window": _Radius(), "block_summaries": _Summaries()},
+)
 _LOCAL, _SIDE = ".LocalSelfAttention.", ".TransientGlobalSelfAttention."
 _NORM, _TABLE = (
     "encoder.blocks.{layer}.attention.summaries.norm.weight",
@@ -102,11 +101,11 @@ FAMILIES = (
     Family(
         "longt5",
         replace(_TENSORS, rules=(*_TENSORS.rules, *_with_summaries(_TENSORS.rules))),
-        t5_body(**_DEFAULTS),
+        _FIELDS.body(),
         {
             "LongT5ForConditionalGeneration": HeadClass("language_modeling", {"*": _Scores()}),
             "LongT5Model": BODY,
-            "LongT5EncoderModel": HeadClass("none", body=t5_body(**_DEFAULTS, decoder=False)),
+            "LongT5EncoderModel": HeadClass("none", body=_FIELDS.body(decoder=False)),
         },
         fixed=FIXED,
         ignored=OF_CONFIG,

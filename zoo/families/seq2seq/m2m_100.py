@@ -9,7 +9,7 @@ from __future__ import annotations
 from zoo.families.common import fields as f
 from zoo.families.common.family import HeadClass
 from zoo.families.common.heads import BODY
-from zoo.families.common.seq2seq import bart_like
+from zoo.families.common.seq2seq import BartFields, StackFields
 from zoo.families.common.template import Data
 
 POSITION: Data = {
@@ -19,19 +19,18 @@ POSITION: Data = {
     "offset": f.after_padding(),
 }
 
+FIELDS = BartFields(
+    StackFields("pre_norm", activation="relu", attention_dropout=0.1),
+    POSITION,
+    vocab_size=f.Int("vocab_size", default=128112),
+    scaled=True,
+)
 FAMILIES = (
-    bart_like(
+    FIELDS.family(
         "m2m_100",
         {
             "M2M100ForConditionalGeneration": HeadClass("language_modeling", {"tie_embeddings": True}),
             "M2M100Model": BODY,
         },
-        kind="pre_norm",
-        position=POSITION,
-        embedding_norm=False,
-        vocab_size=f.Int("vocab_size", default=128112),
-        scaled=True,
-        activation="relu",
-        attention_dropout=0.1,
     ),
 )

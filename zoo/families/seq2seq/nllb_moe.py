@@ -7,6 +7,7 @@ Where training drops an expert's result with some probability, the results count
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
@@ -14,10 +15,10 @@ from zoo.families.common.family import HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import LayerVariation
 from zoo.families.common.mixtures import TRAINING, DenseLayers
-from zoo.families.common.seq2seq import bart_like, bart_tensors, stack_rules
+from zoo.families.common.seq2seq import bart_tensors, stack_rules
 from zoo.families.common.template import Data, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, modules
-from zoo.families.seq2seq.m2m_100 import POSITION
+from zoo.families.seq2seq.m2m_100 import FIELDS
 
 
 class _DenseBetween(DenseLayers):
@@ -77,17 +78,14 @@ def _stack_rules(side: str) -> tuple[Rule, ...]:
     )
 
 
+_FIELDS = replace(FIELDS, layers=replace(FIELDS.layers, mixed=_mixed))
 FAMILIES = (
-    bart_like(
+    _FIELDS.family(
         "nllb-moe",
         {
             "NllbMoeForConditionalGeneration": HeadClass("language_modeling", {"tie_embeddings": True}),
             "NllbMoeModel": BODY,
         },
-        kind="pre_norm",
-        position=POSITION,
-        embedding_norm=False,
-        vocab_size=f.Int("vocab_size", default=128112),
         fixed={
             "moe_eval_capacity_token_fraction": (
                 1.0,
@@ -96,7 +94,6 @@ FAMILIES = (
             "second_expert_policy": ("all", "otherwise the second expert is drawn"),
             "router_dtype": ("float32", "routing is computed in float32"),
         },
-        scaled=True,
         tensors=bart_tensors("nllb-moe", *_stack_rules("encoder"), *_stack_rules("decoder")),
         training=(
             "expert_capacity",
@@ -106,8 +103,5 @@ FAMILIES = (
             "router_z_loss_coef",
             *TRAINING,
         ),
-        activation="relu",
-        attention_dropout=0.1,
-        mixed=_mixed,
     ),
 )

@@ -16,7 +16,7 @@ from zoo.families.common.heads import BODY
 from zoo.families.common.mixtures import TRAINING, DenseLayers
 from zoo.families.common.template import Data, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, same
-from zoo.families.seq2seq.t5 import DROPOUT, t5_body, t5_tensors
+from zoo.families.seq2seq.t5 import DROPOUT, T5Fields, t5_tensors
 
 
 def _with_mixture(count: int, depth: int) -> list[bool]:
@@ -54,17 +54,11 @@ _MIXTURE = {
 _VARIES = {side: (_Dense(_EXPERT, f"num_sparse_{side}_layers"),) for side in ("encoder", "decoder")}
 
 
+_FIELDS = T5Fields(_MIXTURE, heads=12, layers=12, vocab_size=32128, d_model=768, varies=_VARIES)
+
+
 def _body(*, decoder: bool = True) -> Template:
-    return t5_body(
-        feed_forward=_MIXTURE,
-        heads=12,
-        layers=12,
-        vocab_size=32128,
-        d_model=768,
-        decoder=decoder,
-        varies=_VARIES,
-        context_length=f.ContextLength("expert_capacity", default=64),
-    )
+    return _FIELDS.body(decoder=decoder, context_length=f.ContextLength("expert_capacity", default=64))
 
 
 def _experts(stack: str, feed_forward: int) -> tuple[Rule, ...]:

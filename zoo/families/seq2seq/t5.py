@@ -6,6 +6,7 @@ A layer's parts are stored by number: self-attention 0, in the decoder cross-att
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from specs.kinds.feed_forward import TwoLayer
@@ -38,8 +39,8 @@ class _GatedOrNot(Field):
         if word not in f.ACTIVATIONS:
             known = {f"{form}{name}": None for form in ("", "gated-") for name in f.ACTIVATIONS}
             config.choice("feed_forward_proj", known)
-        usual = "gelu_new" if projection == "gated-gelu" else word
-        activation = config.choice("dense_act_fn", f.ACTIVATIONS, usual)
+        default = "gelu_new" if projection == "gated-gelu" else word
+        activation = config.choice("dense_act_fn", f.ACTIVATIONS, default)
         gated = config.bool("is_gated_act", default=gated)
         return {"kind": "gated" if gated else "mlp", "activation": activation}
 
@@ -54,67 +55,65 @@ class _GatedOrNot(Field):
 DROPOUT = f.Float("dropout_rate", default=0.1)
 
 
-def t5_body(
-    *,
-    feed_forward: Template,
-    heads: int,
-    layers: int,
-    vocab_size: int,
-    d_model: int = 512,
-    decoder: bool = True,
-    varies: Mapping[str, Sequence[LayerVariation]] | None = None,
-    per_layer: bool = False,
-    window: Template = None,
-    block_summaries: Template = None,
-    **more: Template,
-) -> Template:
-    """Return the body with the family's defaults; ``decoder`` is false for classes with only the encoder.
+@dataclass(frozen=True)
+class T5Fields:
+    """The fields of a config with T5's names, with a family's defaults.
 
-    ``varies`` are the respects in which the layers of a stack vary, ``per_layer`` says that each has its own biases,
-    ``window`` and ``block_summaries`` are those of the encoder's attention, and ``more`` are keys of the model.
+    ``varies`` are the respects in which the layers of a stack vary, ``per_layer`` says that each has its own biases, and
+    ``encoder_attention`` are further keys of the encoder's attention.
     """
-    depth = f.Depth("num_layers", default=layers)
-    depths = {"encoder": depth, "decoder": f.Depth("num_decoder_layers", default=depth)}
-    block: dict[str, Template] = {
-        "kind": "pre_norm",
-        "norm": {"kind": "rms_norm", "eps": f.Float("layer_norm_epsilon", default=1e-6)},
-        "attention": multi_head(
-            f.Int("num_heads", default=heads),
-            dropout=DROPOUT,
-            head_dim=f.HeadWidth("d_kv", default=64),
-            bias=False,
-            scale=1.0,
-        ),
-        "feed_forward": feed_forward,
-        "dropout": DROPOUT,
-    }
-    blocks = {
-        "encoder": {
-            **block,
-            "attention": {**block["attention"], "window": window, "block_summaries": block_summaries},
-        },
-        "decoder": block,
-    }
-    stacks = {
-        name: Layers(depths[name], blocks[name], (varies or {}).get(name, ()))
-        for name in ("encoder", "decoder")[: 1 + decoder]
-    }
-    return {
-        "architecture": "encoder-decoder" if decoder else "encoder",
-        "*": f.Stated(is_encoder_decoder=decoder),
-        "vocab_size": f.Int("vocab_size", default=vocab_size),
-        "d_model": f.Int("d_model", default=d_model),
-        **more,
-        "position": {
-            "kind": "relative_bias",
-            "buckets": f.Int("relative_attention_num_buckets", default=32),
-            "max_distance": f.Int("relative_attention_max_distance", default=128),
-            "per_layer": per_layer,
-        },
-        "embedding": {"dropout": DROPOUT},
-        **stacks,
-        "initialization": f.IfThere({"kind": "t5", "factor": f.Float("initializer_factor", default=1.0)}),
-    }
+
+    feed_forward: Template
+    heads: int
+    layers: int
+    vocab_size: int
+    d_model: int = 512
+    varies: Mapping[str, Sequence[LayerVariation]] = field(default_factory=dict)
+    per_layer: bool = False
+    encoder_attention: Mapping[str, Template] = field(default_factory=dict)
+
+    def body(self, *, decoder: bool = True, **more: Template) -> Template:
+        """The template of a body; ``decoder`` is false for classes with only the encoder, and ``more`` are keys of the model."""
+        return {
+            "architecture": "encoder-decoder" if decoder else "encoder",
+            "*": f.Stated(is_encoder_decoder=decoder),
+            "vocab_size": f.Int("vocab_size", default=self.vocab_size),
+            "d_model": f.Int("d_model", default=self.d_model),
+            **more,
+            "position": {
+                "kind": "relative_bias",
+                "buckets": f.Int("relative_attention_num_buckets", default=32),
+                "max_distance": f.Int("relative_attention_max_distance", default=128),
+                "per_layer": self.per_layer,
+            },
+            "embedding": {"dropout": DROPOUT},
+            **self._stacks(decoder=decoder),
+            "initialization": f.IfThere({"kind": "t5", "factor": f.Float("initializer_factor", default=1.0)}),
+        }
+
+    def _stacks(self, *, decoder: bool) -> dict[str, Template]:
+        depth = f.Depth("num_layers", default=self.layers)
+        stacks = {"encoder": self._layers("encoder", depth, **self.encoder_attention)}
+        if decoder:
+            stacks["decoder"] = self._layers("decoder", f.Depth("num_decoder_layers", default=depth))
+        return stacks
+
+    def _layers(self, stack: str, depth: f.Depth, **attention: Template) -> Template:
+        block: dict[str, Template] = {
+            "kind": "pre_norm",
+            "norm": {"kind": "rms_norm", "eps": f.Float("layer_norm_epsilon", default=1e-6)},
+            "attention": multi_head(
+                f.Int("num_heads", default=self.heads),
+                dropout=DROPOUT,
+                head_dim=f.HeadWidth("d_kv", default=64),
+                bias=False,
+                scale=1.0,
+                **attention,
+            ),
+            "feed_forward": self.feed_forward,
+            "dropout": DROPOUT,
+        }
+        return Layers(depth, block, self.varies.get(stack, ()))
 
 
 class _ScaledIfTied(Field):
@@ -243,8 +242,8 @@ def _family(
     model_type: str, prefix: str, scores: dict[str, Template], *, word: str, hidden: int, **defaults: Any
 ) -> Family:
     language_modeling = HeadClass("language_modeling", scores)
-    defaults["feed_forward"] = t5_feed_forward(word, hidden)
-    encoder = t5_body(**defaults, decoder=False)
+    fields = T5Fields(t5_feed_forward(word, hidden), **defaults)
+    encoder = fields.body(decoder=False)
     tokens = token_classes(f.Float("classifier_dropout", default=0.0))
     classes = {
         "ForConditionalGeneration": language_modeling,
@@ -258,7 +257,7 @@ def _family(
     return Family(
         model_type,
         _TENSORS,
-        t5_body(**defaults),
+        fields.body(),
         {f"{prefix}{name}": head for name, head in classes.items()},
         fixed=FIXED,
         ignored=OF_CONFIG,

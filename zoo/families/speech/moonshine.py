@@ -12,7 +12,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.layers import Layers
-from zoo.families.common.rope import RopeField
+from zoo.families.common.rope import RopeField, RopeParameters
 from zoo.families.common.template import Data, Field, FieldContext, Template
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules, projections, same, weights
 
@@ -89,7 +89,7 @@ _BODY = {
         per_head(_D_MODEL, f.Int("encoder_num_attention_heads", default=8)),
         _CONTEXT,
         fraction=0.9,
-        scalings={},
+        parameters=RopeParameters(scalings={}),
         layout="interleaved",
     ),
     "encoder": _stack(

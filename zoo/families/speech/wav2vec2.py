@@ -36,7 +36,7 @@ class _FeatureConvolutions(Field):
     }
 
     def read(self, config: Config) -> list[Data]:
-        sizes = {key: config.list(name, default=usual) for key, (name, usual) in self.sizes.items()}
+        sizes = {key: config.list(name, default=default) for key, (name, default) in self.sizes.items()}
         for key, (name, _) in self.sizes.items():
             if any(type(value) is not int for value in sizes[key]):
                 config.refuse(name, "must be a list of whole numbers")

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.seq2seq import LAYERDROP, SINUSOIDAL, stack, stack_rules
+from zoo.families.common.seq2seq import LAYERDROP, SINUSOIDAL, StackFields, stack_rules
 from zoo.families.common.tensors import Tensors, modules, same
 
 _DROPOUT = f.Float("dropout", default=0.0)
-_SIZES: dict[str, Any] = {"layers": 4, "heads": 6, "hidden": 1536, "dropout": 0.0}
 _BIAS = {"query": True, "key": False, "value": True, "output": True}
+_LAYERS = StackFields("pre_norm", layers=4, heads=6, hidden=1536, dropout=0.0, bias=_BIAS)
 _BODY = {
     "architecture": "encoder-decoder",
     "*": f.Stated(is_encoder_decoder=True),
     "vocab_size": f.Int("vocab_size", default=51865),
     "d_model": f.Int("d_model", "hidden_size", default=384),
     "embedding": {"dropout": _DROPOUT},
-    "encoder": stack(
+    "encoder": _LAYERS.stack(
         "encoder",
-        kind="pre_norm",
-        bias=_BIAS,
-        **_SIZES,
         embedding={"kind": "spectrogram", "mel_bins": f.Int("num_mel_bins", default=80), "dropout": _DROPOUT},
         position={**SINUSOIDAL, "spacing": "tensor2tensor"},
         context_length=f.Int("max_source_positions", default=1500),
     ),
-    "decoder": stack(
+    "decoder": _LAYERS.stack(
         "decoder",
-        kind="pre_norm",
-        bias=_BIAS,
-        **_SIZES,
         position={"kind": "learned"},
         context_length=f.Int("max_target_positions", default=448),
     ),

@@ -12,7 +12,7 @@ from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.held import ATTENTION_OF_IMAGES, also_named, apart
+from zoo.families.common.held import ATTENTION_OF_IMAGES, also_named, unfused
 from zoo.families.common.images import patches
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
@@ -124,7 +124,7 @@ def _tensors(model_type: str) -> Tensors:
         outside=("classifier.",),
         optional=("classifier.*", "embeddings.mask_token"),
     )
-    return replace(stored, other=apart(stored, _GATED))
+    return replace(stored, other=unfused(stored, _GATED))
 
 
 def _family(model_type: str, name: str, body: Template) -> Family:

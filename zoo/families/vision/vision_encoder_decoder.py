@@ -8,7 +8,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import language_modeling
 from zoo.families.common.parts import decoder_of, encoder_of, rules_inside
-from zoo.families.common.seq2seq import NORM, stack, stack_rules
+from zoo.families.common.seq2seq import NORM, StackFields, stack_rules
 from zoo.families.common.template import Data, UnfitError
 from zoo.families.common.tensors import Tensors, affine, fused, modules, same, transposed
 from zoo.families.common.transforms import STACKED, Transposed
@@ -42,7 +42,7 @@ _TROCR = Family(
             "norm": f.When(f.Bool("layernorm_embedding", default=True), NORM),
             "dropout": f.Float("dropout", default=0.1),
         },
-        "decoder": stack("decoder", kind="post_norm"),
+        "decoder": StackFields("post_norm").stack("decoder"),
         "initialization": f.normal("init_std"),
     },
     {"TrOCRForCausalLM": language_modeling(tied=True, bias=False)},

@@ -18,7 +18,7 @@ from zoo.families.vision_language.qwen3_vl import IMAGE_FEATURES, NORM, VISION, 
 class _QuarterRope(InterleavedRope):
     """Sections of the rotated quarter of a head."""
 
-    usual = (11, 11, 10)
+    default = (11, 11, 10)
 
 
 def _whole(model_type: str, class_name: str, text: Family, fields: LlamaFields) -> QwenVL:

@@ -33,7 +33,7 @@ _GRID = f.Mapped(
 class InterleavedRope(SectionedRope):
     """Sections whose axes take turns, which the reference does whatever the config says."""
 
-    usual = (24, 20, 20)
+    default = (24, 20, 20)
     interleaved = True
 
 
