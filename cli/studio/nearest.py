@@ -43,6 +43,11 @@ class NearestPresets:
         finally:
             self._ready.set()
 
+    @property
+    def ready(self) -> bool:
+        """Whether all presets are read."""
+        return self._ready.is_set()
+
     def to(self, figures: ModelFigures) -> list[dict[str, Any]]:
         """The nearest presets, each with its likeness and the largest differences."""
         self._ready.wait()
