@@ -3,7 +3,7 @@
 import { get, post, stream } from "./api.js";
 import { Controls } from "./controls.js";
 import { isConfig, openDialog, readFile } from "./dialogs.js";
-import { at, h, plural, toast } from "./dom.js";
+import { at, h, plural, toast, whole } from "./dom.js";
 import { Drawing } from "./drawing.js";
 import { Editor } from "./editor.js";
 import { Figures } from "./figures.js";
@@ -16,6 +16,9 @@ import { exportDialog, saveDialog } from "./work.js";
 const state = { opened: null, base: "", baseText: "", spec: null, valid: true, changes: [], asked: 0, answered: 0, problems: [] };
 const nonce = document.querySelector("meta[name=nonce]").content;
 let aborter = null;
+const PAUSE = 25; // milliseconds, in a burst of typing
+const REST = 150;
+let changed = 0;
 let waiting = 0;
 let showing = 0;
 
@@ -44,13 +47,15 @@ const controls = new Controls(schema, {
   },
 });
 
-// Asks shortly after the last key, so that a burst of typing is one question.
+// Asks at once after a rest, and in a burst of typing shortly after the last key: a question that is overtaken ends.
 function soon() {
   const [undone, redone] = editor.depths();
   at("undo").disabled = !undone;
   at("redo").disabled = !redone;
   clearTimeout(waiting);
-  waiting = setTimeout(ask, 25);
+  const rested = performance.now() - changed > REST;
+  changed = performance.now();
+  waiting = setTimeout(ask, rested ? 0 : PAUSE);
 }
 
 const number = (id) => (at(id).value ? Math.max(1, Math.round(Number(at(id).value))) : null);
@@ -124,7 +129,7 @@ function show(part, data, text) {
   if (part === "costs") {
     state.sizes = data.sizes;
     at("length").placeholder = String(data.sizes.length);
-    if (data.clamped) toast(`Length cut to the context, ${data.sizes.length.toLocaleString("en-US")} tokens.`);
+    if (data.clamped) toast(`Length cut to the context, ${whole(data.sizes.length)} tokens.`);
     drawing.size(data.sizes);
   }
   figures.show(part, data);
