@@ -106,13 +106,15 @@ class _LoweredModel:
             self._lowered[task.name] = TracedTask.fused(trace, task, self.target, context).lowering()
         return self._lowered[task.name]
 
-    def key(self, task: Task) -> Hashable | None:
-        """All that the stored tensors of a task depend on."""
-        known = self.traced.key(task)
-        return known and (known, self.target.name)
+
+def _key(subject: tuple[_LoweredModel, Task]) -> Hashable | None:
+    """All that the stored tensors of a task depend on."""
+    lowered, task = subject
+    known = lowered.traced.key(task)
+    return known and (known, lowered.target.name)
 
 
-@remembered_by(lambda subject: subject[0].key(subject[1]))
+@remembered_by(_key)
 def _parameters(subject: tuple[_LoweredModel, Task], precision: Precision) -> list[Parameter]:
     """The stored tensors of a task in a precision, in order."""
     lowered, task = subject

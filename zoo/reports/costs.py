@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -190,7 +190,12 @@ def _reduced(small: Model) -> _ReducedCosts:
     return _ReducedCosts(stages, _expert_shares(model), roles)
 
 
-@remembered_by(lambda subject: subject[0].key(subject[1]))
+def _key(subject: tuple[TracedModel, Task]) -> Hashable | None:
+    traced, task = subject
+    return traced.key(task)
+
+
+@remembered_by(_key)
 def _stages(subject: tuple[TracedModel, Task]) -> dict[str, _ReducedStage]:
     """The stages of a task."""
     traced, task = subject

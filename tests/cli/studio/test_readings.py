@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -94,18 +95,25 @@ def test_the_second_process_ends_with_the_first() -> None:
 
 def test_a_reading_that_is_not_begun_is_computed_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that is overtaken leaves out what nobody has begun; what is asked for nevertheless is computed."""
-    readings, asked = Readings(), []
+    readings, asked, held = Readings(), list[str](), Event()
+
+    def ask(name: str, *args: Any) -> tuple[str, str]:
+        asked.append(name)
+        held.wait(60)
+        return "refused", "no"
+
     monkeypatch.setattr(readings, "_process", object())
-    monkeypatch.setattr(
-        readings, "_ask", lambda name, *args: (asked.append(name), time.sleep(0.2), ("refused", "no"))[-1]
-    )
+    monkeypatch.setattr(readings, "_ask", ask)
     spec = load("tiny-gpt")
     first, second, third = (
         readings.begin(spec, *what) for what in (("costs",), ("training", torch.float16), ("sizes",))
     )
+    while not asked:
+        time.sleep(0.001)
     second.drop()
     assert second.result() == READINGS["training"](spec, torch.float16)
     assert third.result() == READINGS["sizes"](spec)
+    held.set()
     with pytest.raises(UserError, match="no"):
         first.result()
     assert asked == ["costs"]

@@ -10,10 +10,10 @@ import pytest
 import exporters.steps.stored_size as sizing
 import zoo.reports.costs as costing
 from exporters.steps.stored_size import stored_sizes
+from specs.base.roles import rewritten
 from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structures
-from zoo.core.reduced import rewritten
 from zoo.reports.costs import costs
 from zoo.tracing.traced_model import TracedModel
 from zoo.tracing.tracer import Tracer
