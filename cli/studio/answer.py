@@ -19,7 +19,6 @@ from specs.base.errors import UserError, with_flags
 from specs.forms.canonical import distinct
 from specs.language.catalog import presets
 from specs.language.editing import spans
-from specs.language.load import load
 from specs.model.model import Model
 from zoo.core.collector import collector_paused
 from zoo.reports.devices import this_machine
@@ -149,7 +148,7 @@ class Answers:
         """The figures to compare with; None if the base is no spec, such as a file that was opened with problems."""
         try:
             if question.base:
-                return self._figures.of(load(question.base))
+                return self._figures.of_preset(question.base)
             return self._figures.of(TypedSpec.read(question.base_text, self.folder).model)
         except UserError:
             return None

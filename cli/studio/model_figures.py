@@ -12,11 +12,12 @@ from typing import Any
 
 from cli.studio.readings import Reading, Readings
 from specs.base.errors import UserError
-from specs.files.device import Device, FloatPrecision, device_names
+from specs.files.device import Device, FloatPrecision, device_names, load_device
 from specs.forms.likeness import Features, features
+from specs.language.load import load
 from specs.model.model import Model
 from zoo.drawing import draw_svg
-from zoo.pages.treemap import treemap_section
+from zoo.pages.treemap import treemap_root
 from zoo.reports.folding import Folded
 from zoo.reports.lengths import Lengths
 from zoo.reports.memory import DTYPES
@@ -77,8 +78,7 @@ class ModelFigures:
 
     @cached_property
     def _report(self) -> Report:
-        report = report_on(self.spec, Lengths.of(self.spec), "fp16", device_names())
-        return replace(report, devices=(*report.devices, *self.devices))
+        return replace(report_on(self.spec, Lengths.of(self.spec), "fp16"), devices=self.devices)
 
     @cached_property
     def _costed(self) -> Report:
@@ -108,7 +108,7 @@ class ModelFigures:
     @cached_property
     def treemap(self) -> dict[str, Any]:
         """The root of the treemap."""
-        return treemap_section(self._report)[1]
+        return treemap_root(self.folded)
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -168,9 +168,16 @@ class FigureCache:
 
     def __init__(self, readings: Readings, *devices: Device) -> None:
         """``devices``: beside the built-in ones."""
-        self.readings, self.devices = readings, devices
+        self.readings, self.devices = readings, (*map(load_device, device_names()), *devices)
         self._kept: OrderedDict[str, ModelFigures] = OrderedDict()
+        self._presets: dict[str, Model] = {}
         self._lock = Lock()
+
+    def of_preset(self, name: str) -> ModelFigures:
+        """The figures of a preset, which is read once: it is the base of one edit after the other."""
+        if name not in self._presets:
+            self._presets = {name: load(name)}
+        return self.of(self._presets[name])
 
     def of(self, spec: Model) -> ModelFigures:
         """The figures of a spec, shared by all equal specs."""
