@@ -89,7 +89,7 @@ class Answers:
     def _steps(
         self, typed: TypedSpec, question: Question
     ) -> Generator[Callable[[], Iterator[Part]], None, None]:
-        """The steps of an answer: those first that need no trace, which the second process makes meanwhile."""
+        """The steps of an answer: those first that need no trace, since other processes trace meanwhile."""
         figures, spec = self._figures.of(typed.model), typed.model
         base = self._base(question) or figures
         lengths, clamped = _lengths(spec, question)

@@ -1,4 +1,4 @@
-"""The second process of the studio, which reads models while the first answers: see :mod:`cli.studio.readings`.
+"""A process of the studio that reads models while the first answers: see :mod:`cli.studio.readings`.
 
 It ends when its input does, that is with the first.
 """

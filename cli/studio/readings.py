@@ -1,4 +1,4 @@
-"""Readings that trace a model: costs, training and sizes of files, some in a second process while others are computed here."""
+"""Readings that trace a model: costs, training and sizes of files, some in other processes while others are computed here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any, Literal
 
 from cli.options.sizes import file_sizes
@@ -24,17 +25,17 @@ READINGS: dict[str, Callable[..., Any]] = {
 """The readings by name, as the commands call them: functions of a spec, and of a dtype for training."""
 
 Answer = tuple[Literal["result", "refused", "failed"], Any]
-"""What the second process answers: a result, the text of a :class:`UserError`, or nothing after another error."""
+"""What another process answers: a result, the text of a :class:`UserError`, or nothing after another error."""
 
 
 class Reading:
-    """The result of a reading, which the second process may have begun."""
+    """The result of a reading, which another process may have begun."""
 
     def __init__(self, name: str, args: tuple[Any, ...], begun: Future[Answer] | None) -> None:
         self._name, self._args, self._begun = name, args, begun
 
     def result(self) -> Any:
-        """The result, computed here unless the second process has begun it.  Raises the errors of the reading."""
+        """The result, computed here unless another process has begun it.  Raises the errors of the reading."""
         if self._begun is not None and not self._begun.cancel():
             outcome, value = self._begun.result()
             if outcome == "refused":
@@ -44,51 +45,57 @@ class Reading:
         return READINGS[self._name](*self._args)
 
     def drop(self) -> None:
-        """Have the second process leave it out, if it has not begun."""
+        """Leave it out, if no process has begun it."""
         if self._begun is not None:
             self._begun.cancel()
 
 
 class Readings:
-    """Begins readings in a second process, one after the other; without one, all are computed where they are asked for."""
+    """Begins readings in other processes; without one, all are computed where they are asked for."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "readings")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._processes = list[subprocess.Popen[bytes]]()
+        self._idle = SimpleQueue[subprocess.Popen[bytes]]()
+        self._threads = ThreadPoolExecutor(1, "readings")
 
-    def start(self) -> Future[None]:
-        """Start the second process, which takes seconds to load torch; nothing on a machine with one processor."""
-        return self._thread.submit(self._start)
+    def start(self, most: int = 2) -> Future[None]:
+        """Start other processes, which take seconds to load torch: at most so many, and one less than there are processors."""
+        return self._threads.submit(self._start, min(most, (os.cpu_count() or 1) - 1))
 
     def begin(self, spec: Model, name: str, *args: Any) -> Reading:
         """Begin a reading of a spec."""
-        begun = self._thread.submit(self._ask, name, spec, *args) if self._process is not None else None
+        begun = self._threads.submit(self._ask, name, spec, *args) if self._processes else None
         return Reading(name, (spec, *args), begun)
 
-    def _start(self) -> None:
-        if (os.cpu_count() or 1) < 2:
-            return
+    def _start(self, count: int) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli.studio.reading_process"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
-        )  # fmt: skip
-        assert process.stdout is not None
-        if process.stdout.readline():  # it is ready
-            self._process = process
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-m", "cli.studio.reading_process"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+            )
+            for _ in range(count)
+        ]  # fmt: skip
+        ready = [process for process in started if process.stdout and process.stdout.readline()]
+        for process in ready:
+            self._idle.put(process)
+        if ready:
+            self._threads, before = ThreadPoolExecutor(len(ready), "readings"), self._threads
+            self._processes = ready
+            before.shutdown(wait=False)
 
     def _ask(self, name: str, *args: Any) -> Answer:
-        """A reading by the second process; once that has ended, all are computed here."""
-        process = self._process
-        if process is None:
-            return "failed", None
-        assert process.stdin is not None
-        assert process.stdout is not None
+        """A reading by the process that is idle; after one has ended, all are computed here."""
+        process = self._idle.get()
         try:
+            assert process.stdin is not None
+            assert process.stdout is not None
             pickle.dump((name, args), process.stdin)
             process.stdin.flush()
             answer: Answer = pickle.load(process.stdout)
         except (OSError, EOFError, pickle.PickleError):
-            self._process = None
+            self._processes.clear()
             return "failed", None
+        finally:
+            self._idle.put(process)
         return answer
