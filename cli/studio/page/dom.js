@@ -109,8 +109,10 @@ export function behind(caption, head, rows) {
   return box;
 }
 
-// Replaces the content of an element, whose tables stay open.
+// Replaces the content of an element, whose tables stay open, and in which the focus stays where it was.
 export function refill(element, ...content) {
+  const stops = () => [...element.querySelectorAll("button, select, input, summary")];
+  const focused = stops().indexOf(document.activeElement);
   const open = [...element.querySelectorAll("details")].map((each) => each.open);
   element.replaceChildren(...content.flat().filter(Boolean));
   [...element.querySelectorAll("details")].forEach((each, i) => {
@@ -118,4 +120,5 @@ export function refill(element, ...content) {
     each.open = true;
     each.fill();
   });
+  if (focused >= 0) stops()[focused]?.focus({ preventScroll: true });
 }

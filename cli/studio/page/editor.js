@@ -124,6 +124,10 @@ export class Editor {
     return [undoDepth(this.view.state), redoDepth(this.view.state)];
   }
 
+  focus() {
+    this.view.focus();
+  }
+
   path() {
     return pathAt(this.text, this.view.state.selection.main.head);
   }

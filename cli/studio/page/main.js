@@ -158,8 +158,15 @@ function problems(found, text) {
         h("button", { type: "button", class: "jump", on: { click: () => { view("yaml"); editor.reveal(problem.line, problem.line, true); } } }, `${problem.where || `line ${problem.line}`}`),
         h("span", {}, ` ${problem.message}`, "value" in problem && problem.value !== undefined ? h("span", { class: "quiet" }, " · value: ", h("code", {}, JSON.stringify(problem.value))) : ""),
         problem.fixes.length
-          ? h("p", { class: "fixes" }, problem.fixes.map((fix) => h("button", { type: "button", class: "fix", on: { click: () => editor.put(fix.text) } }, fix.label)))
+          ? h("p", { class: "fixes" }, problem.fixes.map((fix) => h("button", { type: "button", class: "fix", on: { click: () => fixed(fix.text) } }, fix.label)))
           : problem.remedy ? h("p", { class: "quiet" }, problem.remedy) : null)));
+}
+
+// Its button goes away, so that the focus moves to the text.
+function fixed(text) {
+  editor.put(text);
+  if (at("yaml").hidden) at("view-controls").focus();
+  else editor.focus();
 }
 
 async function edit(kind, data) {
@@ -183,11 +190,15 @@ function jump(path, focus) {
   for (let depth = path.length; depth > 0; depth -= 1) {
     const lines = exact(path.slice(0, depth));
     if (!lines) continue;
-    state.jumping = true;
-    editor.reveal(...lines, focus);
-    state.jumping = false;
+    const alone = matchMedia("(max-width: 900px)").matches; // one pane at a time
+    if (alone) pane("spec");
+    if (at("yaml").hidden) controls.reveal(path, focus || alone);
+    else {
+      state.jumping = true;
+      editor.reveal(...lines, focus || alone);
+      state.jumping = false;
+    }
     drawing.link(path);
-    if (focus && matchMedia("(max-width: 900px)").matches) pane("spec");
     return;
   }
   toast(`${path.join(".")} is not stated in the text: it has its default.`);
@@ -298,6 +309,11 @@ function wire() {
   click("theme", () => theme(isDark() ? "light" : "dark"));
   for (const each of ["yaml", "controls"]) click(`view-${each}`, () => view(each));
   for (const each of ["spec", "drawing", "figures"]) click(`tab-${each}`, () => pane(each));
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address holds the spec
+    pane("figures");
+    at("figures").focus();
+  });
   document.querySelectorAll("[role=tablist]").forEach(tabs);
   at("precision").append(...start.precisions.map((name) => h("option", { value: name, selected: name === "fp16" }, name)));
   for (const id of ["batch", "length", "precision"]) at(id).addEventListener("input", soon);
@@ -305,7 +321,8 @@ function wire() {
     if (!(event.ctrlKey || event.metaKey) || at("dialog").open) return;
     const key = event.key.toLowerCase();
     const listener = { s: () => at("save").click(), o: () => at("open").click() }[key];
-    const outside = !at("editor").contains(document.activeElement) && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName);
+    const { activeElement } = document;
+    const outside = !at("editor").contains(activeElement) && (!/^(INPUT|TEXTAREA)$/.test(activeElement.tagName) || controls.holds(activeElement));
     if (listener) {
       event.preventDefault();
       listener();
