@@ -10,7 +10,7 @@ from typing import Any
 from cli.studio.comparison import change_data
 from cli.studio.model_figures import ModelFigures
 from cli.studio.start_values import prepare_start_values
-from specs.forms.difference import Difference, differences
+from specs.forms.difference import CompleteSpec, Difference, differences_between
 from specs.forms.likeness import Likenesses, features
 from specs.language.catalog import preset_names, presets
 from specs.language.load import load
@@ -28,6 +28,7 @@ class NearestPresets:
 
     def __init__(self) -> None:
         self._specs: dict[str, Model] = {}
+        self._complete: dict[str, CompleteSpec] = {}
         self._about = {preset.name: preset for preset in presets()}
         self._likenesses = Likenesses({})
         self._ready = Event()
@@ -54,11 +55,14 @@ class NearestPresets:
         shares = sorted(
             ((share, name) for name, share in self._likenesses.to(figures.features).items()), reverse=True
         )
-        return [self._data(name, share, figures.spec) for share, name in shares[:_NAMED]]
+        spec = CompleteSpec.of(figures.spec)
+        return [self._data(name, share, spec) for share, name in shares[:_NAMED]]
 
-    def _data(self, name: str, share: float, spec: Model) -> dict[str, Any]:
+    def _data(self, name: str, share: float, spec: CompleteSpec) -> dict[str, Any]:
         about = self._about[name]
-        changes = [change for change in differences(spec, self._specs[name]) if _computes(change)]
+        if name not in self._complete:
+            self._complete[name] = CompleteSpec.of(self._specs[name])
+        changes = [change for change in differences_between(spec, self._complete[name]) if _computes(change)]
         changes.sort(
             key=lambda change: not isinstance(change.b, Mapping | str)
         )  # kinds say more than numbers
