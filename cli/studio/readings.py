@@ -25,7 +25,7 @@ READINGS: dict[str, Callable[..., Any]] = {
 """The readings by name, as the commands call them: functions of a spec, and of a dtype for training."""
 
 Answer = tuple[Literal["result", "refused", "failed"], Any]
-"""What another process answers: a result, the text of a :class:`UserError`, or nothing after another error."""
+"""The answer of another process: a result, the text of a :class:`UserError`, or nothing after another error."""
 
 
 class Reading:
@@ -59,7 +59,7 @@ class Readings:
         self._threads = ThreadPoolExecutor(1, "readings")
 
     def start(self, most: int = 2) -> Future[None]:
-        """Start other processes, which take seconds to load torch: at most so many, and one less than there are processors."""
+        """Start up to ``most`` processes, which take seconds to load torch; one processor is left to the first."""
         return self._threads.submit(self._start, min(most, (os.cpu_count() or 1) - 1))
 
     def begin(self, spec: Model, name: str, *args: Any) -> Reading:
