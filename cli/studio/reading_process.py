@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import sys
-from typing import Any
 
 from cli.studio.opened_spec import FIRST
 from cli.studio.readings import READINGS, Answer
@@ -30,16 +29,17 @@ def main() -> None:
     answers.flush()
     while True:
         try:
-            name, args = pickle.load(requests)
+            asked = pickle.load(requests)
         except EOFError:
             return
-        pickle.dump(_answer(name, args), answers)
+        pickle.dump(_answer(asked), answers)
         answers.flush()
         gc.collect(0)  # while nothing is asked
 
 
-def _answer(name: str, args: tuple[Any, ...]) -> Answer:
+def _answer(asked: bytes) -> Answer:
     try:
+        name, args = pickle.loads(asked)
         return "result", READINGS[name](*args)
     except UserError as error:
         return "refused", error.text

@@ -86,11 +86,15 @@ class Readings:
 
     def _ask(self, name: str, *args: Any) -> Answer:
         """A reading by the process that is idle; after one has ended, all are computed here."""
+        try:
+            asked = pickle.dumps((name, args))
+        except Exception:  # such as a part whose class no other process can import
+            return "failed", None
         process = self._idle.get()
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            pickle.dump((name, args), process.stdin)
+            pickle.dump(asked, process.stdin)
             process.stdin.flush()
             answer: Answer = pickle.load(process.stdout)
         except (OSError, EOFError, pickle.PickleError):

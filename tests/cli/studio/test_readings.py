@@ -70,6 +70,12 @@ def test_an_error_of_another_process_is_raised_here(readings: Readings) -> None:
     with pytest.raises(TypeError):  # as here
         reading.result()
     spec = load("tiny-gpt").model_copy(update={"name": "other"})
+
+    class Local(str):
+        """A value whose class no other process can import."""
+
+    alone = readings.begin(spec.model_copy(update={"summary": Local("x")}), "sizes")
+    assert alone.result() == READINGS["sizes"](spec)
     assert readings.begin(spec, "sizes").result() == READINGS["sizes"](spec)
 
 
