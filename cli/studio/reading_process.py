@@ -20,6 +20,8 @@ from specs.language.load import load
 def main() -> None:
     """Answer readings until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the first process, which ends this one
+    if hasattr(os, "nice"):
+        os.nice(5)  # on a busy machine, the first process goes first: what it counts and draws is shown first
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
     for reading in READINGS.values():
